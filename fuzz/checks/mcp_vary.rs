@@ -4,7 +4,7 @@
 
 mod lenient_path;
 
-use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
+use mcp_vary::cursor::{CursorBinding, CursorKeys, open, seal};
 use mcp_vary::extension::{
     CONTENT_NEGOTIATION, EXTENSIONS, SERVER_VARIANTS, declared, find, strip_capabilities,
 };
@@ -24,7 +24,7 @@ use mcp_vary::shape::{
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use mcp_vary_view::{
-    Candidate, Dialect, Fault, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule,
+    ArgumentError, Candidate, Dialect, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule,
     Selection, Style, ToolOverride, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
 };
 use serde_json::Value;
@@ -77,7 +77,7 @@ pub(crate) fn check(data: &[u8]) {
         Ok(sent) => assert_eq!(sent, arguments),
         Err(faults) => {
             assert!(!faults.is_empty());
-            let is_bounded = |fault: &Fault| fault.to_string().chars().count() <= 800;
+            let is_bounded = |fault: &ArgumentError| fault.to_string().chars().count() <= 800;
             assert!(faults.iter().all(is_bounded), "{faults:?}");
         }
     }
@@ -118,7 +118,7 @@ pub(crate) fn part(data: &[u8]) {
                 offset > part.offset && offset <= page.total,
                 "{part:?} {offset}"
             );
-            next = Some(part.from(offset));
+            next = Some(part.with_offset(offset));
         }
     }
 }
@@ -184,7 +184,7 @@ pub(crate) fn predicate(data: &[u8]) {
         Ok(predicate) => {
             assert_eq!(predicate.to_string().parse(), Ok(predicate.clone()));
             let silent = predicate.matches(&Features::default());
-            assert!(silent || predicate.specificity().asked > 0);
+            assert!(silent || predicate.specificity().required > 0);
         }
         Err(error) => assert!(error.to_string().is_ascii()),
     }
@@ -204,7 +204,7 @@ pub(crate) fn hints(data: &[u8]) {
     ids.sort();
     assert_eq!(ids, variants.iter().map(|v| &v.id).collect::<Vec<_>>());
     let stable = ranking.entries()[0].status == Status::Stable;
-    assert!(stable || hints.asks_for_experimental());
+    assert!(stable || hints.requests_experimental());
 }
 
 fn check_hints(hints: &VariantHints) {
@@ -247,7 +247,7 @@ pub(crate) fn cursor(data: &[u8]) {
     };
     let keys = CursorKeys::new([1; 32]);
     let variant = named("compact");
-    let binding = Binding {
+    let binding = CursorBinding {
         variant: &variant,
         method: "tools/list",
         principal: "alice",
@@ -458,20 +458,20 @@ fn check_path(uri: &str) {
         return;
     };
     let path = lenient_path(path);
-    let rule = |pattern: &str| Rule::named(pattern.parse().expect("a pattern"));
+    let rule = |pattern: &str| Rule::by_name(pattern.parse().expect("a pattern"));
     let item = candidate(uri);
     let all = Selection {
         exclude: vec![rule("f:/secret"), rule("f:/secret/*")],
         ..Selection::default()
     };
-    if all.shows_unlisted_resource(item) {
+    if all.selects_unlisted_resource(item) {
         assert!(path != "secret" && !path.starts_with("secret/"), "{path}");
     }
     let some = Selection {
         include: vec![rule("f:/a/*"), rule("f:/*.md")],
         ..Selection::default()
     };
-    if some.shows_unlisted_resource(item) {
+    if some.selects_unlisted_resource(item) {
         let is_below = path == "a" || path.starts_with("a/");
         assert!(is_below || path.ends_with(".md"), "{path}");
     }
@@ -480,7 +480,7 @@ fn check_path(uri: &str) {
 fn candidate(uri: &str) -> Candidate<'_> {
     Candidate {
         name: uri,
-        own: uri,
+        upstream_name: uri,
         server: "s",
         hints: None,
     }
@@ -492,7 +492,7 @@ fn check_pattern(pattern: &str, uri: &str) {
         return;
     };
     let is_meant = pattern.matches(uri);
-    let rules = vec![Rule::named(pattern)];
+    let rules = vec![Rule::by_name(pattern)];
     let excluding = Selection {
         exclude: rules.clone(),
         ..Selection::default()
@@ -503,25 +503,25 @@ fn check_pattern(pattern: &str, uri: &str) {
     };
     let item = candidate(uri);
     if is_meant {
-        assert!(!excluding.shows_unlisted_resource(item));
-        assert!(!excluding.shows_resource(item));
-        assert!(including.shows_resource(item));
+        assert!(!excluding.selects_unlisted_resource(item));
+        assert!(!excluding.selects_resource(item));
+        assert!(including.selects_resource(item));
     }
-    let _ = including.shows_unlisted_resource(item);
+    let _ = including.selects_unlisted_resource(item);
 }
 
 /// What a view calls otherwise is found where it is, and what its template stands for is that in both.
 fn check_map(own: &str, shown: &str, uri: &str) {
     let template = UriTemplate::new(own);
-    assert!(!template.matches(uri) || template.matches_loosely(uri));
+    assert!(!template.matches(uri) || template.matches_with_slashes(uri));
     let _ = template.check(uri);
     let map = UriMap::new([(own, shown)]);
-    if let Some(own) = map.own(uri) {
-        let back = map.shown(&own);
+    if let Some(own) = map.to_upstream(uri) {
+        let back = map.to_view(&own);
         assert_eq!(back.as_deref().map(uri_identity), Some(uri_identity(uri)));
     }
-    if let Some(shown) = map.shown(uri) {
-        let back = map.own(&shown);
+    if let Some(shown) = map.to_view(uri) {
+        let back = map.to_upstream(&shown);
         assert_eq!(back.as_deref().map(uri_identity), Some(uri_identity(uri)));
     }
 }

@@ -7,7 +7,7 @@ use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_results::Output;
-use mcp_vary_view::Hints;
+use mcp_vary_view::ToolHints;
 use mcp_vary_wire::headers::{ParamHeader, param_headers};
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
@@ -67,7 +67,7 @@ pub struct OwnTool {
     pub idempotent: bool,
     /// Whether it is called as a task of the core form, or not at all.
     pub needs_task: bool,
-    pub hints: Hints,
+    pub hints: ToolHints,
     pub output: Option<Arc<Output>>,
 }
 
@@ -122,7 +122,7 @@ impl OwnTool {
             headers: headers_of(name, tool),
             idempotent: is_idempotent(&members),
             needs_task: needs_task(&members),
-            hints: Hints::of_tool(tool),
+            hints: ToolHints::from_tool(tool),
         }
     }
 }

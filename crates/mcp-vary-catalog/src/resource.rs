@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary_view::{Candidate, UriFault, UriTemplate, check_uri};
+use mcp_vary_view::{Candidate, UriRejection, UriTemplate, check_uri};
 
 use super::item::Place;
 use super::listing::ListKind;
@@ -17,7 +17,7 @@ pub struct Address<'u> {
     /// The server that lists it.
     pub listed_by: Option<usize>,
     /// Why Vary cannot decide which resource a URI names that no server lists.
-    pub fault: Option<UriFault>,
+    pub fault: Option<UriRejection>,
 }
 
 impl VariantConfig {
@@ -25,11 +25,11 @@ impl VariantConfig {
     pub fn shows_unlisted(&self, own: &str, server: &str) -> bool {
         let candidate = Candidate {
             name: own,
-            own,
+            upstream_name: own,
             server,
             hints: None,
         };
-        !self.selects_resources() || self.resources.shows_unlisted_resource(candidate)
+        !self.selects_resources() || self.resources.selects_unlisted_resource(candidate)
     }
 }
 
@@ -61,8 +61,8 @@ impl Catalog {
             return Some(Address::listed_at(place, uri));
         }
         let uris = faces.uris(variant);
-        let own = uris.own(uri)?;
-        let written = || match own == uri || uris.gives(uri) {
+        let own = uris.to_upstream(uri)?;
+        let written = || match own == uri || uris.is_assigned(uri) {
             true => None,
             false => check_uri(uri).err(),
         };
@@ -81,7 +81,7 @@ impl Catalog {
     }
 
     /// Why Vary cannot decide which resource of the server has the URI `own`, apart from what its template says.
-    fn fault(&self, variant: usize, own: &str) -> Option<UriFault> {
+    fn fault(&self, variant: usize, own: &str) -> Option<UriRejection> {
         let checked = match self.template_for(variant, own) {
             Some((template, _)) => template.check(own),
             None => check_uri(own),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_results::{Output, ResultRule, ToolResults};
-use mcp_vary_view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
+use mcp_vary_view::{PreparedPrompt, PreparedTool, UriTemplate, ViewDiagnostic};
 use mcp_vary_wire::headers::ParamHeader;
 use mcp_vary_wire::revision::Era;
 
@@ -22,7 +22,7 @@ pub struct Showing {
     /// `None` when the variant does not show it.
     pub listed: Option<Listed>,
     /// What is wrong with the variant's configuration, as far as this item shows.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<ViewDiagnostic>,
 }
 
 /// One item as a variant lists it.
@@ -253,7 +253,7 @@ fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
     let is_object =
         |schema: &str| edit::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
     match edit::get(tool, "outputSchema") {
-        Some(schema) if !is_object(schema) => edit::cut(tool, "outputSchema"),
+        Some(schema) if !is_object(schema) => edit::remove(tool, "outputSchema"),
         _ => Cow::Borrowed(tool),
     }
 }

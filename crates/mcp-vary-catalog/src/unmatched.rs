@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary_view::{Candidate, Mistake, Rule};
+use mcp_vary_view::{Candidate, Rule, ViewDiagnostic};
 use mcp_vary_wire::response::METHOD_NOT_FOUND;
 
 use super::item::Item;
@@ -26,7 +26,7 @@ impl Catalog {
     /// mistake.
     ///
     /// Of a part whose lists could not all be read nothing is said to be missing: it may be a server's that is down.
-    pub fn slips(&self, faces: &Faces) -> Vec<(usize, Mistake)> {
+    pub fn slips(&self, faces: &Faces) -> Vec<(usize, ViewDiagnostic)> {
         let mut slips = Vec::new();
         for (key, kinds) in PARTS {
             let items = self.all_of(kinds);
@@ -83,7 +83,7 @@ fn missing(
     kinds: &[ListKind],
     face: &VariantConfig,
     items: &[(&Arc<Item>, &str)],
-) -> Vec<Mistake> {
+) -> Vec<ViewDiagnostic> {
     let Some(kind) = kinds.first() else {
         return Vec::new();
     };
@@ -95,17 +95,17 @@ fn missing(
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
     let candidates: Vec<_> = candidates.collect();
     let selection = face.selection(*kind);
-    let mut idle = selection.mistakes(key, &candidates);
+    let mut idle = selection.diagnostics(key, &candidates);
     if kinds.contains(&ListKind::Templates) {
         let rules = || selection.include.iter().chain(&selection.exclude);
         let may_hold = |text: &str| {
             let mut rules = rules().filter(|rule| rule.to_string() == text);
             rules.any(|rule| candidates.iter().any(|item| may_be_of(rule, *item)))
         };
-        idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if may_hold(rule)));
+        idle.retain(|mistake| !matches!(mistake, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
     }
     // What is said of everything is said of what is yet to come, too.
-    idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if rule == EVERYTHING));
+    idle.retain(|mistake| !matches!(mistake, ViewDiagnostic::UnmatchedRule { rule, .. } if rule == EVERYTHING));
     mistakes.extend(idle);
     mistakes
 }

@@ -120,7 +120,7 @@ fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
 /// What the view calls `own`, where that is something else. What has no place in the view stays what it is:
 /// whoever asks for it there is told that it does not exist.
 fn changed(uris: &UriMap, own: &str) -> Option<String> {
-    let shown = uris.shown(own)?;
+    let shown = uris.to_view(own)?;
     (shown != own).then(|| shown.into_owned())
 }
 

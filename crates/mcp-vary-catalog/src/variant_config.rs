@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
-use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
+use mcp_vary::variant::{Date, ServerVariant, VariantDiagnostics, VariantId, Variants};
 use mcp_vary_view::{
-    ArgumentOverride, Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
-    ResourceOverride, Selection, Style, ToolOverride, UriMap, derive,
+    ArgumentOverride, Candidate, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride,
+    Selection, Style, ToolOverride, UriMap, ViewDiagnostic, derive,
 };
 
 use super::item::Item;
@@ -240,13 +240,13 @@ impl VariantConfig {
         kind: ListKind,
         item: &'a Item,
         server: &str,
-        mistakes: &mut Vec<Mistake>,
+        mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<Shown<'a>> {
         let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
         let is_shown = match kind {
-            ListKind::Resources | ListKind::Templates => self.resources.shows_resource(candidate),
-            ListKind::Tools | ListKind::Prompts => self.selection(kind).shows(candidate),
+            ListKind::Resources | ListKind::Templates => self.resources.selects_resource(candidate),
+            ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(candidate),
         };
         if !is_shown {
             return None;
@@ -271,7 +271,7 @@ impl VariantConfig {
         &self,
         names: &Names,
         shown: &mut Shown<'_>,
-        mistakes: &mut Vec<Mistake>,
+        mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         if let Some(json) = names.with_own_page(&shown.json) {
             shown.json = Cow::Owned(json);
@@ -292,7 +292,7 @@ impl VariantConfig {
         if tool.name() != &*shown.id {
             shown.id = tool.name().into();
         }
-        shown.call = (!tool.passes_arguments()).then_some(Prepared::Tool(tool));
+        shown.call = (!tool.forwards_arguments_unchanged()).then_some(Prepared::Tool(tool));
         Some(())
     }
 
@@ -300,7 +300,7 @@ impl VariantConfig {
         &self,
         names: &Names,
         shown: &mut Shown<'_>,
-        mistakes: &mut Vec<Mistake>,
+        mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         let change = names.change(&self.prompt_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
@@ -327,7 +327,7 @@ impl VariantConfig {
         &self,
         uris: &UriMap,
         shown: &mut Shown<'_>,
-        mistakes: &mut Vec<Mistake>,
+        mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         let own = &*shown.item.id;
         let change = self.resource_overrides.get(own);
@@ -336,7 +336,7 @@ impl VariantConfig {
         }
         let mut change = change.cloned().unwrap_or_default();
         mistakes.extend(unfit_uri(own, change.uri.as_deref()));
-        let Some(uri) = uris.shown(own) else {
+        let Some(uri) = uris.to_view(own) else {
             mistakes.extend(without_place(uris, own));
             return None;
         };
@@ -355,17 +355,17 @@ impl VariantConfig {
     }
 }
 
-fn unfit_uri(own: &str, uri: Option<&str>) -> Option<Mistake> {
+fn unfit_uri(own: &str, uri: Option<&str>) -> Option<ViewDiagnostic> {
     let why = UriMap::check(own, uri?).err()?;
     let key = format!("resources.{own}.uri");
-    Some(Mistake::UnfitUri { key, why })
+    Some(ViewDiagnostic::InvalidUri { key, reason: why })
 }
 
-fn without_place(uris: &UriMap, own: &str) -> Option<Mistake> {
-    let (by, uri) = uris.obstacle(own)?;
-    Some(Mistake::UriTaken {
+fn without_place(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
+    let (by, uri) = uris.conflict(own)?;
+    Some(ViewDiagnostic::UriTaken {
         key: format!("resources.{by}.uri"),
-        own: own.to_owned(),
+        upstream_uri: own.to_owned(),
         uri: uri.into_owned(),
     })
 }
@@ -381,7 +381,7 @@ fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> 
 pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     Candidate {
         name: &item.id,
-        own: &item.place.own,
+        upstream_name: &item.place.own,
         server,
         hints: item.tool.as_ref().map(|tool| tool.hints),
     }
@@ -409,7 +409,7 @@ impl Faces {
     /// # Errors
     ///
     /// Everything that is wrong with how they are declared.
-    pub fn new(all: Vec<VariantConfig>) -> Result<Self, Mistakes> {
+    pub fn new(all: Vec<VariantConfig>) -> Result<Self, VariantDiagnostics> {
         let declared = all.iter().map(|face| face.variant.clone()).collect();
         // No date is past on the first day.
         let (variants, _) = Variants::new(declared, Date::from_unix(0))?;

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use mcp_vary_results::ResultRule;
-use mcp_vary_view::{Mistake, UriTemplate, uri_identity};
+use mcp_vary_view::{UriTemplate, ViewDiagnostic, uri_identity};
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -42,7 +42,7 @@ pub struct View {
     is_complete: bool,
     layout: Layout,
     /// What is wrong with how the variant shows the items that there are.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<ViewDiagnostic>,
 }
 
 /// How lists are named, shown, cut and cached.
@@ -218,7 +218,7 @@ impl View {
 
     /// Where the resource or template that servers call `own` comes from, if the view lists it.
     pub fn place_of(&self, own: &str) -> Option<&Place> {
-        self.place(&self.names.uris.shown(own)?)
+        self.place(&self.names.uris.to_view(own)?)
     }
 
     /// Whether the view lists what comes from `place`, whatever it calls it.
@@ -256,7 +256,7 @@ impl View {
     pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &Place)> {
         let strictly = self.templates().find(|(template, _)| template.matches(own));
         let mut loosely = self.templates().filter(|_| !self.checks_uris);
-        strictly.or_else(|| loosely.find(|(template, _)| template.matches_loosely(own)))
+        strictly.or_else(|| loosely.find(|(template, _)| template.matches_with_slashes(own)))
     }
 
     fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &Place)> {
@@ -340,7 +340,7 @@ fn showings(
 fn seen(
     kind: ListKind,
     showings: &[Arc<Showing>],
-    mistakes: &mut Vec<Mistake>,
+    mistakes: &mut Vec<ViewDiagnostic>,
 ) -> Vec<Arc<Showing>> {
     let hidden = showings.iter().filter(|it| it.listed.is_none());
     let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
@@ -366,12 +366,12 @@ fn seen(
 }
 
 /// Says which items are newly hidden behind others of their names.
-fn report(face: &VariantConfig, mistakes: &[Mistake], before: Option<&View>) {
+fn report(face: &VariantConfig, mistakes: &[ViewDiagnostic], before: Option<&View>) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |view| &view.mistakes);
-    let new = mistakes
-        .iter()
-        .filter(|mistake| matches!(mistake, Mistake::Collision { .. }) && !known.contains(mistake));
+    let new = mistakes.iter().filter(|mistake| {
+        matches!(mistake, ViewDiagnostic::Collision { .. }) && !known.contains(mistake)
+    });
     for collision in new.take(FEW) {
         let variant = face.variant.id.as_str();
         warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
@@ -549,7 +549,7 @@ mod tests {
             let view = View::new(&face, &merged, &layout, None, &[]);
             assert_eq!(&*view.place("find").unwrap().own, "search");
             assert_eq!(view.contents.items.len(), 1);
-            let is_collision = |it: &Mistake| matches!(it, Mistake::Collision { .. });
+            let is_collision = |it: &ViewDiagnostic| matches!(it, ViewDiagnostic::Collision { .. });
             assert_eq!(
                 view.mistakes.iter().filter(|it| is_collision(it)).count(),
                 1

@@ -135,7 +135,7 @@ fn check(arguments: &str) -> Result<(), Failure> {
     match Members::parse(arguments) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::command(format!(
-            "the arguments are no JSON object: {error}; write them like '{{\"location\":\"Bern\"}}'"
+            "the arguments are not a JSON object: {error}; write them like '{{\"location\":\"Bern\"}}'"
         ))),
     }
 }

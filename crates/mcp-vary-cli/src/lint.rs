@@ -73,7 +73,7 @@ pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
 /// One word for a finding.
 pub(crate) fn kind(finding: &Finding) -> &'static str {
     match finding {
-        Finding::Denied { .. } => "denied",
+        Finding::Contradiction { .. } => "denied",
         Finding::Added { .. } => "added",
         Finding::Missing(_) => "missing",
         Finding::Larger { .. } => "larger",

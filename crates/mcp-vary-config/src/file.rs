@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
-use mcp_vary::rank::{ADVERTISED, Weights};
+use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{Date, VariantId};
 
 use super::keys;
@@ -326,7 +326,7 @@ impl Default for Draft {
                 faces: None,
                 choosing: Choosing::default(),
                 weights: variant_config::weights(),
-                advertised: ADVERTISED,
+                advertised: DEFAULT_ADVERTISED,
                 negotiation: true,
                 json_content: JsonContent::default(),
                 lift_json_text: true,

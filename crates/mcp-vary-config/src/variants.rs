@@ -153,8 +153,8 @@ fn check(
                 draft.id.is_some() && (draft.status.is_some() || !says_status)
             };
             let is_whole = all.iter().all(is_read);
-            let is_sure = |it: &&_| is_whole || **it != variant::Mistake::NoneStable;
-            for mistake in mistakes.all().iter().filter(is_sure) {
+            let is_sure = |it: &&_| is_whole || **it != variant::VariantDiagnostic::NoneStable;
+            for mistake in mistakes.as_slice().iter().filter(is_sure) {
                 refuse(reader, field, mistake);
             }
         }
@@ -185,8 +185,8 @@ fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning
 }
 
 /// Says at its place why the variants cannot be offered.
-fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::Mistake) {
-    use variant::Mistake::{Date, NoneStable, ReplacesItself, UnknownReplacement};
+fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::VariantDiagnostic) {
+    use variant::VariantDiagnostic::{Date, NoneStable, ReplacesItself, UnknownReplacement};
     let id = match mistake {
         Date(id, _) | ReplacesItself(id) | UnknownReplacement(id, _) => id.as_str(),
         _ => "",

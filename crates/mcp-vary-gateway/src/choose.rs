@@ -120,7 +120,7 @@ impl Setup {
         } else {
             Era::Legacy
         };
-        Err(Failure::from(&Error::another_variant_in_header(
+        Err(Failure::from(&Error::header_variant_mismatch(
             header, other, era,
         )))
     }

@@ -78,7 +78,7 @@ pub fn splice_set(object: &str, key: &str, value: &str) -> String {
 /// `object` without `key`.
 #[must_use]
 pub fn splice_cut(object: &str, key: &str) -> String {
-    mcp_vary::json::edit::cut(object, key).into_owned()
+    mcp_vary::json::edit::remove(object, key).into_owned()
 }
 
 /// `object` with another name for the member `from`.

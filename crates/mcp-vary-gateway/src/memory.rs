@@ -4,7 +4,7 @@
 //! of requests with what they become, subscriptions, and the trees that arguments are checked in. When the budget is
 //! exhausted, the request is refused at once, and nothing that was accepted is lost.
 
-use mcp_vary_view::MOST_VALUES;
+use mcp_vary_view::MAX_CHECKED_VALUES;
 
 /// What a message of so many bytes takes while it is worked on: itself, and what is sent on of it. Of small ones there
 /// are never enough to matter, since connections and requests in flight are bounded: they cost no lease.
@@ -21,7 +21,7 @@ pub(crate) fn of_tree(text: &str) -> usize {
     if text.len() <= SMALL {
         return 0;
     }
-    let values = mcp_vary::json::values(text).min(MOST_VALUES);
+    let values = mcp_vary::json::count_values(text).min(MAX_CHECKED_VALUES);
     text.len().saturating_add(values.saturating_mul(VALUE))
 }
 

@@ -414,7 +414,7 @@ fn error(failure: &Failure) -> String {
 /// > normally, ignoring any task-augmentation metadata if present.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
 fn without_wish(params: &str) -> Cow<'_, str> {
-    edit::cut(params, "task")
+    edit::remove(params, "task")
 }
 
 fn progress_token(params: &str) -> Option<&str> {

@@ -185,7 +185,7 @@ impl Gateway {
     /// What is wrong with the variants' configuration, as far as the servers' lists show: the id of the
     /// variant, and the mistake.
     #[must_use]
-    pub fn slips(&self) -> Vec<(VariantId, mcp_vary_view::Mistake)> {
+    pub fn slips(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
         let setup = self.current();
         let catalog = setup.classes.base().catalog.current();
         let slips = catalog.slips(&setup.faces).into_iter();

@@ -148,7 +148,7 @@ fn uri(arguments: &str) -> Result<String, String> {
         }
     };
     if let Some(offset) = count("offset")? {
-        part = part.from(offset);
+        part = part.with_offset(offset);
     }
     if let Some(limit) = count("limit")? {
         if limit == 0 {

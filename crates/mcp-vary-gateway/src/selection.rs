@@ -1,6 +1,6 @@
 //! Which variant a request runs under, and the cursors that belong to it.
 
-use mcp_vary::cursor::{self, Binding};
+use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
@@ -102,8 +102,8 @@ impl Call<'_> {
         cursor::seal(&self.gateway.lasting.cursor_keys, &binding, bookmark)
     }
 
-    fn binding(&self, variant: usize, kind: ListKind) -> Binding<'_> {
-        Binding {
+    fn binding(&self, variant: usize, kind: ListKind) -> CursorBinding<'_> {
+        CursorBinding {
             variant: self.gateway.variant_id(variant),
             method: kind.method(),
             principal: self.client.principal(),

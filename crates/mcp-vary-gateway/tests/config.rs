@@ -1188,13 +1188,13 @@ fn a_uri_that_no_resource_can_have_is_a_mistake() {
             "        doc:c: {uriTemplate: doc:d}\n",
         ),
         &[
-            "6:22: `variants.v.overrides.resources.doc:a.uri` is no URI; begin with a scheme, such as `docs:`, and leave \
+            "6:22: `variants.v.overrides.resources.doc:a.uri` is not a URI; begin with a scheme, such as `docs:`, and leave \
              out white space",
-            "6:39: `variants.v.overrides.resources.doc:a.mimeType` is no media type; write one like `text/markdown`",
+            "6:39: `variants.v.overrides.resources.doc:a.mimeType` is not a media type; write one like `text/markdown`",
             "7:29: `variants.v.overrides.resources.doc:{name}.uri` has `{title}` instead of `{name}` of the server's \
-             template; write the same in braces, in the same order, and change what stands around them",
-            "8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so that nobody \
-             can tell where one ends; put something between them",
+             template; write the same expressions in the same order, and change only the text around them",
+            "8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so it is \
+             ambiguous where one ends; put something between them",
             "9:22: `variants.v.overrides.resources.doc:b.uri` is a URI of the gateway's own; begin with another scheme",
             "9:41: `variants.v.overrides.resources.doc:b.mime-type` is no setting; did you mean `mimeType`?",
             "10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is no setting; did you mean `uri`?",

@@ -49,7 +49,7 @@ pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
 }
 
 /// `object` without `key`; unchanged when it has none.
-pub fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
+pub fn remove<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     let members = read(object).unwrap_or_default();
     if !members.iter().any(|member| member.is(key)) {
         return Cow::Borrowed(object);
@@ -76,7 +76,7 @@ pub fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
 pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     let members = read(object).unwrap_or_default();
     if members.iter().any(|member| member.is(to)) {
-        return cut(object, from);
+        return remove(object, from);
     }
     let Some(member) = members.iter().find(|member| member.is(from)) else {
         return Cow::Borrowed(object);
@@ -89,7 +89,7 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
         1 => Cow::Owned(renamed),
         _ => {
             let value = get(object, from).unwrap_or("null");
-            Cow::Owned(set(&cut(object, from), to, value).into_owned())
+            Cow::Owned(set(&remove(object, from), to, value).into_owned())
         }
     }
 }
@@ -209,7 +209,7 @@ mod tests {
             format!("{{{}}}", members.join(","))
         };
         assert!(set(&object("11"), "a", "[null]") == object("[null]"));
-        assert!(cut(&object("11"), "a") == "{}");
+        assert!(remove(&object("11"), "a") == "{}");
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             rename(ODD, "b", "z"),
             r#"{ "a" : 1.0 ,"\ud800":[ ], "z":2,"c" :3 }"#
         );
-        assert_eq!(rename(ODD, "b", "a"), cut(ODD, "b"));
+        assert_eq!(rename(ODD, "b", "a"), remove(ODD, "b"));
         assert_eq!(rename(ODD, "y", "z"), ODD);
         assert_eq!(rename(r#"{"a":1,"a":2}"#, "a", "z"), r#"{"z":2}"#);
         assert_eq!(rename("[1]", "a", "z"), "[1]");
@@ -238,12 +238,15 @@ mod tests {
 
     #[test]
     fn a_member_is_cut_out_with_one_comma() {
-        assert_eq!(cut(ODD, "a"), r#"{ "\ud800":[ ], "\u0062":2,"c" :3 }"#);
-        assert_eq!(cut(ODD, "b"), r#"{ "a" : 1.0 ,"\ud800":[ ],"c" :3 }"#);
-        assert_eq!(cut(ODD, "c"), r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#);
-        assert_eq!(cut(ODD, "d"), ODD);
-        assert_eq!(cut(r#"{"a":1}"#, "a"), "{}");
-        assert_eq!(cut(r#"{"a":1,"a":2,"b":3}"#, "a"), r#"{"b":3}"#);
-        assert_eq!(cut("7", "a"), "7");
+        assert_eq!(remove(ODD, "a"), r#"{ "\ud800":[ ], "\u0062":2,"c" :3 }"#);
+        assert_eq!(remove(ODD, "b"), r#"{ "a" : 1.0 ,"\ud800":[ ],"c" :3 }"#);
+        assert_eq!(
+            remove(ODD, "c"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#
+        );
+        assert_eq!(remove(ODD, "d"), ODD);
+        assert_eq!(remove(r#"{"a":1}"#, "a"), "{}");
+        assert_eq!(remove(r#"{"a":1,"a":2,"b":3}"#, "a"), r#"{"b":3}"#);
+        assert_eq!(remove("7", "a"), "7");
     }
 }

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 pub use self::fold::{folded, is_lookalike};
 pub use self::minify::minified;
 pub use self::read::compact;
-pub use self::skip::{Invalid, ObjectReader, skip, values};
+pub use self::skip::{Invalid, ObjectReader, count_values, skip};
 pub use self::tree::Json;
 
 /// Containers inside containers deeper than this are refused.
@@ -31,31 +31,31 @@ pub const MAX_DEPTH: usize = 128;
 #[error("{message}")]
 pub struct JsonError {
     message: String,
-    repeated: Option<String>,
+    duplicate: Option<String>,
 }
 
 impl JsonError {
     fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            repeated: None,
+            duplicate: None,
         }
     }
 
     /// `key` is given twice.
     #[must_use]
-    pub fn repeated(key: &str) -> Self {
+    pub fn duplicate_key_error(key: &str) -> Self {
         let key: String = key.chars().take(64).collect();
         Self {
             message: format!("the key {key:?} is given twice"),
-            repeated: Some(key),
+            duplicate: Some(key),
         }
     }
 
     /// The key that an object has more than once, its first 64 characters, where that is what is wrong.
     #[must_use]
-    pub fn repeated_key(&self) -> Option<&str> {
-        self.repeated.as_deref()
+    pub fn duplicate_key(&self) -> Option<&str> {
+        self.duplicate.as_deref()
     }
 }
 
@@ -103,8 +103,8 @@ impl<'a> Members<'a> {
         let mut json = serde_json::Deserializer::from_str(text);
         let object = (&mut json).deserialize_map(MembersVisitor)?;
         json.end()?;
-        match repeated_key(&object.members) {
-            Some(key) => Err(JsonError::repeated(key)),
+        match duplicate_key(&object.members) {
+            Some(key) => Err(JsonError::duplicate_key_error(key)),
             None => Ok(object),
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Members<'a> {
     /// The same for nearly all texts, in a fraction of the time; the others are valid but unusual, or an
     /// error that has to be explained.
     fn parse_plain(text: &'a str) -> Option<Self> {
-        let mut members = Vec::with_capacity(USUAL);
+        let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
         let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
         while let Some((key, value)) = reader.member().ok()? {
             if key.contains('\\') {
@@ -120,7 +120,7 @@ impl<'a> Members<'a> {
             }
             members.push((Cow::Borrowed(key), Cow::Borrowed(value)));
         }
-        let is_whole = reader.is_at_end() && repeated_key(&members).is_none();
+        let is_whole = reader.is_at_end() && duplicate_key(&members).is_none();
         is_whole.then_some(Self { members })
     }
 
@@ -217,7 +217,7 @@ impl<'a> Members<'a> {
 }
 
 /// Few objects of the protocol have more members.
-const USUAL: usize = 8;
+const TYPICAL_MEMBERS: usize = 8;
 
 struct MembersVisitor;
 
@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 /// A key that `members` holds more than once.
 ///
 /// A few keys are compared with each other, many are sorted: no object takes quadratic time.
-fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
+fn duplicate_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
     if members.len() <= 16 {
         let mut keys = members.iter().enumerate();
         return keys.find_map(|(at, (key, _))| {
@@ -296,14 +296,14 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::elements_within;
+/// use mcp_vary::json::elements_up_to;
 ///
-/// assert_eq!(elements_within("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
-/// let error = elements_within("[1, 2, 3]", 2).unwrap_err();
+/// assert_eq!(elements_up_to("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
+/// let error = elements_up_to("[1, 2, 3]", 2).unwrap_err();
 /// assert_eq!(error.to_string(), "it holds more than 2 elements");
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
-pub fn elements_within(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
+pub fn elements_up_to(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
     let all = read_elements(text, most)?;
     if all.len() > most {
         let why = format!("it holds more than {most} elements");
@@ -318,7 +318,7 @@ fn read_elements(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
         return Ok(all);
     }
     let mut json = serde_json::Deserializer::from_str(text);
-    let all = (&mut json).deserialize_seq(Elements { most })?;
+    let all = (&mut json).deserialize_seq(Elements { limit: most })?;
     if all.len() <= most {
         json.end()?;
     }
@@ -326,7 +326,7 @@ fn read_elements(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
 }
 
 struct Elements {
-    most: usize,
+    limit: usize,
 }
 
 impl<'de> Visitor<'de> for Elements {
@@ -339,7 +339,7 @@ impl<'de> Visitor<'de> for Elements {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut all = Vec::new();
         while let Some(element) = seq.next_element::<&'de RawValue>()? {
-            if all.len() <= self.most {
+            if all.len() <= self.limit {
                 all.push(element.get());
             }
         }
@@ -369,7 +369,7 @@ fn unescaped(inner: &str) -> Option<String> {
         text.push_str(&inner[from..at]);
         match bytes.get(at) {
             None => return Some(text),
-            Some(b'\\') => text.push(named(*bytes.get(at + 1)?)?),
+            Some(b'\\') => text.push(named_escape(*bytes.get(at + 1)?)?),
             Some(_) => return None,
         }
         from = at + 2;
@@ -377,7 +377,7 @@ fn unescaped(inner: &str) -> Option<String> {
 }
 
 /// The character that a letter stands for behind a backslash.
-const fn named(letter: u8) -> Option<char> {
+const fn named_escape(letter: u8) -> Option<char> {
     Some(match letter {
         b'"' | b'\\' | b'/' => letter as char,
         b'b' => '\u{8}',

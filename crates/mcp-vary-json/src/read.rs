@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::tree::Json;
-use super::{JsonError, MAX_DEPTH, repeated_key, skip, unquoted, write_string};
+use super::{JsonError, MAX_DEPTH, duplicate_key, skip, unquoted, write_string};
 
 /// The one value that `text` is.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 pub fn compact(text: &str) -> Result<String, JsonError> {
-    let mut copy = Copy {
+    let mut copy = CompactWriter {
         reader: Reader { text, at: 0 },
         out: String::with_capacity(text.len()),
         keys: Vec::new(),
@@ -42,14 +42,14 @@ pub fn compact(text: &str) -> Result<String, JsonError> {
 }
 
 /// A value on its way into its compact spelling.
-struct Copy<'a> {
+struct CompactWriter<'a> {
     reader: Reader<'a>,
     out: String,
     /// Those of the objects that are open, the innermost last.
     keys: Vec<(Cow<'a, str>, ())>,
 }
 
-impl Copy<'_> {
+impl CompactWriter<'_> {
     fn value(&mut self, depth: usize) -> Result<(), JsonError> {
         match self.reader.start(depth)? {
             Start::Object => self.object(depth),
@@ -220,10 +220,12 @@ impl<'a> Reader<'a> {
 
     /// `members` are those of an object that ends here.
     fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
-        match repeated_key(members) {
+        match duplicate_key(members) {
             Some(key) => Err(JsonError {
-                message: self.error(&JsonError::repeated(key).message).message,
-                ..JsonError::repeated(key)
+                message: self
+                    .error(&JsonError::duplicate_key_error(key).message)
+                    .message,
+                ..JsonError::duplicate_key_error(key)
             }),
             None => Ok(()),
         }

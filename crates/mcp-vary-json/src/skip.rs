@@ -149,7 +149,7 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
 /// assert_eq!(values(r#"{"a": ["[,", 1, 2]}"#), 5);
 /// ```
 #[must_use]
-pub fn values(text: &str) -> usize {
+pub fn count_values(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut count, mut at) = (1, 0);
     while let Some(byte) = bytes.get(at) {
@@ -168,12 +168,12 @@ pub fn values(text: &str) -> usize {
 
 /// The containers around a place: a bit each, set for an object.
 #[derive(Default)]
-struct Around {
+struct Nesting {
     depth: usize,
     objects: u128,
 }
 
-impl Around {
+impl Nesting {
     fn enter(&mut self, is_object: bool, limit: usize) -> Option<()> {
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(is_object);
@@ -191,7 +191,7 @@ impl Around {
 }
 
 fn value(bytes: &[u8], mut at: usize, limit: usize) -> Option<usize> {
-    let mut around = Around::default();
+    let mut around = Nesting::default();
     loop {
         at = space(bytes, at);
         at = match *bytes.get(at)? {
@@ -221,7 +221,7 @@ fn value(bytes: &[u8], mut at: usize, limit: usize) -> Option<usize> {
             b'n' => word(bytes, at, b"null")?,
             _ => return None,
         };
-        match after(bytes, at, &mut around)? {
+        match after_value(bytes, at, &mut around)? {
             Next::Value(next) => at = next,
             Next::End(end) => return Some(end),
         }
@@ -235,7 +235,7 @@ enum Next {
 }
 
 /// Closes what ends here, and finds where the next value starts.
-fn after(bytes: &[u8], mut at: usize, around: &mut Around) -> Option<Next> {
+fn after_value(bytes: &[u8], mut at: usize, around: &mut Nesting) -> Option<Next> {
     loop {
         if around.depth == 0 {
             return Some(Next::End(at));
@@ -347,16 +347,16 @@ const BLOCK: usize = 64;
 /// The highest bit of the first byte that is a quote, a backslash or a control character, if there is one;
 /// bits above it mean nothing.
 const fn special(word: u64) -> u64 {
-    let quotes = word ^ (EACH * b'"' as u64);
-    let backslashes = word ^ (EACH * b'\\' as u64);
-    let control = word.wrapping_sub(EACH * 0x20) & !word;
-    let quote = quotes.wrapping_sub(EACH) & !quotes;
-    let backslash = backslashes.wrapping_sub(EACH) & !backslashes;
-    (control | quote | backslash) & (EACH * 0x80)
+    let quotes = word ^ (ONES * b'"' as u64);
+    let backslashes = word ^ (ONES * b'\\' as u64);
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = quotes.wrapping_sub(ONES) & !quotes;
+    let backslash = backslashes.wrapping_sub(ONES) & !backslashes;
+    (control | quote | backslash) & (ONES * 0x80)
 }
 
 /// One in each byte.
-const EACH: u64 = u64::MAX / 255;
+const ONES: u64 = u64::MAX / 255;
 
 /// The end of the escape whose backslash stands before `at`.
 fn escape(bytes: &[u8], at: usize) -> Option<usize> {

@@ -31,11 +31,11 @@ pub fn told_prompt(
 ) -> Shaped {
     let candidate = Candidate {
         name: id,
-        own: &called.name,
+        upstream_name: &called.name,
         server: &called.server,
         hints: None,
     };
-    let about = rules.iter().filter(|rule| rule.prompts.shows(candidate));
+    let about = rules.iter().filter(|rule| rule.prompts.selects(candidate));
     let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
     let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
     let told = chosen.and_then(|(when, rule)| Some((when, rule.tell(called, result)?)));

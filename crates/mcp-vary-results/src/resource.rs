@@ -55,12 +55,12 @@ pub fn told_resource(
 pub fn are_about(rules: &[ResourceRule], server: &str, own: &str) -> bool {
     let candidate = Candidate {
         name: own,
-        own,
+        upstream_name: own,
         server,
         hints: None,
     };
     let mut rules = rules.iter();
-    rules.any(|rule| rule.uris.shows_resource(candidate))
+    rules.any(|rule| rule.uris.selects_resource(candidate))
 }
 
 /// Whether one of `rules` is about one of the contents of the server's result.
@@ -86,17 +86,19 @@ fn representations(
     let known = contents.into_iter().filter_map(|content| {
         let content = Members::parse(content).ok()?;
         let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
-        let own = uris.own(&uri).unwrap_or_else(|| uri.as_str().into());
+        let own = uris
+            .to_upstream(&uri)
+            .unwrap_or_else(|| uri.as_str().into());
         let candidate = Candidate {
             name: &own,
-            own: &own,
+            upstream_name: &own,
             server,
             hints: None,
         };
         let mut all = Representations::default();
         for rule in rules
             .iter()
-            .filter(|rule| rule.uris.shows_resource(candidate))
+            .filter(|rule| rule.uris.selects_resource(candidate))
         {
             if let Some(one) = rule.representation(&uri, &text, server) {
                 all = match &rule.when {

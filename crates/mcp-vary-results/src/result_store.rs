@@ -200,7 +200,7 @@ impl Kept {
             value => ("application/json", value.to_json()),
         };
         let next = page.next.map(|next| {
-            let mut following = part.clone().from(next);
+            let mut following = part.clone().with_offset(next);
             following.limit = part.limit;
             let following = format!("{PREFIX}{id}?{}", following.to_query());
             let (from, total) = (page.offset, page.total);

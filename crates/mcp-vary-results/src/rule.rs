@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::feature::{Features, Format, Verbosity};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
-use mcp_vary::shape::{Alternative, Bounds, Said};
+use mcp_vary::shape::{Alternative, Bounds, ToolOutput};
 use mcp_vary_view::{Candidate, Selection};
 
 use super::{Failures, Projection, Scope, Template};
@@ -73,7 +73,7 @@ pub struct ToolResults {
 impl ToolResults {
     /// What `rules` say of the tool; none when that is nothing.
     pub fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
-        let about = rules.iter().filter(|rule| rule.tools.shows(tool));
+        let about = rules.iter().filter(|rule| rule.tools.selects(tool));
         let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.recipe));
         let negotiated: Vec<_> = about.clone().map(of).collect();
         let others = about.filter(|rule| rule.everyone).map(of).collect();
@@ -100,7 +100,7 @@ impl Recipe {
         called: &Called,
         features: &Features,
     ) -> Option<Told> {
-        let said = Said::read(result, lift)?;
+        let said = ToolOutput::read(result, lift)?;
         match self.tell(&said, called, features) {
             Ok(told) => Some(told),
             Err((part, why)) => {
@@ -113,7 +113,7 @@ impl Recipe {
 
     fn tell(
         &self,
-        said: &Said,
+        said: &ToolOutput,
         called: &Called,
         features: &Features,
     ) -> Result<Told, (&'static str, String)> {

@@ -8,8 +8,8 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{Json, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Bounds, Compaction, OutputSchema, Policy, Report, Shaped, TEXTS, ToolFacts, Whole, Words,
-    compact_shaped, compact_tool_result, tool_result,
+    Bounds, Compaction, CustomText, OutputSchema, Policy, Report, Shaped, TEXTS_PATH, ToolFacts,
+    Whole, compact_shaped, compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
@@ -255,10 +255,10 @@ impl Shaping {
             recipe.say(value, told?, called, features)
         };
         let words = told.and_then(|told| {
-            Some(Words {
+            Some(CustomText {
                 value: told.value.as_deref()?,
                 text: told.words.as_deref(),
-                say: &say,
+                render: &say,
             })
         });
         let compaction = Compaction {
@@ -269,7 +269,7 @@ impl Shaping {
                 is_linked: self.is_linked,
             }),
             reader: self.keeping.reader.as_deref(),
-            words,
+            custom_text: words,
             ..Compaction::default()
         };
         let compacted = match first {
@@ -288,7 +288,7 @@ impl Shaping {
             kept.keep(uri, whole, owner.clone());
         }
         if let Some(texts) = texts {
-            kept.keep(&format!("{uri}{TEXTS}"), texts, owner.clone());
+            kept.keep(&format!("{uri}{TEXTS_PATH}"), texts, owner.clone());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a view makes of arguments: in a list fewer, renamed, with defaults; in a call the way back.
+//! Argument overrides: what a view lists of a tool's arguments, and how it maps the arguments of a call back to the
+//! server's.
 
 mod schema;
 
@@ -6,38 +7,38 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::dialect::WayBack;
-use super::fault::{Fault, cut, nearest};
-use super::mistake::Mistake;
-use mcp_vary::ignored::shown;
+use super::dialect::ArgumentDecoder;
+use super::fault::{ArgumentError, nearest, truncated};
+use super::mistake::ViewDiagnostic;
+use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, folded, write_string};
 
-/// What a view makes of one argument of a tool or prompt.
+/// How a view changes one argument of a tool or prompt.
 ///
 /// | | in the list | in a call |
 /// |---|---|---|
-/// | `name` | it has this name | and the server's again |
+/// | `name` | it has this name | it is renamed to the server's name |
 /// | `description` | it has this description | |
-/// | `hidden` | it is not there | nor may it be given; with `default` that is sent |
-/// | `fixed` | it is not there | nor may it be given; this value is sent |
-/// | `default` | the schema has this `default`, and it is not required | this value is sent where it is left out |
-/// | `required` | it is required | a call without it is refused |
+/// | `hidden` | it is not listed | it cannot be given; its `default` is sent if it has one |
+/// | `fixed` | it is not listed | it cannot be given; this value is sent |
+/// | `default` | the schema has this `default`, and it is not required | this value is sent if the call omits it |
+/// | `required` | it is required | a call without it is rejected |
 ///
-/// Shown for debugging, the values are left out: one may be a secret.
+/// `Debug` omits the values: one may be a secret.
 #[derive(Clone, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct ArgumentOverride {
-    /// What it is called.
+    /// Its name in the view.
     pub name: Option<String>,
-    /// How it is described.
+    /// Its description in the view.
     pub description: Option<String>,
-    /// Whether it is left out.
+    /// Whether the view hides it.
     pub hidden: bool,
-    /// What is always sent.
+    /// The value that is always sent.
     pub fixed: Option<Json<'static>>,
-    /// What is sent where it is left out.
+    /// The value that is sent if the call omits it.
     pub default: Option<Json<'static>>,
-    /// Whether it is required.
+    /// Whether every call must give it.
     pub required: bool,
 }
 
@@ -54,43 +55,43 @@ impl fmt::Debug for ArgumentOverride {
     }
 }
 
-/// The overrides of one item's arguments, by the server's names, as far as there are such arguments. What
-/// is hidden or fixed is so whether it is listed or not.
+/// The overrides of one item's arguments, by the server's names, for arguments that exist. A hidden or fixed
+/// argument stays unavailable even if the server does not list it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arguments {
     overrides: BTreeMap<String, ArgumentOverride>,
-    /// The server's names by the view's, where they differ.
-    own: BTreeMap<String, String>,
-    /// What a call may give.
-    known: Vec<String>,
-    /// The server's names by what they fold to; empty where arguments pass as they are.
+    /// The server's names by the view's names, where they differ.
+    upstream_names: BTreeMap<String, String>,
+    /// The names that a call may use.
+    accepted: Vec<String>,
+    /// The server's names by their folded form; empty if arguments are forwarded unchanged.
     by_fold: BTreeMap<String, Vec<String>>,
 }
 
 impl ArgumentOverride {
-    /// Whether a call may not give it.
-    fn is_gone(&self) -> bool {
+    /// Whether a call cannot give it.
+    fn is_unavailable(&self) -> bool {
         self.hidden || self.fixed.is_some()
     }
 
-    /// What is sent where a call does not give it.
-    fn filled(&self) -> Option<&Json<'static>> {
+    /// The value that is sent if a call does not give one.
+    fn implied_value(&self) -> Option<&Json<'static>> {
         self.fixed.as_ref().or(self.default.as_ref())
     }
 
-    /// Whether every call has to give it.
-    fn is_asked_for(&self) -> bool {
-        self.required && !self.is_gone() && self.filled().is_none()
+    /// Whether every call must give it.
+    fn must_be_given(&self) -> bool {
+        self.required && !self.is_unavailable() && self.implied_value().is_none()
     }
 
-    fn contradictions(&self) -> impl Iterator<Item = [&'static str; 2]> {
+    fn conflicts(&self) -> impl Iterator<Item = [&'static str; 2]> {
         let (fixed, default) = (self.fixed.is_some(), self.default.is_some());
         let gone = if fixed { "fixed" } else { "hidden" };
         let renamed = self.name.is_some();
         [
             (fixed && default).then_some(["fixed", "default"]),
-            (self.is_gone() && self.required).then_some([gone, "required"]),
-            (self.is_gone() && renamed).then_some([gone, "name"]),
+            (self.is_unavailable() && self.required).then_some([gone, "required"]),
+            (self.is_unavailable() && renamed).then_some([gone, "name"]),
             (default && self.required).then_some(["default", "required"]),
         ]
         .into_iter()
@@ -99,55 +100,58 @@ impl ArgumentOverride {
 }
 
 impl Arguments {
-    /// The overrides of arguments that there are (`names`, and of those the `required`), those that nobody
-    /// may give, and what is wrong with the others.
+    /// Keeps the overrides of arguments that exist (`names`, and among them the `required` ones) and of unavailable
+    /// arguments, and reports what is wrong with the others.
     pub(super) fn new(
         overrides: &BTreeMap<String, ArgumentOverride>,
         names: &[&str],
         required: &[&str],
         key: &str,
-    ) -> (Self, Vec<Mistake>) {
+    ) -> (Self, Vec<ViewDiagnostic>) {
         let mut arguments = Self::default();
         let mut mistakes = Vec::new();
-        let key = |name: &str, rest: &str| format!("{key}.arguments.{}{rest}", shown(name));
+        let key = |name: &str, rest: &str| format!("{key}.arguments.{}{rest}", for_display(name));
         for (name, changed) in overrides {
             if !names.contains(&name.as_str()) {
-                mistakes.push(Mistake::UnknownArgument {
+                mistakes.push(ViewDiagnostic::UnknownArgument {
                     key: key(name, ""),
-                    meant: nearest(name, names.iter().copied()).map(str::to_owned),
+                    suggestion: nearest(name, names.iter().copied()).map(str::to_owned),
                 });
-                // A server may take what its schema does not list.
-                if !changed.is_gone() {
+                // A server may accept an argument that its schema does not list.
+                if !changed.is_unavailable() {
                     continue;
                 }
             }
-            mistakes.extend(changed.contradictions().map(|said| Mistake::Contradiction {
+            mistakes.extend(changed.conflicts().map(|said| ViewDiagnostic::Conflict {
                 key: key(name, ""),
-                said,
+                settings: said,
             }));
-            if changed.hidden && changed.filled().is_none() && required.contains(&name.as_str()) {
-                mistakes.push(Mistake::HiddenRequired {
+            if changed.hidden
+                && changed.implied_value().is_none()
+                && required.contains(&name.as_str())
+            {
+                mistakes.push(ViewDiagnostic::HiddenRequired {
                     key: key(name, ".hidden"),
                 });
             }
             arguments.overrides.insert(name.clone(), changed.clone());
         }
-        while let Err((own, name)) = arguments.name(names) {
-            mistakes.push(Mistake::ArgumentTaken {
+        while let Err((own, name)) = arguments.assign_names(names) {
+            mistakes.push(ViewDiagnostic::ArgumentNameTaken {
                 key: key(&own, ".name"),
                 name,
             });
         }
         let nothing = ArgumentOverride::default();
         arguments.overrides.retain(|_, changed| *changed != nothing);
-        if !arguments.are_plain() {
-            arguments.fold(names);
+        if !arguments.is_identity() {
+            arguments.index_folded_names(names);
         }
         (arguments, mistakes)
     }
 
-    /// Remembers what the server's names fold to, those that its schema does not list included.
-    fn fold(&mut self, names: &[&str]) {
+    /// Indexes the server's names by their folded form, including names that its schema does not list.
+    fn index_folded_names(&mut self, names: &[&str]) {
         let unlisted = self.overrides.keys().map(String::as_str);
         for name in names.iter().copied().chain(unlisted) {
             let alike = self.by_fold.entry(folded(name).collect()).or_default();
@@ -157,8 +161,8 @@ impl Arguments {
         }
     }
 
-    /// The server's name that another reader takes `name` for; none where the server has `name` itself.
-    fn imitated(&self, name: &str) -> Option<&str> {
+    /// The server's name that another reader may take `name` for; `None` if the server has `name` itself.
+    fn lookalike_of(&self, name: &str) -> Option<&str> {
         if self.by_fold.is_empty() {
             return None;
         }
@@ -167,11 +171,11 @@ impl Arguments {
         alike.first().filter(|_| !is_known).map(String::as_str)
     }
 
-    /// Gives the arguments their names in the view, or takes back the first that another has already:
-    /// that argument's own name, and the one that it should have had.
-    fn name(&mut self, names: &[&str]) -> Result<(), (String, String)> {
-        self.own.clear();
-        self.known.clear();
+    /// Assigns the view's names. If a name is taken, removes that override and returns the server's name of its
+    /// argument and the rejected name.
+    fn assign_names(&mut self, names: &[&str]) -> Result<(), (String, String)> {
+        self.upstream_names.clear();
+        self.accepted.clear();
         let mut taken = BTreeSet::new();
         let renamed = |arguments: &Self, name: &str| {
             let changed = arguments.overrides.get(name)?;
@@ -179,9 +183,9 @@ impl Arguments {
         };
         let is_gone = |arguments: &Self, name: &str| {
             let changed = arguments.overrides.get(name);
-            changed.is_some_and(ArgumentOverride::is_gone)
+            changed.is_some_and(ArgumentOverride::is_unavailable)
         };
-        // What keeps its name comes first, wherever it stands.
+        // Arguments without a new name go first, whatever their position.
         let mut listed: Vec<&str> = names.to_vec();
         listed.retain(|name| !is_gone(self, name));
         listed.sort_by_key(|name| renamed(self, name).is_some());
@@ -192,23 +196,26 @@ impl Arguments {
                 let taken_back = changed.and_then(|changed| changed.name.take());
                 return Err((name.to_owned(), taken_back.unwrap_or_default()));
             }
-            self.known
+            self.accepted
                 .push(new.clone().unwrap_or_else(|| name.to_owned()));
-            self.own.extend(new.map(|new| (new, name.to_owned())));
+            self.upstream_names
+                .extend(new.map(|new| (new, name.to_owned())));
         }
         Ok(())
     }
 
-    /// Whether a call's arguments are the server's as they are.
-    pub(super) fn are_plain(&self) -> bool {
+    /// Whether a call's arguments are already in the server's form.
+    pub(super) fn is_identity(&self) -> bool {
         let plain = |changed: &ArgumentOverride| {
-            !changed.is_gone() && changed.filled().is_none() && !changed.is_asked_for()
+            !changed.is_unavailable()
+                && changed.implied_value().is_none()
+                && !changed.must_be_given()
         };
-        self.own.is_empty() && self.overrides.values().all(plain)
+        self.upstream_names.is_empty() && self.overrides.values().all(plain)
     }
 
-    /// What the view calls the server's argument.
-    pub(super) fn shown<'a>(&'a self, own: &'a str) -> &'a str {
+    /// The view's name of a server's argument.
+    pub(super) fn view_name<'a>(&'a self, own: &'a str) -> &'a str {
         let renamed = self
             .overrides
             .get(own)
@@ -216,29 +223,29 @@ impl Arguments {
         renamed.unwrap_or(own)
     }
 
-    /// What the server calls the view's argument; nothing where a call may not give it.
-    pub(super) fn own<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        if let Some(own) = self.own.get(name) {
+    /// The server's name of a view's argument; `None` if a call cannot give it.
+    pub(super) fn upstream_name<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        if let Some(own) = self.upstream_names.get(name) {
             return Some(own);
         }
         let free = |changed: &ArgumentOverride| {
-            !changed.is_gone() && changed.name.as_deref().is_none_or(|new| new == name)
+            !changed.is_unavailable() && changed.name.as_deref().is_none_or(|new| new == name)
         };
         let may_be_given = match self.overrides.get(name) {
             Some(changed) => free(changed),
-            None => self.imitated(name).is_none(),
+            None => self.lookalike_of(name).is_none(),
         };
         may_be_given.then_some(name)
     }
 
-    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    /// The renamed arguments: the server's name and the view's name of each.
     pub(super) fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.own
+        self.upstream_names
             .iter()
             .map(|(name, own)| (own.as_str(), name.as_str()))
     }
 
-    /// The values that are given, with the server's names of their arguments and their keys.
+    /// The configured values: the server's argument name, the key, and the value.
     pub(super) fn values(&self) -> impl Iterator<Item = (&str, &'static str, &Json<'static>)> {
         self.overrides.iter().flat_map(|(name, changed)| {
             let fixed = changed
@@ -254,20 +261,20 @@ impl Arguments {
         })
     }
 
-    /// The arguments of a call as the server takes them.
-    pub(super) fn upstream<'t>(
+    /// The arguments of a call in the server's form.
+    pub(super) fn to_upstream<'t>(
         &self,
         arguments: &'t str,
-        back: Option<&WayBack>,
+        back: Option<&ArgumentDecoder>,
         fill: bool,
-    ) -> Result<Cow<'t, str>, Vec<Fault>> {
-        let given = Members::parse(arguments).map_err(|error| vec![unread(&error)])?;
+    ) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
+        let given = Members::parse(arguments).map_err(|error| vec![unreadable(&error)])?;
         let (mut taken, mut there) = (Vec::new(), BTreeSet::new());
         let (mut faults, mut changed) = (Vec::new(), false);
         for (name, value) in given.iter() {
-            let Some(own) = self.own(name) else {
-                if faults.len() < MOST_FAULTS {
-                    faults.push(self.unknown(name));
+            let Some(own) = self.upstream_name(name) else {
+                if faults.len() < MAX_ERRORS {
+                    faults.push(self.unknown_argument(name));
                 }
                 continue;
             };
@@ -275,7 +282,7 @@ impl Arguments {
                 Some(back) => back.argument(own, value),
                 None => Ok(Some(Cow::Borrowed(value))),
             };
-            let returned = returned.map_err(|error| vec![unread(&error)])?;
+            let returned = returned.map_err(|error| vec![unreadable(&error)])?;
             changed |= own != name || returned.as_deref() != Some(value);
             if let Some(returned) = returned {
                 there.insert(own);
@@ -283,14 +290,17 @@ impl Arguments {
             }
         }
         if fill {
-            faults.extend(self.missing(&there));
+            faults.extend(self.missing_arguments(&there));
         }
         if !faults.is_empty() {
-            faults.truncate(MOST_FAULTS);
+            faults.truncate(MAX_ERRORS);
             return Err(faults);
         }
         for (own, change) in self.overrides.iter().filter(|_| fill) {
-            if let Some(value) = change.filled().filter(|_| !there.contains(own.as_str())) {
+            if let Some(value) = change
+                .implied_value()
+                .filter(|_| !there.contains(own.as_str()))
+            {
                 taken.push((own, Cow::Owned(value.to_json())));
                 changed = true;
             }
@@ -302,53 +312,56 @@ impl Arguments {
         })
     }
 
-    /// What the view requires and is not `there`.
-    fn missing<'a>(&'a self, there: &'a BTreeSet<&str>) -> impl Iterator<Item = Fault> + 'a {
+    /// One error for each argument that the view requires and the call does not give.
+    fn missing_arguments<'a>(
+        &'a self,
+        there: &'a BTreeSet<&str>,
+    ) -> impl Iterator<Item = ArgumentError> + 'a {
         let asked_for = self
             .overrides
             .iter()
-            .filter(|(_, change)| change.is_asked_for());
+            .filter(|(_, change)| change.must_be_given());
         let missing = asked_for.filter(|(own, _)| !there.contains(own.as_str()));
-        missing.map(|(own, _)| Fault::MissingArgument {
-            name: cut(self.shown(own), 64),
+        missing.map(|(own, _)| ArgumentError::MissingArgument {
+            name: truncated(self.view_name(own), 64),
         })
     }
 
-    fn unknown(&self, name: &str) -> Fault {
-        if let Some(imitated) = self.imitated(name) {
-            return Fault::Lookalike {
-                name: cut(name, 64),
-                imitated: cut(imitated, 64),
+    fn unknown_argument(&self, name: &str) -> ArgumentError {
+        if let Some(imitated) = self.lookalike_of(name) {
+            return ArgumentError::Lookalike {
+                name: truncated(name, 64),
+                known: truncated(imitated, 64),
             };
         }
         let renamed = self
             .overrides
             .get(name)
-            .filter(|changed| !changed.is_gone());
+            .filter(|changed| !changed.is_unavailable());
         let meant = renamed
             .and_then(|changed| changed.name.clone())
-            .or_else(|| nearest(name, self.known.iter().map(String::as_str)).map(str::to_owned));
-        Fault::UnknownArgument {
-            name: cut(name, 64),
-            meant,
+            .or_else(|| nearest(name, self.accepted.iter().map(String::as_str)).map(str::to_owned));
+        ArgumentError::UnknownArgument {
+            name: truncated(name, 64),
+            suggestion: meant,
         }
     }
 
-    /// The fault in the view's names, without what a call could not give.
-    pub(super) fn fault(&self, fault: Fault) -> Fault {
-        let Fault::Value {
+    /// The error with the view's names. Details of values that a call cannot give are removed.
+    pub(super) fn in_view_names(&self, fault: ArgumentError) -> ArgumentError {
+        let ArgumentError::InvalidValue {
             path,
             expected,
-            given,
+            actual: given,
         } = fault
         else {
             return fault;
         };
         let Some(tokens) = path.strip_prefix('/') else {
-            return Fault::Value {
+            return ArgumentError::InvalidValue {
                 path,
                 expected,
-                given,
+                actual: given,
             };
         };
         let (own, rest) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
@@ -356,30 +369,33 @@ impl Arguments {
         if self
             .overrides
             .get(&own)
-            .is_some_and(ArgumentOverride::is_gone)
+            .is_some_and(ArgumentOverride::is_unavailable)
         {
-            return Fault::Fixed;
+            return ArgumentError::InvalidFixedValue;
         }
-        let path = format!("{}{rest}", mcp_vary::json::pointer("", self.shown(&own)));
-        Fault::Value {
+        let path = format!(
+            "{}{rest}",
+            mcp_vary::json::pointer("", self.view_name(&own))
+        );
+        ArgumentError::InvalidValue {
             path,
             expected,
-            given,
+            actual: given,
         }
     }
 }
 
-/// Why arguments cannot be read.
-fn unread(error: &JsonError) -> Fault {
-    match error.repeated_key() {
-        Some(key) => Fault::RepeatedKey {
+/// Why the arguments cannot be read.
+fn unreadable(error: &JsonError) -> ArgumentError {
+    match error.duplicate_key() {
+        Some(key) => ArgumentError::DuplicateKey {
             key: key.to_owned(),
         },
-        None => Fault::NoObject,
+        None => ArgumentError::NotAnObject,
     }
 }
 
-/// The object of `members`, whose names are different.
+/// The JSON object of `members`, whose names are distinct.
 fn object(members: &[(&str, Cow<'_, str>)]) -> String {
     let mut json = String::from("{");
     for (at, (name, value)) in members.iter().enumerate() {
@@ -394,5 +410,5 @@ fn object(members: &[(&str, Cow<'_, str>)]) -> String {
     json
 }
 
-/// How many arguments are told that there are not.
-const MOST_FAULTS: usize = 8;
+/// The number of errors that are reported.
+const MAX_ERRORS: usize = 8;

@@ -1,36 +1,35 @@
-//! Whether arguments are what a server's schema says, in time that is known before.
+//! Validates arguments against a server's schema in bounded time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
-use mcp_vary::ignored::shown;
+use mcp_vary::ignored::for_display;
 use mcp_vary::json::{self, Json};
 use serde_json::Value;
 
-use super::fault::{Fault, cut};
+use super::fault::{ArgumentError, truncated};
 
-/// The check of arguments against one schema.
+/// Validates arguments against one schema.
 ///
 /// # Properties
 ///
-/// No reference is followed out of the schema. Patterns that backtrack are given up on early. What a
-/// schema asks to be looked at again and again is worked out before: arguments that are nested deeper
-/// than can be checked in time are let through, and the server decides. So are arguments of more than
-/// [`MOST_VALUES`] values. What is wrong with large ones is said without the details, since each branch of a
-/// choice holds a copy of the value that it does not take.
+/// References out of the schema are not followed. Patterns that backtrack too long are abandoned. The cost of a
+/// schema is computed in advance: arguments that nest deeper than can be checked in time are accepted, and the
+/// server decides. The same holds for arguments of more than [`MAX_CHECKED_VALUES`] values. Errors of large
+/// arguments have no details, since each branch of a choice copies the value that it rejects.
 #[derive(Debug)]
-pub(super) struct Check {
+pub(super) struct SchemaCheck {
     validator: Validator,
-    /// How often one value is looked at, by how deep arguments nest; deeper ones are let through.
+    /// The number of times that one value is visited, by nesting depth; deeper arguments are accepted unchecked.
     effort: Vec<u64>,
 }
 
-impl Check {
-    /// Compiles the schema, or says why arguments are not checked against it.
+impl SchemaCheck {
+    /// Compiles the schema, or returns why arguments cannot be checked against it.
     pub(super) fn new(schema: &str) -> Result<Self, String> {
-        if schema.len() > LARGEST {
-            return Err(format!("it has more than {LARGEST} bytes"));
+        if schema.len() > MAX_SCHEMA_BYTES {
+            return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
         }
         let read = Json::parse(schema).map_err(|error| error.to_string())?;
         let effort = Effort::by_depth(&read);
@@ -39,34 +38,34 @@ impl Check {
         }
         let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(MOST_STEPS_BACK)
-            .size_limit(LARGEST_PATTERN);
+            .backtrack_limit(MAX_BACKTRACKS)
+            .size_limit(MAX_PATTERN_BYTES);
         let validator = jsonschema::options()
             .offline()
             .with_pattern_options(patterns)
             .build(&value)
-            .map_err(|error| cut(&shown(&error.to_string()), LONGEST))?;
+            .map_err(|error| truncated(&for_display(&error.to_string()), MAX_TEXT))?;
         Ok(Self { validator, effort })
     }
 
-    /// Whether the schema takes `value`; not, when that takes too long to say.
+    /// Whether the schema accepts `value`; false if checking would take too long.
     pub(super) fn accepts(&self, value: &str) -> bool {
         let value = serde_json::from_str::<Value>(value);
         value.is_ok_and(|value| self.accepts_value(&value))
     }
 
-    /// The same of a value that was read.
+    /// Like [`accepts`](Self::accepts), for a parsed value.
     pub(super) fn accepts_value(&self, value: &Value) -> bool {
         depth(value) < self.effort.len() && self.validator.is_valid(value)
     }
 
-    /// What of the arguments the schema does not take.
-    pub(super) fn faults(&self, arguments: &str) -> Vec<Fault> {
-        let values = json::values(arguments);
-        if values > MOST_VALUES {
+    /// What the schema rejects in the arguments.
+    pub(super) fn errors(&self, arguments: &str) -> Vec<ArgumentError> {
+        let values = json::count_values(arguments);
+        if values > MAX_CHECKED_VALUES {
             return Vec::new();
         }
-        // Numbers that no float holds, for one, are the server's to read.
+        // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
         let Ok(value) = serde_json::from_str::<Value>(arguments) else {
             return Vec::new();
         };
@@ -76,52 +75,52 @@ impl Check {
         if self.validator.is_valid(&value) {
             return Vec::new();
         }
-        // Each schema that does not take a value may make an error, with a copy of it.
-        let copied = arguments.len() + VALUE * values;
+        // Each schema that rejects a value may create an error with a copy of it.
+        let copied = arguments.len() + VALUE_BYTES * values;
         let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
-        if errors.saturating_mul(copied) > MOST_COPIED {
-            return vec![Fault::Value {
+        if errors.saturating_mul(copied) > MAX_COPIED_BYTES {
+            return vec![ArgumentError::InvalidValue {
                 path: String::new(),
                 expected: "what the tool's schema takes (they are too large to say what is wrong)"
                     .to_owned(),
-                given: kind(&value),
+                actual: kind(&value),
             }];
         }
         let mut faults = Vec::new();
         let mut more = 0;
-        for error in self.validator.iter_errors(&value).take(MOST_COUNTED) {
-            if faults.len() < MOST_TOLD {
-                faults.push(fault(&error));
+        for error in self.validator.iter_errors(&value).take(MAX_COUNTED) {
+            if faults.len() < MAX_REPORTED {
+                faults.push(argument_error(&error));
             } else {
                 more += 1;
             }
         }
         if more > 0 {
-            faults.push(Fault::More(more));
+            faults.push(ArgumentError::More(more));
         }
         faults
     }
 }
 
-fn fault(error: &ValidationError<'_>) -> Fault {
+fn argument_error(error: &ValidationError<'_>) -> ArgumentError {
     let error = nearest_branch(error);
-    Fault::Value {
-        path: cut(error.instance_path().as_str(), LONGEST),
-        expected: cut(&expected(error), LONGEST),
-        given: given(error),
+    ArgumentError::InvalidValue {
+        path: truncated(error.instance_path().as_str(), MAX_TEXT),
+        expected: truncated(&expected(error), MAX_TEXT),
+        actual: given(error),
     }
 }
 
-/// Of the branches of a choice the one that is meant, if that is plain: its error says more than that none fits.
+/// The error of the branch that the value was meant for, if that is clear: it says more than that no branch matches.
 fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationError<'v> {
-    // What is nested deeper is told as it is.
+    // Deeper nesting is reported as it is.
     for _ in 0..4 {
         let (ValidationErrorKind::AnyOf { context }
         | ValidationErrorKind::OneOfNotValid { context }) = error.kind()
         else {
             break;
         };
-        let Some(branch) = meant(context, error.instance_path().as_str()) else {
+        let Some(branch) = matching_branch(context, error.instance_path().as_str()) else {
             break;
         };
         let Some(inner) = branch.first() else {
@@ -134,8 +133,8 @@ fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationE
 
 type Branch = Vec<ValidationError<'static>>;
 
-/// The only branch that is about values of the given kind, or of those the only one whose constants fit.
-fn meant<'b>(branches: &'b [Branch], at: &str) -> Option<&'b Branch> {
+/// The only branch for values of this type, or the only one of these whose constants match.
+fn matching_branch<'b>(branches: &'b [Branch], at: &str) -> Option<&'b Branch> {
     use ValidationErrorKind as Is;
     let other_kind = |error: &ValidationError<'_>| {
         error.instance_path().as_str() == at
@@ -160,7 +159,7 @@ fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().is_none().then_some(first)
 }
 
-/// What the schema takes, in words.
+/// Describes what the schema accepts.
 fn expected(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Is;
     match error.kind() {
@@ -172,7 +171,7 @@ fn expected(error: &ValidationError<'_>) -> String {
             let names: Vec<_> = unexpected
                 .iter()
                 .take(8)
-                .map(|name| format!("`{}`", shown(name)))
+                .map(|name| format!("`{}`", for_display(name)))
                 .collect();
             format!("no property {}", names.join(", "))
         }
@@ -200,15 +199,15 @@ fn expected(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// What each branch of a choice takes first, and where below `at`.
+/// Describes what each branch of a choice accepts first, and where below `at`.
 fn branches(context: &[Branch], at: &str) -> String {
     let firsts = context.iter().take(8).filter_map(|errors| errors.first());
     let mut all: Vec<String> = firsts
         .map(|error| {
             let path = error.instance_path().as_str();
             match path.strip_prefix(at).filter(|below| !below.is_empty()) {
-                Some(below) => cut(&format!("`{below}`: {}", expected(error)), 80),
-                None => cut(&expected(error), 80),
+                Some(below) => truncated(&format!("`{below}`: {}", expected(error)), 80),
+                None => truncated(&expected(error), 80),
             }
         })
         .collect();
@@ -244,7 +243,7 @@ fn values(options: &Value) -> String {
     all.join(", ")
 }
 
-/// What was given: a short value as it is, of a long one its kind.
+/// Describes the given value: a short one itself, a long one by its type and size.
 fn given(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Required { .. } = error.kind() {
         return "nothing".to_owned();
@@ -256,7 +255,7 @@ fn kind(value: &Value) -> String {
     match value {
         Value::Object(members) => counted("an object", members.len(), ["property", "properties"]),
         Value::Array(elements) => counted("an array", elements.len(), ["element", "elements"]),
-        scalar => cut(&scalar.to_string(), 80),
+        scalar => truncated(&scalar.to_string(), 80),
     }
 }
 
@@ -272,69 +271,68 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// How often schemas are asked about one value, at most, worked out from the schema.
+/// The maximum number of schema evaluations for one value, computed from the schema.
 ///
-/// `allOf`, `anyOf` and references make one value be looked at several times, and what stands in it
-/// several times for each of them. A list of references to themselves takes two to the power of the
-/// depth without being long.
+/// `allOf`, `anyOf` and references evaluate one value several times, and its children several times for each of
+/// these. A short list of self-references costs two to the power of the depth.
 struct Effort<'j> {
     root: &'j Json<'j>,
-    /// By schema and by how deep values still are.
-    known: BTreeMap<(*const Json<'j>, usize), Option<u64>>,
-    /// How many schemas lead to the one that is looked at.
-    within: usize,
+    /// Computed costs, by schema and remaining depth.
+    memo: BTreeMap<(*const Json<'j>, usize), Option<u64>>,
+    /// How many schemas enclose the current one.
+    nesting: usize,
 }
 
 impl<'j> Effort<'j> {
-    /// The effort for values by how deep they are nested, as far as they can be checked; of no depth where none can.
+    /// The cost by nesting depth, up to the depth that can be checked; empty if none can.
     fn by_depth(schema: &'j Json<'j>) -> Vec<u64> {
         let mut effort = Effort {
             root: schema,
-            known: BTreeMap::new(),
-            within: 0,
+            memo: BTreeMap::new(),
+            nesting: 0,
         };
-        // What was worked out for one depth is the start for the next.
+        // The costs of one depth are reused for the next.
         let depths = 0..=json::MAX_DEPTH;
         depths
-            .map_while(|depth| effort.of(schema, depth).filter(|it| *it <= MOST_EFFORT))
+            .map_while(|depth| effort.cost(schema, depth).filter(|it| *it <= MAX_EFFORT))
             .collect()
     }
 
-    /// For a value that is nested `depth` deep; nothing where it never ends.
-    fn of(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+    /// The cost for a value that is nested `depth` deep; `None` if the schema recurses without end.
+    fn cost(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
         let place = (std::ptr::from_ref(schema), depth);
-        if let Some(known) = self.known.get(&place) {
+        if let Some(known) = self.memo.get(&place) {
             return *known;
         }
-        if self.known.len() > MOST_KNOWN || self.within > MOST_WITHIN {
+        if self.memo.len() > MAX_MEMO || self.nesting > MAX_NESTING {
             return None;
         }
-        // Until it is known, coming back here means that it never ends.
-        self.known.insert(place, None);
-        self.within += 1;
-        let effort = self.worked_out(schema, depth);
-        self.within -= 1;
-        self.known.insert(place, effort);
+        // Until the cost is known, a recursive visit means endless recursion.
+        self.memo.insert(place, None);
+        self.nesting += 1;
+        let effort = self.compute(schema, depth);
+        self.nesting -= 1;
+        self.memo.insert(place, effort);
         effort
     }
 
-    fn worked_out(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+    fn compute(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
         let mut here: u64 = 1;
         let mut within: u64 = 0;
         for (keyword, value) in schema.as_object().unwrap_or_default() {
-            let (inner, same) = parts(keyword, value);
+            let (inner, same) = subschemas(keyword, value);
             for part in inner {
                 if same {
-                    here = here.saturating_add(self.of(part, depth)?);
+                    here = here.saturating_add(self.cost(part, depth)?);
                 } else if depth > 0 {
-                    within = within.max(self.of(part, depth - 1)?);
+                    within = within.max(self.cost(part, depth - 1)?);
                 }
             }
             if let (true, Some(reference)) =
                 (REFERENCES.contains(&keyword.as_ref()), value.as_str())
                 && let Some(target) = self.target(reference)
             {
-                here = here.saturating_add(self.of(target, depth)?);
+                here = here.saturating_add(self.cost(target, depth)?);
             }
         }
         Some(here.saturating_add(within))
@@ -344,14 +342,14 @@ impl<'j> Effort<'j> {
         use super::derive::schema::{Reference, find};
         match Reference::parse(reference)? {
             Reference::Pointer(tokens) => find(self.root, &tokens),
-            // It may lead anywhere.
+            // An anchor may be anywhere.
             Reference::Anchor => Some(self.root),
         }
     }
 }
 
-/// The schemas under a keyword, and whether they are about the same value.
-fn parts<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
+/// The schemas under a keyword, and whether they apply to the same value.
+fn subschemas<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
     let named = || {
         value
             .as_object()
@@ -383,27 +381,27 @@ fn parts<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// A longer schema is not compiled.
-const LARGEST: usize = 512 * 1024;
-/// How often one value is looked at.
-const MOST_EFFORT: u64 = 100_000;
-/// How many places are worked out.
-const MOST_KNOWN: usize = 200_000;
-/// A longer row of schemas is not followed.
-const MOST_WITHIN: usize = 512;
-const MOST_STEPS_BACK: usize = 10_000;
-const LARGEST_PATTERN: usize = 1024 * 1024;
-/// Arguments of more values are not checked under a dialect: a tree of them takes some 300 bytes for each.
-pub const MOST_VALUES: usize = 100_000;
-/// What one value costs in a tree, in bytes, beside its text; objects of one member cost most.
-const VALUE: usize = 300;
+/// Longer schemas are not compiled.
+const MAX_SCHEMA_BYTES: usize = 512 * 1024;
+/// Schema evaluations for one value.
+const MAX_EFFORT: u64 = 100_000;
+/// Computed costs that are stored.
+const MAX_MEMO: usize = 200_000;
+/// Deeper nesting of schemas is not followed.
+const MAX_NESTING: usize = 512;
+const MAX_BACKTRACKS: usize = 10_000;
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+/// Arguments with more values are not checked under a dialect: a tree of them takes about 300 bytes for each value.
+pub const MAX_CHECKED_VALUES: usize = 100_000;
+/// Bytes that one value takes in a tree, besides its text; objects with one member cost most.
+const VALUE_BYTES: usize = 300;
 /// Bytes that the errors of one check may copy.
-const MOST_COPIED: usize = 16 << 20;
-/// How many faults are told, and how many counted.
-const MOST_TOLD: usize = 8;
-const MOST_COUNTED: usize = 100;
-/// What is expected is told in at most as many characters.
-const LONGEST: usize = 300;
+const MAX_COPIED_BYTES: usize = 16 << 20;
+/// How many errors are reported, and how many are counted.
+const MAX_REPORTED: usize = 8;
+const MAX_COUNTED: usize = 100;
+/// Characters of a description of what is expected.
+const MAX_TEXT: usize = 300;
 
 #[cfg(test)]
 mod tests {
@@ -411,9 +409,9 @@ mod tests {
 
     #[track_caller]
     fn says(schema: &str, arguments: &str, expected: &[&str]) {
-        let check = Check::new(schema).unwrap();
+        let check = SchemaCheck::new(schema).unwrap();
         let faults: Vec<_> = check
-            .faults(arguments)
+            .errors(arguments)
             .iter()
             .map(ToString::to_string)
             .collect();
@@ -501,15 +499,16 @@ mod tests {
 
     #[test]
     fn faults_are_bounded_in_number_and_length() {
-        let check =
-            Check::new(r#"{"properties": {"a": {"items": {"type": "string", "maxLength": 1}}}}"#)
-                .unwrap();
+        let check = SchemaCheck::new(
+            r#"{"properties": {"a": {"items": {"type": "string", "maxLength": 1}}}}"#,
+        )
+        .unwrap();
         let many = format!(r#"{{"a": [{}0]}}"#, "0, ".repeat(500));
-        let faults = check.faults(&many);
+        let faults = check.errors(&many);
         assert_eq!(faults.len(), 9);
-        assert_eq!(faults[8], Fault::More(92));
+        assert_eq!(faults[8], ArgumentError::More(92));
         let long = format!(r#"{{"a": ["{}"]}}"#, "x".repeat(100_000));
-        assert!(check.faults(&long)[0].to_string().len() < 600);
+        assert!(check.errors(&long)[0].to_string().len() < 600);
     }
 
     /// Each branch would hold a copy of the array.
@@ -534,14 +533,14 @@ mod tests {
             ],
         );
         // The server decides.
-        says(&schema, &array(MOST_VALUES), &[]);
+        says(&schema, &array(MAX_CHECKED_VALUES), &[]);
     }
 
     #[test]
     fn a_schema_that_cannot_be_compiled_says_why() {
         #[track_caller]
         fn refused(schema: &str, why: &str) {
-            let refused = Check::new(schema).unwrap_err();
+            let refused = SchemaCheck::new(schema).unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
         refused(
@@ -563,12 +562,12 @@ mod tests {
     fn large_schemas_and_patterns_have_limits() {
         let described = |length: usize| {
             let schema = |words: &str| format!(r#"{{"description":"{words}"}}"#);
-            Check::new(&schema(&"x".repeat(length - schema("").len())))
+            SchemaCheck::new(&schema(&"x".repeat(length - schema("").len())))
         };
         assert!(described(524_288).is_ok());
         let error = described(524_289).unwrap_err();
         assert!(error.contains("more than 524288 bytes"), "{error}");
-        let pattern = |pattern: &str| Check::new(&format!(r#"{{"pattern":"{pattern}"}}"#));
+        let pattern = |pattern: &str| SchemaCheck::new(&format!(r#"{{"pattern":"{pattern}"}}"#));
         assert!(pattern("^[a-z0-9.]{1,64}@[a-z0-9]{1,64}$").is_ok());
         assert!(pattern("^(\\\\w{1,100}){100}$").is_err());
     }
@@ -585,15 +584,15 @@ mod tests {
             r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d40": {{}}}}}}"##,
             doubled.join(",")
         );
-        assert!(Check::new(&schema).unwrap_err().contains("too long"));
+        assert!(SchemaCheck::new(&schema).unwrap_err().contains("too long"));
 
         let recursive = r##"{"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}], "type": "object"}"##;
-        let check = Check::new(recursive).unwrap();
+        let check = SchemaCheck::new(recursive).unwrap();
         let deepest = check.effort.len() - 1;
         assert!((5..40).contains(&deepest), "{deepest}");
         let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
-        assert!(!check.faults(&nested(3)).is_empty());
-        assert!(check.faults(&nested(100)).is_empty());
+        assert!(!check.errors(&nested(3)).is_empty());
+        assert!(check.errors(&nested(100)).is_empty());
     }
 
     #[test]
@@ -605,11 +604,11 @@ mod tests {
         let lists = schema(r#""items""#, "array");
         let maps = schema(r#""additionalProperties""#, "object");
         for (schema, start, end) in [(lists, "[", "]"), (maps, r#"{"a":"#, "}")] {
-            let check = Check::new(&schema).unwrap();
+            let check = SchemaCheck::new(&schema).unwrap();
             let nested = |depth: usize| format!("{}1{}", start.repeat(depth), end.repeat(depth));
             let deepest = check.effort.len() - 1;
-            assert!(!check.faults(&nested(deepest)).is_empty());
-            assert!(check.faults(&nested(deepest + 1)).is_empty());
+            assert!(!check.errors(&nested(deepest)).is_empty());
+            assert!(check.errors(&nested(deepest + 1)).is_empty());
         }
     }
 
@@ -620,10 +619,10 @@ mod tests {
             let schema = Json::parse(schema).unwrap();
             let mut effort = Effort {
                 root: &schema,
-                known: BTreeMap::new(),
-                within: 0,
+                memo: BTreeMap::new(),
+                nesting: 0,
             };
-            let efforts = [0, 1].map(|depth| effort.of(&schema, depth));
+            let efforts = [0, 1].map(|depth| effort.cost(&schema, depth));
             assert_eq!(efforts, [Some(flat), Some(nested)]);
         }
         takes("{}", 1, 1);
@@ -676,14 +675,14 @@ mod tests {
                 format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{row}, "d{length}": {{}}}}}}"##);
             Effort::by_depth(&Json::parse(&schema).unwrap()).len()
         };
-        assert_eq!(effort(MOST_WITHIN - 1), 129);
-        assert_eq!(effort(MOST_WITHIN), 0);
+        assert_eq!(effort(MAX_NESTING - 1), 129);
+        assert_eq!(effort(MAX_NESTING), 0);
     }
 
     #[test]
     fn ordinary_recursion_is_checked_as_deep_as_it_goes() {
         let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}"##;
-        let check = Check::new(schema).unwrap();
+        let check = SchemaCheck::new(schema).unwrap();
         assert_eq!(check.effort.len(), 129);
         let nested = format!(
             "{}{}{}",
@@ -691,16 +690,16 @@ mod tests {
             r#"{"n": "x"}"#,
             "}".repeat(60)
         );
-        assert_eq!(check.faults(&nested).len(), 1);
+        assert_eq!(check.errors(&nested).len(), 1);
     }
 
     #[test]
     fn patterns_that_backtrack_are_given_up_on() {
         let schema = r#"{"properties": {"a": {"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}}}"#;
-        let check = Check::new(schema).unwrap();
+        let check = SchemaCheck::new(schema).unwrap();
         let text = format!(r#"{{"a": "{}!"}}"#, "a".repeat(5_000));
         let (done, finished) = std::sync::mpsc::channel();
-        std::thread::spawn(move || done.send(check.faults(&text).len()));
+        std::thread::spawn(move || done.send(check.errors(&text).len()));
         let faults = finished.recv_timeout(std::time::Duration::from_secs(60));
         assert_eq!(faults, Ok(1), "the pattern is not followed for ever");
     }

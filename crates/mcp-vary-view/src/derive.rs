@@ -1,8 +1,8 @@
-//! What the built-in variants `compact` and `read-only` list, derived from what a server lists.
+//! The lists of the built-in variants `compact` and `read-only`, derived from a server's lists.
 //!
-//! `compact` costs a model fewer tokens and accepts the same arguments. Descriptions become their
-//! first sentence. Titles, icons and `outputSchema` go. Input schemas lose their prose: whatever
-//! decides which arguments are accepted stays, and so does everything that is not known here.
+//! `compact` costs a model fewer tokens and accepts the same arguments. Descriptions are shortened to their first
+//! sentence. Titles, icons and `outputSchema` are removed. Input schemas lose their prose; every keyword that
+//! decides which arguments are accepted stays, and so does every unknown keyword.
 
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
@@ -16,25 +16,22 @@ pub use sentence::first_sentence;
 /// # Properties
 ///
 /// - The arguments that the tool accepts are the same.
-/// - `name`, `annotations` (without their `title`), `execution`, `_meta` and members that are
-///   unknown here stay.
+/// - `name`, `annotations` (without their `title`), `execution`, `_meta` and unknown members stay.
 /// - The result is compact JSON; numbers keep their spelling and members their order.
 ///
-/// In the input schema, `description`, `title`, `examples` and `$comment` go. `default` stays: it
-/// tells a model what an argument left out means, in fewer tokens than any prose. Also gone is what
-/// says nothing: `additionalProperties` that allow everything, definitions that nothing refers to,
-/// and a `$schema` under which the rest reads as under any other dialect. A schema in an unknown
-/// dialect or with references that cannot be followed is listed as it is.
+/// `description`, `title`, `examples` and `$comment` are removed from the input schema. `default` stays: it tells a
+/// model what an omitted argument means, in fewer tokens than prose. Keywords without effect are removed as well:
+/// `additionalProperties` that allow everything, unused definitions, and a `$schema` that does not change the
+/// meaning of the schema. A schema in an unknown dialect or with references that cannot be followed stays as it is.
 ///
 /// # Errors
 ///
-/// When `tool` is not a JSON object, repeats a key, or nests too deep. Such a tool is best listed
-/// as it is.
+/// When `tool` is not a JSON object, repeats a key, or nests too deep. List such a tool unchanged.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::derive::compact_tool;
+/// use mcp_vary_view::derive::compact_tool;
 ///
 /// let tool = r#"{
 ///     "name": "add",
@@ -63,8 +60,7 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
     )
 }
 
-/// The prompt as the variant `compact` lists it: first sentences, also for its arguments, no
-/// titles, no icons.
+/// The prompt as the variant `compact` lists it: first sentences for itself and its arguments, no titles, no icons.
 ///
 /// # Errors
 ///
@@ -89,13 +85,12 @@ pub fn compact_resource(resource: &str) -> Result<String, JsonError> {
 
 /// Whether the tool declares `readOnlyHint: true`, which is what the variant `read-only` lists.
 ///
-/// Anything but a literal `true` is no declaration, and neither is anything in a tool that cannot
-/// be read.
+/// Only a literal `true` is a declaration. A tool that cannot be read declares nothing.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::derive::is_read_only;
+/// use mcp_vary_view::derive::is_read_only;
 ///
 /// assert!(is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": true}}"#));
 /// assert!(!is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": "true"}}"#));
@@ -110,10 +105,10 @@ pub fn is_read_only(tool: &str) -> bool {
     hint(tool).unwrap_or(false)
 }
 
-/// What becomes of the value of a member.
+/// Rewrites the value of a member.
 type Rewrite = fn(&str) -> Result<String, JsonError>;
 
-/// Takes `gone` out of the object and rewrites the members that are there.
+/// Removes the members `gone` and rewrites the others in `rewrites`.
 fn compact(
     object: &str,
     gone: &[&str],
@@ -131,7 +126,7 @@ fn compact(
     Ok(Json::parse(&members.to_json())?.to_json())
 }
 
-/// A string becomes its first sentence; anything else is the server's own affair.
+/// Shortens a string to its first sentence; any other value stays.
 pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
     Ok(match Json::parse(text)?.as_str() {
         Some(description) => string(&first_sentence(description)),

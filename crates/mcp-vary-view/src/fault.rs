@@ -1,18 +1,18 @@
-//! What is wrong with the arguments of a call, in words that a model can act on.
+//! Errors in the arguments of a call, in words that a model can act on.
 
 use std::fmt;
 
-/// One thing that is wrong with the arguments of a call.
+/// One error in the arguments of a call.
 ///
 /// # Properties
 ///
-/// At most 800 characters, whatever schema and arguments hold. The names are those that the view lists, or those
-/// that the caller wrote in another spelling; what the view fixes is not told.
+/// Prints at most 800 characters, whatever the schema and the arguments. Names are those that the view lists, or
+/// those that the caller wrote; values that the view fixes are not revealed.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::{Dialect, PreparedTool, Style, ToolOverride};
+/// use mcp_vary_view::{Dialect, PreparedTool, Style, ToolOverride};
 ///
 /// let tool = r#"{"name": "wait", "inputSchema": {"type": "object", "properties": {
 ///     "seconds": {"type": "integer", "maximum": 60}
@@ -25,107 +25,107 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Fault {
-    /// The arguments are no object.
-    NoObject,
+pub enum ArgumentError {
+    /// The arguments are not an object.
+    NotAnObject,
     /// The tool or prompt has no such argument in this view.
     UnknownArgument {
         /// Its name.
         name: String,
-        /// One that there is.
-        meant: Option<String>,
+        /// A similar name that exists.
+        suggestion: Option<String>,
     },
-    /// Another reader takes the argument for one that the server's schema spells differently.
+    /// Another reader may take the argument for one that the server's schema spells differently.
     Lookalike {
         /// Its name.
         name: String,
         /// The name in the server's schema.
-        imitated: String,
+        known: String,
     },
-    /// A key is given twice, in the arguments or in a value that is rewritten.
-    RepeatedKey {
+    /// A key occurs twice, in the arguments or in a value that is decoded.
+    DuplicateKey {
         /// The key.
         key: String,
     },
-    /// The view requires an argument that is not given.
+    /// A required argument is missing.
     MissingArgument {
         /// Its name.
         name: String,
     },
-    /// A value is not what the server takes.
-    Value {
-        /// A JSON pointer to it; empty for the arguments as a whole.
+    /// The server does not accept a value.
+    InvalidValue {
+        /// A JSON pointer to the value; empty for the arguments as a whole.
         path: String,
-        /// What the server takes.
+        /// What the server accepts.
         expected: String,
-        /// What was given, cut.
-        given: String,
+        /// What was given, truncated.
+        actual: String,
     },
-    /// A value that the view fixes or fills in is not what the server takes.
-    Fixed,
-    /// The arguments hold more values than are translated from a dialect.
+    /// The server does not accept a value that the view fixes or fills in.
+    InvalidFixedValue,
+    /// The arguments have too many values to decode them from a dialect.
     TooManyValues {
-        /// How many may be there.
-        most: usize,
+        /// The maximum.
+        limit: usize,
     },
-    /// There are more faults than are told.
+    /// The number of further errors.
     More(usize),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoObject => f.write_str("the arguments are no JSON object"),
-            Self::UnknownArgument { name, meant: None } => {
+            Self::NotAnObject => f.write_str("the arguments are not a JSON object"),
+            Self::UnknownArgument { name, suggestion: None } => {
                 write!(f, "there is no argument `{name}`; leave it out")
             }
             Self::UnknownArgument {
                 name,
-                meant: Some(meant),
+                suggestion: Some(meant),
             } => write!(f, "there is no argument `{name}`; did you mean `{meant}`?"),
-            Self::Lookalike { name, imitated } => write!(
+            Self::Lookalike { name, known: imitated } => write!(
                 f,
                 "there is no argument {name:?}, which some servers read as {imitated:?}; leave it out"
             ),
-            Self::RepeatedKey { key } => {
+            Self::DuplicateKey { key } => {
                 write!(f, "the key {key:?} is given twice; give it once")
             }
             Self::MissingArgument { name } => write!(f, "the argument `{name}` is missing"),
-            Self::Value {
+            Self::InvalidValue {
                 path,
                 expected,
-                given,
+                actual: given,
             } if path.is_empty() => write!(f, "expected {expected}, got {given}"),
-            Self::Value {
+            Self::InvalidValue {
                 path,
                 expected,
-                given,
+                actual: given,
             } => write!(f, "`{path}`: expected {expected}, got {given}"),
-            Self::Fixed => f.write_str(
-                "a value that is fixed here is not what the server takes; only the operator can change it",
+            Self::InvalidFixedValue => f.write_str(
+                "the server does not accept a value that is fixed here; only the operator can change it",
             ),
-            Self::TooManyValues { most } => {
-                write!(f, "the arguments hold more than {most} values; give fewer")
+            Self::TooManyValues { limit: most } => {
+                write!(f, "the arguments have more than {most} values; give fewer")
             }
             Self::More(count) => write!(f, "and {count} more"),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ArgumentError {}
 
-/// The beginning of `text`, `…` where there is more.
-pub(super) fn cut(text: &str, longest: usize) -> String {
+/// The beginning of `text`, with `…` if it is longer.
+pub(super) fn truncated(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// The one of `known` that is spelled most like `written`, if any is near.
+/// The name in `known` that is most similar to `written`, if any is similar enough.
 pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = known
-        .take(MOST_COMPARED)
+        .take(MAX_COMPARED)
         .map(|name| (distance(written, name), name))
         .filter(|(distance, name)| *distance <= name.len().min(written.len()) / 3);
     near.min_by_key(|(distance, _)| *distance)
@@ -134,15 +134,15 @@ pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
 
 /// The edit distance; `-` and `_` count as the same, and so do upper and lower case. [`usize::MAX`] if a text is long.
 fn distance(one: &str, other: &str) -> usize {
-    if one.len() > LONGEST_COMPARED || other.len() > LONGEST_COMPARED {
+    if one.len() > MAX_COMPARED_LENGTH || other.len() > MAX_COMPARED_LENGTH {
         return usize::MAX;
     }
     let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     strsim::levenshtein(&plain(one), &plain(other))
 }
 
-const LONGEST_COMPARED: usize = 64;
-const MOST_COMPARED: usize = 2000;
+const MAX_COMPARED_LENGTH: usize = 64;
+const MAX_COMPARED: usize = 2000;
 
 #[cfg(test)]
 mod tests {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_cut_says_so() {
-        assert_eq!(cut("äöü", 2), "äö…");
-        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(truncated("äöü", 2), "äö…");
+        assert_eq!(truncated("äöü", 3), "äöü");
     }
 }

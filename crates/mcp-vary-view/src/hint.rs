@@ -1,4 +1,4 @@
-//! What a tool says of its effects, with what MCP says where it says nothing.
+//! The hints of a tool about its effects, with MCP's defaults.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
     clippy::exhaustive_enums,
     reason = "these are the four of MCP's ToolAnnotations"
 )]
-pub enum Hint {
+pub enum ToolHint {
     /// The tool does not modify its environment.
     ReadOnlyHint,
     /// The tool may perform destructive updates.
@@ -23,51 +23,50 @@ pub enum Hint {
     OpenWorldHint,
 }
 
-/// What is asked of a hint.
+/// A condition on one hint.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a hint has no fourth state")]
-pub enum Wanted {
-    /// It holds, said or by default.
+pub enum HintCondition {
+    /// The hint is true, declared or by default.
     True,
-    /// It does not hold, said or by default.
+    /// The hint is false, declared or by default.
     False,
-    /// Nothing is said.
+    /// The tool does not declare the hint.
     Absent,
 }
 
-/// The hints of one tool, as far as they are booleans.
+/// The boolean hints of one tool.
 ///
 /// # Properties
 ///
-/// | hint | where nothing is said |
+/// | hint | default |
 /// |---|---|
 /// | `readOnlyHint` | false |
 /// | `destructiveHint` | true, but false for a tool that is read-only |
 /// | `idempotentHint` | false, but true for a tool that is read-only |
 /// | `openWorldHint` | true |
 ///
-/// The defaults are those of MCP's `ToolAnnotations`, which says of the second and the third that they
-/// are "meaningful only when `readOnlyHint == false`": what changes nothing destroys nothing, however
-/// often, so that for a read-only tool both are settled whatever it says of them. A hint that is no
-/// boolean says nothing.
+/// The defaults are those of MCP's `ToolAnnotations`. It says of the second and the third hint that they are
+/// "meaningful only when `readOnlyHint == false`": a read-only tool destroys nothing and can be repeated, whatever
+/// it declares. A hint that is not a boolean is ignored.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::{Hint, Hints, Wanted};
+/// use mcp_vary_view::{HintCondition, ToolHint, ToolHints};
 ///
-/// let hints = Hints::of_tool(r#"{"name": "add", "annotations": {"readOnlyHint": false}}"#);
-/// assert!(hints.is(Hint::ReadOnlyHint, Wanted::False));
+/// let hints = ToolHints::from_tool(r#"{"name": "add", "annotations": {"readOnlyHint": false}}"#);
+/// assert!(hints.matches(ToolHint::ReadOnlyHint, HintCondition::False));
 ///
-/// // A tool that does not say whether it destroys may destroy.
-/// assert!(hints.is(Hint::DestructiveHint, Wanted::True));
-/// assert!(hints.is(Hint::DestructiveHint, Wanted::Absent));
+/// // A tool that does not declare whether it is destructive may be.
+/// assert!(hints.matches(ToolHint::DestructiveHint, HintCondition::True));
+/// assert!(hints.matches(ToolHint::DestructiveHint, HintCondition::Absent));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Hints([Option<bool>; 4]);
+pub struct ToolHints([Option<bool>; 4]);
 
-impl Hint {
-    /// All of them.
+impl ToolHint {
+    /// All hints.
     pub const ALL: [Self; 4] = [
         Self::ReadOnlyHint,
         Self::DestructiveHint,
@@ -75,7 +74,7 @@ impl Hint {
         Self::OpenWorldHint,
     ];
 
-    /// Its name in `annotations`.
+    /// The name in `annotations`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -87,16 +86,16 @@ impl Hint {
     }
 }
 
-impl fmt::Display for Hint {
+impl fmt::Display for ToolHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Hints {
-    /// The hints of a tool's definition; none where it cannot be read.
+impl ToolHints {
+    /// The hints in a tool's definition; none if it cannot be read.
     #[must_use]
-    pub fn of_tool(definition: &str) -> Self {
+    pub fn from_tool(definition: &str) -> Self {
         let annotations = Members::parse(definition).ok().and_then(|tool| {
             let annotations = tool.get_written("annotations")?;
             Members::parse(annotations).ok()
@@ -104,44 +103,46 @@ impl Hints {
         let Some(annotations) = annotations else {
             return Self::default();
         };
-        Self(Hint::ALL.map(|hint| match annotations.get(hint.as_str()) {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            _ => None,
-        }))
+        Self(
+            ToolHint::ALL.map(|hint| match annotations.get(hint.as_str()) {
+                Some("true") => Some(true),
+                Some("false") => Some(false),
+                _ => None,
+            }),
+        )
     }
 
-    /// What the tool says.
+    /// What the tool declares.
     #[must_use]
-    pub const fn said(self, hint: Hint) -> Option<bool> {
+    pub const fn declared(self, hint: ToolHint) -> Option<bool> {
         self.0[hint as usize]
     }
 
-    /// What holds: what the tool says, else MCP's default.
+    /// The declared value, else MCP's default.
     #[must_use]
-    pub fn holds(self, hint: Hint) -> bool {
-        let read_only = self.said(Hint::ReadOnlyHint).unwrap_or(false);
+    pub fn effective(self, hint: ToolHint) -> bool {
+        let read_only = self.declared(ToolHint::ReadOnlyHint).unwrap_or(false);
         match hint {
-            Hint::ReadOnlyHint => read_only,
-            Hint::DestructiveHint => !read_only && self.said(hint).unwrap_or(true),
-            Hint::IdempotentHint => read_only || self.said(hint).unwrap_or(false),
-            Hint::OpenWorldHint => self.said(hint).unwrap_or(true),
+            ToolHint::ReadOnlyHint => read_only,
+            ToolHint::DestructiveHint => !read_only && self.declared(hint).unwrap_or(true),
+            ToolHint::IdempotentHint => read_only || self.declared(hint).unwrap_or(false),
+            ToolHint::OpenWorldHint => self.declared(hint).unwrap_or(true),
         }
     }
 
-    /// Whether the hint is as wanted.
+    /// Whether the hint satisfies a condition.
     #[must_use]
-    pub fn is(self, hint: Hint, wanted: Wanted) -> bool {
+    pub fn matches(self, hint: ToolHint, wanted: HintCondition) -> bool {
         match wanted {
-            Wanted::True => self.holds(hint),
-            Wanted::False => !self.holds(hint),
-            Wanted::Absent => self.said(hint).is_none(),
+            HintCondition::True => self.effective(hint),
+            HintCondition::False => !self.effective(hint),
+            HintCondition::Absent => self.declared(hint).is_none(),
         }
     }
 }
 
 /// `true`, `false` or `"absent"`.
-impl<'de> Deserialize<'de> for Wanted {
+impl<'de> Deserialize<'de> for HintCondition {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected true, false or absent")]
@@ -167,16 +168,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn holds(annotations: &str, expected: &[Hint]) {
-        let hints = Hints::of_tool(&format!(r#"{{"name":"t","annotations":{annotations}}}"#));
-        let held: Vec<Hint> = Hint::ALL.into_iter().filter(|h| hints.holds(*h)).collect();
+    fn holds(annotations: &str, expected: &[ToolHint]) {
+        let hints = ToolHints::from_tool(&format!(r#"{{"name":"t","annotations":{annotations}}}"#));
+        let held: Vec<ToolHint> = ToolHint::ALL
+            .into_iter()
+            .filter(|h| hints.effective(*h))
+            .collect();
         assert_eq!(held, expected, "of {annotations}");
     }
 
     /// SV-11: the annotations by which a view selects have MCP's defaults.
     #[test]
     fn what_is_not_said_has_the_defaults_of_mcp() {
-        use Hint::{DestructiveHint, IdempotentHint, OpenWorldHint, ReadOnlyHint};
+        use ToolHint::{DestructiveHint, IdempotentHint, OpenWorldHint, ReadOnlyHint};
         holds("{}", &[DestructiveHint, OpenWorldHint]);
         holds("null", &[DestructiveHint, OpenWorldHint]);
         holds(

@@ -1,19 +1,18 @@
-//! What one variant's view makes of a server's items and of calls to them.
+//! How one variant presents a server's items, and how it maps calls back to the server.
 //!
 //! | question | here |
 //! |---|---|
-//! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`Hints`] |
-//! | how does it show one, and what becomes of a call to it? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
-//! | what does it call a resource, and what is that to the server? | [`UriMap`], [`UriTemplate`] |
-//! | which URIs name the same, and which name nothing that can be decided? | [`normal_uri`], [`uri_identity`], [`check_uri`] |
-//! | which keywords may its schemas have? | [`Dialect`] |
-//! | what is wrong with a call's arguments? | [`Fault`] |
-//! | what is wrong with the view? | [`Mistake`], [`collisions`], [`unknown_items`] |
-//! | what is shorter and accepts the same? | [`derive`](mod@derive) |
+//! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`ToolHints`] |
+//! | how does it present an item, and how is a call mapped back? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
+//! | which URI does a resource have in the view, and which on the server? | [`UriMap`], [`UriTemplate`] |
+//! | which URIs are equivalent, and which are ambiguous? | [`normal_uri`], [`uri_identity`], [`check_uri`] |
+//! | which schema keywords are allowed? | [`Dialect`] |
+//! | what is wrong with a call's arguments? | [`ArgumentError`] |
+//! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
+//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive) |
 //!
-//! Everything is JSON text as a gateway carries it: what is not changed stays as it was written. What a
-//! server wrote is not trusted: whatever its schemas are, nothing here fails on them, takes more than
-//! time in proportion to them, or looks outside of them.
+//! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
+//! schema makes these functions fail, take more than linear time, or read anything outside of the schema.
 
 mod arguments;
 mod check;
@@ -33,11 +32,11 @@ mod uri_check;
 mod uri_match;
 
 pub use arguments::ArgumentOverride;
-pub use check::MOST_VALUES;
+pub use check::MAX_CHECKED_VALUES;
 pub use dialect::Dialect;
-pub use fault::Fault;
-pub use hint::{Hint, Hints, Wanted};
-pub use mistake::{Mistake, collisions, unknown_items};
+pub use fault::ArgumentError;
+pub use hint::{HintCondition, ToolHint, ToolHints};
+pub use mistake::{ViewDiagnostic, collisions, unknown_items};
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
@@ -45,4 +44,4 @@ pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
 pub use tool::{Description, PreparedTool, ResultFields, SchemaStyle, Style, ToolOverride};
 pub use uri::{UriError, UriMap, UriTemplate};
-pub use uri_check::{UriFault, check_uri};
+pub use uri_check::{UriRejection, check_uri};

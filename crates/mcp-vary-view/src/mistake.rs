@@ -1,107 +1,107 @@
-//! What is wrong with a view as it is configured, each with its key and the fix.
+//! Diagnostics of a configured view, each with its key and the fix.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mcp_vary::ignored::shown;
+use mcp_vary::ignored::for_display;
 
 use super::dialect::Dialect;
 use super::fault::nearest;
 use super::uri::UriError;
 
-/// One thing that is wrong with a view as it is configured.
+/// One problem of a configured view.
 ///
-/// The keys are those of a variant: `tools.search.arguments.q.name`.
+/// Keys are relative to the variant: `tools.search.arguments.q.name`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Mistake {
-    /// An override of an item that no server lists, or that the view does not show.
+pub enum ViewDiagnostic {
+    /// An override of an item that no server lists or that the view does not show.
     UnknownItem {
         /// `tools.serach`
         key: String,
-        /// One that there is.
-        meant: Option<String>,
+        /// A similar key that exists.
+        suggestion: Option<String>,
     },
     /// An override of an argument that the item does not have.
     UnknownArgument {
         /// `tools.search.arguments.quer`
         key: String,
-        /// One that there is.
-        meant: Option<String>,
+        /// A similar key that exists.
+        suggestion: Option<String>,
     },
     /// Two items of a view have one name.
     Collision {
         /// The name that both have.
         name: String,
-        /// The keys of both, after the items' own names.
+        /// The keys of both, with the items' names on the server.
         keys: [String; 2],
     },
-    /// An argument is renamed to what another is called.
-    ArgumentTaken {
+    /// An argument is renamed to the name of another.
+    ArgumentNameTaken {
         /// `tools.search.arguments.q.name`
         key: String,
         /// The name that is taken.
         name: String,
     },
-    /// An argument is hidden that every call has to give.
+    /// A required argument is hidden.
     HiddenRequired {
         /// `tools.search.arguments.q.hidden`
         key: String,
     },
-    /// Two things are said of an argument that cannot both be.
-    Contradiction {
+    /// Two settings of an argument exclude each other.
+    Conflict {
         /// `tools.search.arguments.q`
         key: String,
-        /// One of them, and the other.
-        said: [&'static str; 2],
+        /// The two settings.
+        settings: [&'static str; 2],
     },
-    /// The server does not take a value that is given for an argument.
-    UnfitValue {
+    /// The server does not accept a configured value.
+    InvalidValue {
         /// `tools.search.arguments.q.fixed`
         key: String,
-        /// What the server takes.
-        why: String,
+        /// What the server accepts.
+        reason: String,
     },
-    /// A name that the models of the dialect refuse.
-    UnfitName {
+    /// A name that the models of the dialect reject.
+    InvalidName {
         /// `tools.search.name`
         key: String,
         /// The dialect.
         dialect: Dialect,
-        /// The nearest name that it takes.
-        instead: String,
+        /// The nearest accepted name.
+        suggestion: String,
     },
-    /// A URI that no resource or template can have.
-    UnfitUri {
+    /// An invalid URI for a resource or template.
+    InvalidUri {
         /// `resources.docs://a.uri`
         key: String,
-        /// What is wrong with it.
-        why: UriError,
+        /// Why it is invalid.
+        reason: UriError,
     },
-    /// A URI that a view gives is that of another resource or template, too, or could be.
+    /// A configured URI is or may be that of another resource or template.
     UriTaken {
         /// `resources.docs://a.uri`
         key: String,
-        /// What the server calls the one that is not listed.
-        own: String,
-        /// What the view would call it.
+        /// The server's URI of the item that is not listed.
+        upstream_uri: String,
+        /// Its URI in the view.
         uri: String,
     },
-    /// A rule about what is shown holds for names that servers give, and for none that clients see.
-    OwnName {
+    /// A selection rule matches names on the servers, but no name that clients see.
+    UpstreamNameOnly {
         /// `tools.include[0]`
         key: String,
         /// The rule, as it is written.
         rule: String,
-        /// A server that has something of that name.
+        /// A server with an item of that name.
         server: String,
-        /// What the server calls it.
-        own: String,
-        /// What clients see.
+        /// Its name on the server.
+        upstream_name: String,
+        /// Its name for clients.
         name: String,
     },
-    /// A rule of a selection holds for nothing.
-    Idle {
+    /// A selection rule matches nothing.
+    UnmatchedRule {
         /// `tools.include[0]`
         key: String,
         /// The rule, as it is written.
@@ -109,36 +109,42 @@ pub enum Mistake {
     },
 }
 
-impl Mistake {
-    /// Where it is, below the variant.
+impl ViewDiagnostic {
+    /// The key, relative to the variant.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
             Self::UnknownItem { key, .. }
             | Self::UnknownArgument { key, .. }
-            | Self::ArgumentTaken { key, .. }
+            | Self::ArgumentNameTaken { key, .. }
             | Self::HiddenRequired { key }
-            | Self::Contradiction { key, .. }
-            | Self::UnfitValue { key, .. }
-            | Self::UnfitName { key, .. }
-            | Self::UnfitUri { key, .. }
+            | Self::Conflict { key, .. }
+            | Self::InvalidValue { key, .. }
+            | Self::InvalidName { key, .. }
+            | Self::InvalidUri { key, .. }
             | Self::UriTaken { key, .. }
-            | Self::OwnName { key, .. }
-            | Self::Idle { key, .. } => key,
+            | Self::UpstreamNameOnly { key, .. }
+            | Self::UnmatchedRule { key, .. } => key,
             Self::Collision { keys, .. } => &keys[1],
         }
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ViewDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownItem { key, meant } => {
-                write!(f, "`{key}` is in no list of this view")?;
+            Self::UnknownItem {
+                key,
+                suggestion: meant,
+            } => {
+                write!(f, "`{key}` is not in any list of this view")?;
                 did_you_mean(f, meant.as_deref(), "take it out")
             }
-            Self::UnknownArgument { key, meant } => {
-                write!(f, "`{key}` is no argument")?;
+            Self::UnknownArgument {
+                key,
+                suggestion: meant,
+            } => {
+                write!(f, "`{key}` is not an argument")?;
                 did_you_mean(f, meant.as_deref(), "take it out")
             }
             Self::Collision {
@@ -147,90 +153,95 @@ impl fmt::Display for Mistake {
             } => write!(
                 f,
                 "`{one}` and `{other}` are both called `{}` in this view; give one of them another `name`",
-                shown(name)
+                for_display(name)
             ),
-            Self::ArgumentTaken { key, name } => write!(
+            Self::ArgumentNameTaken { key, name } => write!(
                 f,
                 "`{key}`: there is an argument `{}` already; choose another name, or rename or hide that one",
-                shown(name)
+                for_display(name)
             ),
             Self::HiddenRequired { key } => write!(
                 f,
                 "`{key}`: the server requires the argument; give it a `fixed` value or a `default`"
             ),
-            Self::Contradiction {
+            Self::Conflict {
                 key,
-                said: [one, other],
+                settings: [one, other],
             } => {
                 write!(f, "`{key}` has `{one}` and `{other}`; take out one of them")
             }
-            Self::UnfitValue { key, why } => {
-                write!(f, "`{key}` is not what the server takes: {why}")
+            Self::InvalidValue { key, reason: why } => {
+                write!(f, "the server does not accept `{key}`: {why}")
             }
-            Self::UnfitName {
+            Self::InvalidName {
                 key,
                 dialect,
-                instead,
+                suggestion: instead,
             } => write!(
                 f,
-                "`{key}` is no name for the dialect `{}`; write `{instead}`",
+                "`{key}` is not a valid name in the dialect `{}`; write `{instead}`",
                 dialect.as_str()
             ),
-            Self::UnfitUri { key, why } => write!(f, "`{key}` {why}"),
-            Self::UriTaken { key, own, uri } => write!(
+            Self::InvalidUri { key, reason: why } => write!(f, "`{key}` {why}"),
+            Self::UriTaken {
+                key,
+                upstream_uri: own,
+                uri,
+            } => write!(
                 f,
-                "`{key}` leaves no URI to `{}`: `{}` is another's in this view; give one of them another `uri`",
-                shown(own),
-                shown(uri)
+                "`{key}` leaves no URI for `{}`: another item has `{}` in this view; give one of them another `uri`",
+                for_display(own),
+                for_display(uri)
             ),
-            Self::OwnName {
+            Self::UpstreamNameOnly {
                 key,
                 rule,
                 server,
-                own,
+                upstream_name: own,
                 name,
             } => write!(
                 f,
-                "`{key}`: `{rule}` holds for nothing that clients see: server `{server}` calls it `{}`, and they see `{}`; \
-                 say whose it is, as in `{{server: {server}, name: {rule}}}`, or `server: \"*\"` for every server's",
-                shown(own),
-                shown(name)
+                "`{key}`: `{rule}` matches nothing that clients see: the item is `{}` on server `{server}`, and clients see `{}`; \
+                 name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers",
+                for_display(own),
+                for_display(name)
             ),
-            Self::Idle { key, rule } => write!(f, "`{key}`: `{rule}` holds for nothing"),
+            Self::UnmatchedRule { key, rule } => write!(f, "`{key}`: `{rule}` matches nothing"),
         }
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for ViewDiagnostic {}
 
 fn did_you_mean(f: &mut fmt::Formatter<'_>, meant: Option<&str>, else_: &str) -> fmt::Result {
     match meant {
-        Some(meant) => write!(f, "; did you mean `{}`?", shown(meant)),
+        Some(meant) => write!(f, "; did you mean `{}`?", for_display(meant)),
         None => write!(f, "; {else_}"),
     }
 }
 
-/// The overrides in `key` of items that are not in `there`.
+/// One diagnostic for each override in `key` of an item that is not in `there`.
 pub fn unknown_items<'a>(
     key: &str,
     overridden: impl IntoIterator<Item = &'a str>,
     there: &[&str],
-) -> Vec<Mistake> {
+) -> Vec<ViewDiagnostic> {
     let missing = overridden.into_iter().filter(|name| !there.contains(name));
     missing
-        .map(|name| Mistake::UnknownItem {
-            key: format!("{key}.{}", shown(name)),
-            meant: nearest(name, there.iter().copied()).map(str::to_owned),
+        .map(|name| ViewDiagnostic::UnknownItem {
+            key: format!("{key}.{}", for_display(name)),
+            suggestion: nearest(name, there.iter().copied()).map(str::to_owned),
         })
         .collect()
 }
 
-/// The items in `key` that have one name in a view: of each the own name and the one in the view.
+/// One diagnostic for each two items in `key` with the same name in a view; `items` are pairs of the server's name
+/// and the view's.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::collisions;
+/// use mcp_vary_view::collisions;
 ///
 /// let mistakes = collisions("tools", [("git_log", "log"), ("svn_log", "log"), ("log_off", "log_off")]);
 /// assert_eq!(
@@ -242,14 +253,14 @@ pub fn unknown_items<'a>(
 pub fn collisions<'a>(
     key: &str,
     items: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Vec<Mistake> {
+) -> Vec<ViewDiagnostic> {
     let mut first = BTreeMap::new();
     let mut mistakes = Vec::new();
     for (own, name) in items {
         if let Some(other) = first.insert(name, own) {
-            mistakes.push(Mistake::Collision {
+            mistakes.push(ViewDiagnostic::Collision {
                 name: name.to_owned(),
-                keys: [other, own].map(|own| format!("{key}.{}", shown(own))),
+                keys: [other, own].map(|own| format!("{key}.{}", for_display(own))),
             });
         }
     }

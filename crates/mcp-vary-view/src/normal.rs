@@ -1,30 +1,30 @@
-//! The normal form of a URI: which spellings name the same resource, and which ones name nothing that can be decided.
+//! The normal form of a URI: which spellings name the same resource.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The normal form of a URI ([RFC 3986, 6.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)), but for dot
-/// segments, which stay: a server that does not resolve them has another resource there.
+/// The normal form of a URI ([RFC 3986, 6.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)), except for
+/// dot segments, which stay: a server that does not resolve them has another resource there.
 ///
 /// # Grammar
 ///
 /// | part | in the normal form |
 /// |---|---|
 /// | scheme | lower case |
-/// | host of `http`, `https`, `ws`, `wss` | lower case; of other schemes as it was, since it may be a name |
+/// | host of `http`, `https`, `ws`, `wss` | lower case; other schemes: unchanged, since it may be a name |
 /// | `%7e`, `%3a` | hexadecimal digits in upper case |
 /// | `%7E`, an unreserved character (`A-Z a-z 0-9 - . _ ~`) | the character |
-/// | everything else | as it was |
+/// | everything else | unchanged |
 ///
 /// # Properties
 ///
 /// Total: a text that is not a URI, or has a `%` without two hexadecimal digits, is its own normal form. Idempotent.
-/// Never longer than `uri`. Nothing is allocated for what is normal already.
+/// Never longer than `uri`. A URI in normal form needs no allocation.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::normal_uri;
+/// use mcp_vary_view::normal_uri;
 ///
 /// assert_eq!(normal_uri("FILE:///srv/%73ecret%2a"), "file:///srv/secret%2A");
 /// assert_eq!(normal_uri("HTTPS://Example.ORG/A"), "https://example.org/A");
@@ -37,17 +37,18 @@ pub fn normal_uri(uri: &str) -> Cow<'_, str> {
     rewritten(uri, Decode::Unreserved)
 }
 
-/// What two URIs share that every reader takes for the same: the [normal form](normal_uri) with every character
-/// decoded that has no meaning of its own in a URI, such as a space or `é`.
+/// The text that all equivalent spellings of a URI share: the [normal form](normal_uri) with every character decoded
+/// that has no special meaning in a URI, such as a space or `é`.
 ///
 /// # Properties
 ///
-/// Total, idempotent, and never longer than `uri`. Nothing is allocated for a URI without `%` and upper case at its start.
+/// Total, idempotent, and never longer than `uri`. A URI without `%` and without upper case at its start needs no
+/// allocation.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::uri_identity;
+/// use mcp_vary_view::uri_identity;
 ///
 /// assert_eq!(uri_identity("file:///srv/caf%c3%a9%20menu"), uri_identity("file:///srv/café menu"));
 ///
@@ -59,25 +60,25 @@ pub fn uri_identity(uri: &str) -> Cow<'_, str> {
     rewritten(uri, Decode::Meaningless)
 }
 
-/// `uri` with everything decoded that a lenient reader decodes: all but `%` and control characters.
+/// `uri` as a lenient reader decodes it: everything but `%` and control characters.
 pub(super) fn decoded(uri: &str) -> Cow<'_, str> {
     rewritten(uri, Decode::All)
 }
 
-/// Which percent-encoded characters are written as themselves.
+/// Which percent-encoded characters are decoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Decode {
-    /// Those that never need to be encoded.
+    /// Characters that never need encoding.
     Unreserved,
-    /// Those that no reader of a URI looks at: not reserved, no `%`, and neither braces nor `\`, which mean something to
-    /// templates and to some servers.
+    /// Characters without special meaning to any reader: not reserved, not `%`, and neither braces nor `\`, which
+    /// have a meaning in templates and for some servers.
     Meaningless,
-    /// All but `%` and control characters.
+    /// Everything but `%` and control characters.
     All,
 }
 
 impl Decode {
-    pub(super) fn takes(self, c: char) -> bool {
+    pub(super) fn decodes(self, c: char) -> bool {
         match self {
             Self::Unreserved => is_unreserved(c),
             Self::Meaningless => {
@@ -103,26 +104,26 @@ fn is_reserved(c: char) -> bool {
 }
 
 fn rewritten(uri: &str, decode: Decode) -> Cow<'_, str> {
-    if decode == Decode::Unreserved && !has_odd_triplet(uri) {
-        return with_lower_start(Cow::Borrowed(uri));
+    if decode == Decode::Unreserved && !has_non_normal_triplet(uri) {
+        return with_lowercase_prefix(Cow::Borrowed(uri));
     }
     match decoded_triplets(uri, decode) {
-        Some(decoded) => with_lower_start(decoded),
+        Some(decoded) => with_lowercase_prefix(decoded),
         None => Cow::Borrowed(uri),
     }
 }
 
-/// Whether some triplet stands for an unreserved character, or has a digit in lower case.
-fn has_odd_triplet(uri: &str) -> bool {
+/// Whether a triplet encodes an unreserved character, is malformed, or has a lowercase digit.
+fn has_non_normal_triplet(uri: &str) -> bool {
     let mut triplets = uri.match_indices('%');
-    triplets.any(|(at, _)| triplet(uri, at).is_none_or(|byte| is_odd(uri, at, byte)))
+    triplets.any(|(at, _)| triplet(uri, at).is_none_or(|byte| is_non_normal(uri, at, byte)))
 }
 
-pub(super) fn is_odd(uri: &str, at: usize, byte: u8) -> bool {
+pub(super) fn is_non_normal(uri: &str, at: usize, byte: u8) -> bool {
     is_unreserved(char::from(byte)) || uri[at..at + 3].bytes().any(|it| it.is_ascii_lowercase())
 }
 
-/// The byte that `%XX` at `at` stands for.
+/// The byte that `%XX` at `at` encodes.
 pub(super) fn triplet(uri: &str, at: usize) -> Option<u8> {
     let digit = |offset: usize| {
         let byte = *uri.as_bytes().get(at + offset)?;
@@ -131,8 +132,8 @@ pub(super) fn triplet(uri: &str, at: usize) -> Option<u8> {
     u8::try_from(digit(1)? * 16 + digit(2)?).ok()
 }
 
-/// `text` with the triplets that `decode` takes decoded, and the others in upper case; nothing where a `%` is not followed
-/// by two hexadecimal digits.
+/// `text` with the triplets of `decode` decoded and the others in upper case; `None` if a `%` is not followed by two
+/// hexadecimal digits.
 fn decoded_triplets(text: &str, decode: Decode) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
@@ -147,7 +148,7 @@ fn decoded_triplets(text: &str, decode: Decode) -> Option<Cow<'_, str>> {
         if text.as_bytes().get(at) == Some(&b'%') {
             return None;
         }
-        push_decoded(&mut out, &bytes, |c| decode.takes(c).then_some(false));
+        push_decoded(&mut out, &bytes, |c| decode.decodes(c).then_some(false));
     }
     out.push_str(&text[at..]);
     Some(if out == text {
@@ -157,8 +158,8 @@ fn decoded_triplets(text: &str, decode: Decode) -> Option<Cow<'_, str>> {
     })
 }
 
-/// How long the triplets are that `text` begins with, and the bytes that they stand for: what one character is encoded as
-/// stands together.
+/// The length of the triplets at the start of `text`, and the bytes that they encode: the bytes of one character are
+/// read together.
 pub(super) fn triplets(text: &str) -> (usize, Vec<u8>) {
     let mut bytes = Vec::new();
     while text.as_bytes().get(bytes.len() * 3) == Some(&b'%')
@@ -169,8 +170,8 @@ pub(super) fn triplets(text: &str) -> (usize, Vec<u8>) {
     (bytes.len() * 3, bytes)
 }
 
-/// Writes `bytes`: a character that `takes` takes as itself, behind a `\` where it says so, and everything else as
-/// triplets.
+/// Writes `bytes`. `takes` decides for each character: `Some` writes it decoded, behind a `\` if true; `None` writes
+/// it as triplets.
 pub(super) fn push_decoded(out: &mut String, bytes: &[u8], takes: impl Fn(char) -> Option<bool>) {
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -192,8 +193,8 @@ fn push_triplets(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The scheme in lower case, and a host whose case is known not to count.
-pub(super) fn with_lower_start(uri: Cow<'_, str>) -> Cow<'_, str> {
+/// Lowers the case of the scheme, and of the host if it is case-insensitive.
+pub(super) fn with_lowercase_prefix(uri: Cow<'_, str>) -> Cow<'_, str> {
     let ranges = [scheme(&uri), host(&uri)];
     let mut upper = ranges.iter().flatten().filter(|it| has_upper(&uri, it));
     if upper.next().is_none() {
@@ -212,7 +213,7 @@ pub(super) fn has_upper(uri: &str, range: &Range<usize>) -> bool {
     lower(part) != part
 }
 
-/// `text` in lower case, but for the digits of triplets.
+/// `text` in lower case, except for the digits of triplets.
 fn lower(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_ascii_uppercase()) {
         return Cow::Borrowed(text);
@@ -240,7 +241,7 @@ pub(super) fn scheme(uri: &str) -> Option<Range<usize>> {
     is_scheme(scheme).then_some(0..scheme.len())
 }
 
-/// The host, with its port, where its case does not count.
+/// The host with its port, if it is case-insensitive.
 pub(super) fn host(uri: &str) -> Option<Range<usize>> {
     let scheme = scheme(uri)?;
     let is_known = ["http", "https", "ws", "wss"]

@@ -1,16 +1,16 @@
-//! Whether a structured value is what a tool's `outputSchema` says.
+//! Validates structured values against a tool's `outputSchema`.
 
 use serde_json::Value;
 
-use super::check::Check;
+use super::check::SchemaCheck;
 
-/// A tool's `outputSchema`, against which values are held in time that is known before.
+/// A tool's `outputSchema`, compiled to validate values in bounded time.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcp_vary::shape::OutputSchema as _;
-/// use crate::OutputCheck;
+/// use mcp_vary_view::OutputCheck;
 ///
 /// let schema = r#"{"type": "object", "required": ["c"]}"#;
 /// let check = OutputCheck::new(schema)?;
@@ -23,7 +23,7 @@ use super::check::Check;
 #[derive(Debug)]
 pub struct OutputCheck {
     schema: Value,
-    check: Check,
+    check: SchemaCheck,
 }
 
 impl OutputCheck {
@@ -31,14 +31,14 @@ impl OutputCheck {
     ///
     /// # Errors
     ///
-    /// Why values cannot be held against it: it is none, too large, or takes too long.
+    /// Why values cannot be validated: the text is not a schema, is too large, or takes too long.
     pub fn new(schema: &str) -> Result<Self, String> {
-        let check = Check::new(schema)?;
+        let check = SchemaCheck::new(schema)?;
         let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         Ok(Self { schema, check })
     }
 
-    /// Whether `value` is valid, as [`accepts`](mcp_vary::shape::OutputSchema::accepts) has it.
+    /// Like [`accepts`](mcp_vary::shape::OutputSchema::accepts), for a parsed value.
     #[must_use]
     pub fn accepts_value(&self, value: &Value) -> bool {
         self.check.accepts_value(value)

@@ -1,39 +1,39 @@
-//! One prompt as one view lists it, and its arguments on the way back.
+//! One prompt in a view: how it is listed, and how its arguments are mapped back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcp_vary::ignored::shown;
+use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
 use super::arguments::{ArgumentOverride, Arguments};
 use super::derive;
 use super::dialect::words;
-use super::fault::Fault;
-use super::mistake::Mistake;
-use super::tool::{Changes, Description, Style, named};
+use super::fault::ArgumentError;
+use super::mistake::ViewDiagnostic;
+use super::tool::{Changes, Description, Style, view_name};
 
-/// What a view makes of one prompt.
+/// How a view changes one prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct PromptOverride {
-    /// What it is called.
+    /// Its name in the view.
     pub name: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// Its description, listed as it is whatever the style.
+    /// Its description, listed in full with every style.
     pub description: Option<String>,
-    /// By the server's names. Their values are texts.
+    /// By the server's names. The values are strings.
     pub arguments: BTreeMap<String, ArgumentOverride>,
 }
 
-/// One prompt as one view lists it.
+/// One prompt in a view.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcp_vary::json::Json;
-/// use crate::{ArgumentOverride, PreparedPrompt, PromptOverride, Style};
+/// use mcp_vary_view::{ArgumentOverride, PreparedPrompt, PromptOverride, Style};
 ///
 /// let definition = r#"{"name": "review", "arguments": [{"name": "code", "required": true}, {"name": "lang"}]}"#;
 /// let mut change = PromptOverride::default();
@@ -42,7 +42,7 @@ pub struct PromptOverride {
 ///     ..Default::default()
 /// });
 /// let (prompt, _) = PreparedPrompt::new(definition, &change, Style::default())?;
-/// // A prompt's arguments have no schema: the default is said in words.
+/// // A prompt's arguments have no schema: the description states the default.
 /// assert_eq!(
 ///     prompt.json(),
 ///     Some(r#"{"name":"review","arguments":[{"name": "code", "required": true},{"name":"lang","description":"Default: \"rust\"."}]}"#),
@@ -52,35 +52,36 @@ pub struct PromptOverride {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PreparedPrompt {
-    own: String,
+    upstream_name: String,
     name: String,
     json: Option<String>,
     arguments: Arguments,
 }
 
 impl PreparedPrompt {
-    /// The prompt of `definition` as `change` and `style` make it, and what is wrong with `change`.
+    /// Applies `change` and `style` to the prompt of `definition`, and reports what is wrong with `change`.
     ///
     /// # Errors
     ///
-    /// When `definition` is not a JSON object or repeats a key. Such a prompt is best listed as it is.
+    /// When `definition` is not a JSON object or repeats a key. List such a prompt unchanged.
     pub fn new(
         definition: &str,
         change: &PromptOverride,
         style: Style,
-    ) -> Result<(Self, Vec<Mistake>), JsonError> {
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
         let mut members = Members::parse(definition)?;
         let own = members.get_str("name").unwrap_or_default();
-        let key = format!("prompts.{}", shown(&own));
+        let key = format!("prompts.{}", for_display(&own));
         let listed = members.get("arguments").map(str::to_owned);
         let listed = listed
             .as_deref()
             .map(elements)
             .transpose()?
             .unwrap_or_default();
-        let listed: Vec<Listed<'_>> = listed.into_iter().map(Listed::read).collect();
+        let listed: Vec<ListedArgument<'_>> =
+            listed.into_iter().map(ListedArgument::read).collect();
         let (arguments, mut mistakes) = overrides(&listed, change, &key);
-        let name = named(
+        let name = view_name(
             &own,
             change.name.as_deref(),
             style.dialect,
@@ -95,16 +96,16 @@ impl PreparedPrompt {
         let mut all = Vec::new();
         let mut differs = false;
         for argument in &listed {
-            let shown = argument.shown(change, &arguments, style)?;
+            let shown = argument.in_view(change, &arguments, style)?;
             differs |= shown.as_deref() != Some(argument.written);
             all.extend(shown);
         }
         if differs {
             changed.set("arguments", format!("[{}]", all.join(",")));
         }
-        let json = changed.any.then(|| members.to_json());
+        let json = changed.is_changed.then(|| members.to_json());
         let prompt = Self {
-            own,
+            upstream_name: own,
             name,
             json,
             arguments,
@@ -112,57 +113,57 @@ impl PreparedPrompt {
         Ok((prompt, mistakes))
     }
 
-    /// What the server calls it.
+    /// Its name on the server.
     #[must_use]
-    pub fn own_name(&self) -> &str {
-        &self.own
+    pub fn upstream_name(&self) -> &str {
+        &self.upstream_name
     }
 
-    /// What the view calls it.
+    /// Its name in the view.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The prompt as the view lists it; nothing when that is as the server does.
+    /// The prompt as the view lists it; `None` if that equals the server's definition.
     #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }
 
-    /// The arguments of `prompts/get` as the server takes them.
+    /// The arguments of `prompts/get` in the server's form.
     ///
     /// # Errors
     ///
     /// Names that the view does not list.
-    pub fn arguments<'t>(&self, given: &'t str) -> Result<Cow<'t, str>, Vec<Fault>> {
-        if self.arguments.are_plain() {
+    pub fn arguments<'t>(&self, given: &'t str) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
+        if self.arguments.is_identity() {
             return Ok(Cow::Borrowed(given));
         }
-        self.arguments.upstream(given, None, true)
+        self.arguments.to_upstream(given, None, true)
     }
 
-    /// What the server calls the argument that is to be completed; nothing where there is none.
+    /// The server's name of a view's argument; `None` if the view has no such argument.
     #[must_use]
-    pub fn own_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        self.arguments.own(name)
+    pub fn upstream_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        self.arguments.upstream_name(name)
     }
 
-    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    /// The renamed arguments: the server's name and the view's name of each.
     pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.arguments.renamed()
     }
 }
 
 /// One argument as the server lists it.
-struct Listed<'t> {
+struct ListedArgument<'t> {
     written: &'t str,
     name: String,
     members: Members<'t>,
 }
 
-impl<'t> Listed<'t> {
-    /// What is no argument stays as it is written.
+impl<'t> ListedArgument<'t> {
+    /// Something that is not an argument stays as written.
     fn read(written: &'t str) -> Self {
         let members = Members::parse(written).unwrap_or_default();
         Self {
@@ -172,8 +173,8 @@ impl<'t> Listed<'t> {
         }
     }
 
-    /// As the view lists it; nothing where it does not.
-    fn shown(
+    /// The argument as the view lists it; `None` if it does not.
+    fn in_view(
         &self,
         change: &PromptOverride,
         arguments: &Arguments,
@@ -184,7 +185,7 @@ impl<'t> Listed<'t> {
             return Ok(None);
         }
         let mut members = self.members.clone();
-        let name = arguments.shown(&self.name);
+        let name = arguments.view_name(&self.name);
         if name != self.name {
             members.set("name", string(name));
         }
@@ -199,7 +200,7 @@ impl<'t> Listed<'t> {
         let default = changed
             .and_then(|changed| changed.default.as_ref())
             .and_then(words::default);
-        let description = words::description(own.or_else(short).as_deref(), default.as_slice());
+        let description = words::with_sentences(own.or_else(short).as_deref(), default.as_slice());
         if description != self.members.get_str("description") {
             members.set("description", string(&description.unwrap_or_default()));
         }
@@ -218,15 +219,16 @@ impl<'t> Listed<'t> {
 }
 
 fn overrides(
-    listed: &[Listed<'_>],
+    listed: &[ListedArgument<'_>],
     change: &PromptOverride,
     key: &str,
-) -> (Arguments, Vec<Mistake>) {
+) -> (Arguments, Vec<ViewDiagnostic>) {
     let names: Vec<&str> = listed
         .iter()
         .map(|argument| argument.name.as_str())
         .collect();
-    let is_required = |argument: &&Listed<'_>| argument.members.get("required") == Some("true");
+    let is_required =
+        |argument: &&ListedArgument<'_>| argument.members.get("required") == Some("true");
     let required = listed
         .iter()
         .filter(is_required)
@@ -236,9 +238,9 @@ fn overrides(
     let other = arguments
         .values()
         .filter(|(_, _, value)| !matches!(value, Json::String(_)));
-    let unfit = other.map(|(name, said, _)| Mistake::UnfitValue {
-        key: format!("{key}.arguments.{}.{said}", shown(name)),
-        why: "the arguments of prompts are texts; put it in quotation marks".to_owned(),
+    let unfit = other.map(|(name, said, _)| ViewDiagnostic::InvalidValue {
+        key: format!("{key}.arguments.{}.{said}", for_display(name)),
+        reason: "the arguments of prompts are strings; put it in quotation marks".to_owned(),
     });
     mistakes.extend(unfit);
     (arguments, mistakes)

@@ -1,4 +1,4 @@
-//! One resource, or resource template, as one view lists it.
+//! One resource or resource template in a view.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,37 @@ use mcp_vary::json::{Json, JsonError, Members};
 
 use super::tool::{Changes, Style};
 
-/// What a view makes of one resource or resource template.
+/// How a view changes one resource or resource template.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct ResourceOverride {
-    /// Its URI, or the URI template with the same expressions. What it is to the server, and what else is
-    /// called otherwise with it, says a [`UriMap`](super::UriMap).
+    /// Its URI, or a URI template with the same expressions. [`UriMap`](super::UriMap) maps it to the server's,
+    /// together with everything that a template covers.
     pub uri: Option<String>,
-    /// What it is called.
+    /// Its name in the view.
     pub name: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// Its description, listed as it is whatever the style.
+    /// Its description, listed in full with every style.
     pub description: Option<String>,
-    /// Its MIME type as it is listed. What is read says its own: it may be another rendering.
+    /// Its MIME type in the list. The contents that are read state their own, which may be that of another
+    /// rendering.
     pub mime_type: Option<String>,
-    /// Members of its `annotations`, set or replaced.
+    /// Members of its `annotations` to set or replace.
     pub annotations: BTreeMap<String, Json<'static>>,
 }
 
 impl ResourceOverride {
-    /// The resource of `definition` as the view lists it; nothing when that is as the server does.
+    /// The resource of `definition` as the view lists it; `None` if that equals the server's definition.
     ///
     /// # Errors
     ///
-    /// When `definition` is not a JSON object or repeats a key. Such a resource is best listed as it is.
+    /// When `definition` is not a JSON object or repeats a key. List such a resource unchanged.
     ///
     /// # Examples
     ///
     /// ```
-    /// use crate::{Description, ResourceOverride, Style};
+    /// use mcp_vary_view::{Description, ResourceOverride, Style};
     ///
     /// let resource = r#"{"uri": "docs://a", "name": "a", "description": "The guide. Long."}"#;
     /// let style = Style { description: Description::FirstSentence, ..Style::default() };
@@ -65,6 +66,6 @@ impl ResourceOverride {
         changed.string("title", self.title.as_deref());
         changed.description(self.description.as_deref(), style.description)?;
         changed.annotations(&self.annotations)?;
-        Ok(changed.any.then(|| members.to_json()))
+        Ok(changed.is_changed.then(|| members.to_json()))
     }
 }

@@ -1,25 +1,25 @@
-//! Which items a view shows: globs on names and URIs, the server, and what a tool says of its effects.
+//! Selects the items that a view shows: by globs on names and URIs, by server, and by the hints of tools.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
-use mcp_vary::ignored::shown;
+use mcp_vary::ignored::for_display;
 use serde::{Deserialize, Serialize};
 
-use super::hint::{Hint, Hints, Wanted};
-use super::mistake::Mistake;
+use super::hint::{HintCondition, ToolHint, ToolHints};
+use super::mistake::ViewDiagnostic;
 use super::uri_match::UriForms;
 
-/// How many bytes a pattern may have.
+/// The maximum length of a pattern, in bytes.
 pub const MAX_PATTERN: usize = 512;
 
 /// A glob on names or URIs.
 ///
 /// # Grammar
 ///
-/// | | stands for |
+/// | | matches |
 /// |---|---|
 /// | `*` | any characters, `/` too |
 /// | `?` | one byte |
@@ -27,43 +27,43 @@ pub const MAX_PATTERN: usize = 512;
 /// | `{a,b}` | either |
 /// | `\*` | the character itself |
 ///
-/// Case counts. `**` is no more than `*`: names and URIs are no paths.
+/// Patterns are case-sensitive. `**` equals `*`: names and URIs are not paths.
 ///
 /// # Properties
 ///
-/// What is printed reads back as the same pattern. Matching takes time in proportion to the name.
+/// A printed pattern parses to the same pattern. Matching takes linear time in the name.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::Pattern;
+/// use mcp_vary_view::Pattern;
 ///
 /// let pattern: Pattern = "{get,list}_*".parse()?;
 /// assert!(pattern.matches("list_issues"));
 /// assert!(!pattern.matches("delete_list_issues"));
 ///
-/// // A slash is a character like another.
+/// // A slash is an ordinary character.
 /// assert!("docs://*".parse::<Pattern>()?.matches("docs://guide/start"));
-/// # Ok::<(), crate::PatternError>(())
+/// # Ok::<(), mcp_vary_view::PatternError>(())
 /// ```
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern {
     pub(super) glob: GlobMatcher,
-    /// The same, as it is compared with URIs; made when it is asked for.
-    pub(super) uris: Box<UriForms>,
+    /// The forms that are compared with URIs, compiled on first use.
+    pub(super) uri_forms: Box<UriForms>,
 }
 
-/// Why a text is no [`Pattern`].
+/// Why a text is not a [`Pattern`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the pattern `{pattern}` {why}")]
+#[error("the pattern `{pattern}` {reason}")]
 pub struct PatternError {
     pattern: String,
-    why: String,
+    reason: String,
 }
 
 impl Pattern {
-    /// Whether the whole of `name` is what the pattern stands for.
+    /// Whether the pattern matches the whole of `name`.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.glob.is_match(name)
@@ -89,8 +89,8 @@ impl FromStr for Pattern {
 
     fn from_str(pattern: &str) -> Result<Self, Self::Err> {
         let error = |why: String| PatternError {
-            pattern: shown(pattern),
-            why,
+            pattern: for_display(pattern),
+            reason: why,
         };
         if pattern.is_empty() {
             return Err(error("is empty; write `*` for everything".into()));
@@ -101,7 +101,10 @@ impl FromStr for Pattern {
         let glob = Self::glob(pattern)
             .map_err(|reason| error(format!("cannot be read: {}", reason.kind())))?;
         let uris = Box::default();
-        Ok(Self { glob, uris })
+        Ok(Self {
+            glob,
+            uri_forms: uris,
+        })
     }
 }
 
@@ -133,27 +136,27 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// What a selection knows of an item.
+/// An item as a selection sees it.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "what is asked for is all there is"
+    reason = "rules use all of these and nothing else"
 )]
 pub struct Candidate<'a> {
     /// The name of a tool or prompt, the URI of a resource, the URI template.
     pub name: &'a str,
-    /// What the server itself calls it, whatever stands before that in `name`.
-    pub own: &'a str,
+    /// The name on the server, without a prefix that `name` may have.
+    pub upstream_name: &'a str,
     /// The key of the server that lists it.
     pub server: &'a str,
-    /// What a tool says of its effects; none for anything else.
-    pub hints: Option<Hints>,
+    /// The hints of a tool; `None` for other items.
+    pub hints: Option<ToolHints>,
 }
 
-/// What one entry of a selection asks of an item; all of it has to hold.
+/// One entry of a selection: conditions that an item must all satisfy.
 ///
-/// In a configuration a text alone is a pattern on names. Beside a `server` the name may be the server's
-/// own, too: what is said of one server holds however many there are.
+/// In a configuration, a string is a pattern on names. With a `server`, the name may also be the name on the server,
+/// so that the rule does not depend on the number of servers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct Rule {
@@ -161,33 +164,32 @@ pub struct Rule {
     pub name: Option<Pattern>,
     /// The key of the server.
     pub server: Option<Pattern>,
-    /// What a tool says of its effects. Nothing but tools has hints, so that a rule with hints holds
-    /// for nothing else.
-    pub hints: BTreeMap<Hint, Wanted>,
+    /// Conditions on the hints of a tool. Only tools have hints, so a rule with hints matches nothing else.
+    pub hints: BTreeMap<ToolHint, HintCondition>,
 }
 
 impl Rule {
-    /// A rule on names alone.
+    /// A rule with a name pattern only.
     #[must_use]
-    pub fn named(name: Pattern) -> Self {
+    pub fn by_name(name: Pattern) -> Self {
         Self {
             name: Some(name),
             ..Self::default()
         }
     }
 
-    /// Whether it holds for the item.
+    /// Whether the rule matches the item.
     #[must_use]
-    pub fn holds(&self, item: Candidate<'_>) -> bool {
-        self.holds_by(item, self.server.is_some())
+    pub fn matches(&self, item: Candidate<'_>) -> bool {
+        self.matches_names(item, self.server.is_some())
     }
 
-    fn holds_by(&self, item: Candidate<'_>, by_own: bool) -> bool {
-        self.holds_with(item, by_own, Pattern::matches)
+    fn matches_names(&self, item: Candidate<'_>, by_own: bool) -> bool {
+        self.matches_with(item, by_own, Pattern::matches)
     }
 
-    /// The same, where it `is` decides whether the pattern on names matches one.
-    pub(super) fn holds_with(
+    /// Like [`matches`](Self::matches), with `is` to compare patterns with names.
+    pub(super) fn matches_with(
         &self,
         item: Candidate<'_>,
         by_own: bool,
@@ -195,12 +197,12 @@ impl Rule {
     ) -> bool {
         let name = |text| self.name.as_ref().is_none_or(|pattern| is(pattern, text));
         let mut server = self.server.iter();
-        (name(item.name) || by_own && item.own != item.name && name(item.own))
+        (name(item.name) || by_own && item.upstream_name != item.name && name(item.upstream_name))
             && server.all(|pattern| pattern.matches(item.server))
-            && self
-                .hints
-                .iter()
-                .all(|(hint, wanted)| item.hints.is_some_and(|hints| hints.is(*hint, *wanted)))
+            && self.hints.iter().all(|(hint, wanted)| {
+                item.hints
+                    .is_some_and(|hints| hints.matches(*hint, *wanted))
+            })
     }
 }
 
@@ -210,9 +212,9 @@ impl fmt::Display for Rule {
         let server = self.server.iter().map(|server| format!("server: {server}"));
         let hints = self.hints.iter().map(|(hint, wanted)| {
             let wanted = match wanted {
-                Wanted::True => "true",
-                Wanted::False => "false",
-                Wanted::Absent => "absent",
+                HintCondition::True => "true",
+                HintCondition::False => "false",
+                HintCondition::Absent => "absent",
             };
             format!("{hint}: {wanted}")
         });
@@ -221,70 +223,76 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Which items of one kind a view shows: those that some rule of `include` holds for, or all where
-/// there is none, without those that some rule of `exclude` holds for.
+/// Selects the items of one kind that a view shows: those that a rule of `include` matches (all if there is none),
+/// except those that a rule of `exclude` matches.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::{Candidate, Hints, Selection};
+/// use mcp_vary_view::{Candidate, Selection, ToolHints};
 ///
 /// let selection: Selection = serde_json::from_str(
 ///     r#"{"include": ["*_issue*", {"server": "git", "readOnlyHint": true}], "exclude": ["delete_*"]}"#,
 /// )?;
-/// let shows = |name, server| {
-///     selection.shows(Candidate { name, own: name, server, hints: Some(Hints::default()) })
+/// let selects = |name, server| {
+///     selection.selects(Candidate { name, upstream_name: name, server, hints: Some(ToolHints::default()) })
 /// };
-/// assert!(shows("list_issues", "github"));
-/// assert!(!shows("delete_issue", "github"));
+/// assert!(selects("list_issues", "github"));
+/// assert!(!selects("delete_issue", "github"));
 ///
-/// // It says nothing of being read-only, so it may not be.
-/// assert!(!shows("log", "git"));
+/// // The tool does not declare that it is read-only, so it may not be.
+/// assert!(!selects("log", "git"));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct Selection {
-    /// What is shown; everything where this is empty.
+    /// The items that are shown; empty means all.
     pub include: Vec<Rule>,
-    /// What of that is not.
+    /// The items among these that are hidden.
     pub exclude: Vec<Rule>,
 }
 
 impl Selection {
-    /// Whether the view shows the item.
+    /// Whether the selection includes the item.
     #[must_use]
-    pub fn shows(&self, item: Candidate<'_>) -> bool {
-        let included = self.include.is_empty() || self.include.iter().any(|rule| rule.holds(item));
-        included && !self.exclude.iter().any(|rule| rule.holds_by(item, true))
+    pub fn selects(&self, item: Candidate<'_>) -> bool {
+        let included =
+            self.include.is_empty() || self.include.iter().any(|rule| rule.matches(item));
+        included
+            && !self
+                .exclude
+                .iter()
+                .any(|rule| rule.matches_names(item, true))
     }
 
-    /// The rules that hold for none of `items`: most likely slips. `key` is that of the selection: `tools`.
+    /// The rules that match none of `items`, which are most likely mistakes. `key` is the key of the selection, such
+    /// as `tools`.
     #[must_use]
-    pub fn mistakes(&self, key: &str, items: &[Candidate<'_>]) -> Vec<Mistake> {
+    pub fn diagnostics(&self, key: &str, items: &[Candidate<'_>]) -> Vec<ViewDiagnostic> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
         let rules = lists.into_iter().flat_map(|(list, rules)| {
             let rules = rules.iter().enumerate();
             rules.map(move |(index, rule)| (list, index, rule))
         });
         let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| match key {
-            "resources" => rule.holds_for_resource(*item),
-            _ => rule.holds_by(*item, list == "exclude" || rule.server.is_some()),
+            "resources" => rule.matches_resource(*item),
+            _ => rule.matches_names(*item, list == "exclude" || rule.server.is_some()),
         };
         let idle =
             rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));
         idle.map(|(list, index, rule)| {
             let (key, rule_text) = (format!("{key}.{list}[{index}]"), rule.to_string());
-            match items.iter().find(|item| rule.holds_by(**item, true)) {
-                Some(item) => Mistake::OwnName {
+            match items.iter().find(|item| rule.matches_names(**item, true)) {
+                Some(item) => ViewDiagnostic::UpstreamNameOnly {
                     key,
                     rule: rule_text,
                     server: item.server.to_owned(),
-                    own: item.own.to_owned(),
+                    upstream_name: item.upstream_name.to_owned(),
                     name: item.name.to_owned(),
                 },
-                None => Mistake::Idle {
+                None => ViewDiagnostic::UnmatchedRule {
                     key,
                     rule: rule_text,
                 },
@@ -311,10 +319,10 @@ impl<'de> Deserialize<'de> for Rule {
             name: Option<Pattern>,
             server: Option<Pattern>,
             #[serde(flatten)]
-            hints: BTreeMap<Hint, Wanted>,
+            hints: BTreeMap<ToolHint, HintCondition>,
         }
         Ok(match Written::deserialize(deserializer)? {
-            Written::Name(name) => Self::named(name),
+            Written::Name(name) => Self::by_name(name),
             Written::Conditions(Conditions {
                 name,
                 server,
@@ -400,10 +408,10 @@ mod tests {
             .iter()
             .filter(|(name, server, annotations)| {
                 let tool = format!(r#"{{"annotations":{annotations}}}"#);
-                let hints = (*annotations != "-").then(|| Hints::of_tool(&tool));
-                selection.shows(Candidate {
+                let hints = (*annotations != "-").then(|| ToolHints::from_tool(&tool));
+                selection.selects(Candidate {
                     name,
-                    own: name,
+                    upstream_name: name,
                     server,
                     hints,
                 })
@@ -460,11 +468,11 @@ mod tests {
             for name in ["write_file", "a_write_file"] {
                 let item = Candidate {
                     name,
-                    own: "write_file",
+                    upstream_name: "write_file",
                     server: "a",
                     hints: None,
                 };
-                assert_eq!(selection.shows(item), shown, "{name} by {selection:?}");
+                assert_eq!(selection.selects(item), shown, "{name} by {selection:?}");
             }
         }
         is(
@@ -485,19 +493,19 @@ mod tests {
         let some: Selection = serde_json::from_str(r#"{"include": ["write_*"]}"#).unwrap();
         let item = Candidate {
             name: "a_write_file",
-            own: "write_file",
+            upstream_name: "write_file",
             server: "a",
             hints: None,
         };
-        assert!(!some.shows(item));
-        let said = some.mistakes("tools", &[item])[0].to_string();
-        let expected = "`tools.include[0]`: `write_*` holds for nothing that clients see: server `a` calls it `write_file`, \
-                        and they see `a_write_file`; say whose it is, as in `{server: a, name: write_*}`, or `server: \"*\"` for \
-                        every server's";
+        assert!(!some.selects(item));
+        let said = some.diagnostics("tools", &[item])[0].to_string();
+        let expected = "`tools.include[0]`: `write_*` matches nothing that clients see: the item is `write_file` on server `a`, \
+                        and clients see `a_write_file`; name the server, as in `{server: a, name: write_*}`, or write \
+                        `server: \"*\"` for all servers";
         assert_eq!(said, expected);
         is(r#"{"include": [{"server": "*", "name": "write_*"}]}"#, true);
         let none: Selection = serde_json::from_str(r#"{"exclude": ["write_*"]}"#).unwrap();
-        assert_eq!(none.mistakes("tools", &[item]), []);
+        assert_eq!(none.diagnostics("tools", &[item]), []);
     }
 
     #[test]
@@ -508,15 +516,15 @@ mod tests {
         .unwrap();
         let items = [Candidate {
             name: "get_a",
-            own: "get_a",
+            upstream_name: "get_a",
             server: "a",
             hints: None,
         }];
-        let mistakes = selection.mistakes("tools", &items);
+        let mistakes = selection.diagnostics("tools", &items);
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         assert_eq!(
             mistakes,
-            ["`tools.include[1]`: `server: x, readOnlyHint: true` holds for nothing"]
+            ["`tools.include[1]`: `server: x, readOnlyHint: true` matches nothing"]
         );
     }
 

@@ -1,41 +1,38 @@
-//! One tool as one view lists it, and its arguments on the way back.
+//! One tool in a view: how it is listed, and how its arguments are mapped back.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use mcp_vary::ignored::shown;
-use mcp_vary::json::{Json, JsonError, Members, elements, string, values};
+use mcp_vary::ignored::for_display;
+use mcp_vary::json::{Json, JsonError, Members, count_values, elements, string};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{ArgumentOverride, Arguments};
-use super::check::{Check, MOST_VALUES};
+use super::check::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::derive;
-use super::dialect::{Dialect, WayBack};
-use super::fault::Fault;
-use super::mistake::Mistake;
+use super::dialect::{ArgumentDecoder, Dialect};
+use super::fault::ArgumentError;
+use super::mistake::ViewDiagnostic;
 
-/// How a view shows all of its items, or one of them.
+/// How a view lists its items, or one item.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct Style {
-    /// How much of a description.
+    /// How much of a description is listed.
     pub description: Description,
-    /// How much of an input schema.
+    /// How much of an input schema is listed.
     pub schema: SchemaStyle,
-    /// What the schemas may say; anything without one.
+    /// The schema dialect; without one, schemas are not restricted.
     pub dialect: Option<Dialect>,
-    /// Which field of a result its clients get.
+    /// Which fields of a result clients get.
     pub result: ResultFields,
 }
 
 /// How much of a description is listed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "every reader says what it makes of each"
-)]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
 pub enum Description {
     /// All of it.
     #[default]
@@ -47,37 +44,31 @@ pub enum Description {
 /// How much of an input schema is listed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "every reader says what it makes of each"
-)]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
 pub enum SchemaStyle {
     /// All of it.
     #[default]
     Full,
-    /// What decides which arguments are accepted, without prose.
+    /// Only what decides which arguments are accepted, without prose.
     Compact,
 }
 
-/// Which field of a tool's result a view's clients get.
+/// Which fields of a tool's result the clients of a view get.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "every reader says what it makes of each"
-)]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
 pub enum ResultFields {
-    /// What the server sends.
+    /// All that the server sends.
     #[default]
     Both,
-    /// `content` alone; then nothing is promised of `structuredContent`.
+    /// Only `content`. The view lists no `outputSchema` then.
     Content,
-    /// `structuredContent`, where there is some.
+    /// `structuredContent`, if the result has one.
     Structured,
 }
 
 impl ResultFields {
-    /// Whether the view lists `outputSchema`: who reads one expects `structuredContent`.
+    /// Whether the view lists `outputSchema`: clients that get one expect `structuredContent`.
     #[must_use]
     pub const fn lists_output_schema(self) -> bool {
         match self {
@@ -87,35 +78,35 @@ impl ResultFields {
     }
 }
 
-/// What a view makes of one tool.
+/// How a view changes one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct ToolOverride {
-    /// What it is called.
+    /// Its name in the view.
     pub name: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// Its description, listed as it is whatever the style.
+    /// Its description, listed in full with every style.
     pub description: Option<String>,
-    /// Members of its `annotations`, set or replaced.
+    /// Members of its `annotations` to set or replace.
     pub annotations: BTreeMap<String, Json<'static>>,
     /// By the server's names.
     pub arguments: BTreeMap<String, ArgumentOverride>,
 }
 
-/// One tool as one view lists it.
+/// One tool in a view.
 ///
 /// # Properties
 ///
-/// - What is not changed stays as it was written; where nothing is, [`json`](Self::json) is `None`, and
-///   [`arguments`](Self::arguments) gives back what it was given.
-/// - Under a [`Dialect`], arguments are checked against the server's own schema. The schema is compiled
-///   with the first call.
+/// - Unchanged parts stay as written. If nothing changes, [`json`](Self::json) is `None`, and
+///   [`arguments`](Self::arguments) returns its input.
+/// - Under a [`Dialect`], arguments are validated against the server's own schema, which is compiled with the first
+///   call.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::{ArgumentOverride, PreparedTool, Style, ToolOverride};
+/// use mcp_vary_view::{ArgumentOverride, PreparedTool, Style, ToolOverride};
 /// use mcp_vary::json::Json;
 ///
 /// let definition = r#"{"name": "search", "inputSchema": {"type": "object",
@@ -134,43 +125,42 @@ pub struct ToolOverride {
 /// );
 /// assert_eq!(tool.arguments(r#"{"query": "é"}"#).unwrap(), r#"{"q":"é","owner":"acme"}"#);
 ///
-/// // What is fixed is nobody's to give.
+/// // A call cannot give a fixed argument.
 /// let faults = tool.arguments(r#"{"query": "x", "owner": "evil"}"#).unwrap_err();
 /// assert_eq!(faults[0].to_string(), "there is no argument `owner`; leave it out");
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 #[derive(Debug)]
 pub struct PreparedTool {
-    own: String,
+    upstream_name: String,
     name: String,
-    /// Nothing when it is listed as the server lists it.
+    /// `None` if the tool is listed as the server lists it.
     json: Option<String>,
     arguments: Arguments,
-    back: Option<WayBack>,
-    /// The server's schema, where arguments are checked against it.
+    decoder: Option<ArgumentDecoder>,
+    /// The server's schema, if arguments are validated against it.
     schema: Option<String>,
-    check: OnceLock<Result<Check, String>>,
+    check: OnceLock<Result<SchemaCheck, String>>,
 }
 
 impl PreparedTool {
-    /// The tool of `definition` as `change` and `style` make it, and what is wrong with `change`.
+    /// Applies `change` and `style` to the tool of `definition`, and reports what is wrong with `change`.
     ///
     /// # Errors
     ///
-    /// When `definition` is not a JSON object, repeats a key, or nests too deep. Such a tool is best
-    /// listed as it is.
+    /// When `definition` is not a JSON object, repeats a key, or nests too deep. List such a tool unchanged.
     pub fn new(
         definition: &str,
         change: &ToolOverride,
         style: Style,
-    ) -> Result<(Self, Vec<Mistake>), JsonError> {
+    ) -> Result<(Self, Vec<ViewDiagnostic>), JsonError> {
         let mut members = Members::parse(definition)?;
         let own = members.get_str("name").unwrap_or_default();
-        let key = format!("tools.{}", shown(&own));
+        let key = format!("tools.{}", for_display(&own));
         let schema = members.get("inputSchema").unwrap_or("{}").to_owned();
         let (arguments, mut mistakes) = arguments(&schema, change, &key)?;
         let name = name(&own, change, style.dialect, &key, &mut mistakes);
-        mistakes.extend(unfit(&schema, &arguments, &key));
+        mistakes.extend(invalid_values(&schema, &arguments, &key));
 
         let mut changed = Changes::new(&mut members);
         changed.string("name", (*name != own).then_some(&*name));
@@ -181,59 +171,63 @@ impl PreparedTool {
         if !style.result.lists_output_schema() {
             changed.remove("outputSchema");
         }
-        let json = changed.any.then(|| members.to_json());
+        let json = changed.is_changed.then(|| members.to_json());
         let tool = Self {
             name,
-            own,
+            upstream_name: own,
             json,
             arguments,
-            back,
+            decoder: back,
             schema: style.dialect.map(|_| schema),
             check: OnceLock::new(),
         };
         Ok((tool, mistakes))
     }
 
-    /// What the server calls it.
+    /// Its name on the server.
     #[must_use]
-    pub fn own_name(&self) -> &str {
-        &self.own
+    pub fn upstream_name(&self) -> &str {
+        &self.upstream_name
     }
 
-    /// What the view calls it.
+    /// Its name in the view.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The tool as the view lists it; nothing when that is as the server does.
+    /// The tool as the view lists it; `None` if that equals the server's definition.
     #[must_use]
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }
 
-    /// Whether a call's arguments go to the server as they are, unchecked.
+    /// Whether a call's arguments are forwarded unchanged and unchecked.
     #[must_use]
-    pub fn passes_arguments(&self) -> bool {
-        self.back.is_none() && self.schema.is_none() && self.arguments.are_plain()
+    pub fn forwards_arguments_unchanged(&self) -> bool {
+        self.decoder.is_none() && self.schema.is_none() && self.arguments.is_identity()
     }
 
-    /// The arguments of a call as the server takes them.
+    /// The arguments of a call in the server's form.
     ///
     /// # Errors
     ///
-    /// Names that the view does not list and, under a dialect, values that the server's schema does not
-    /// take. A call without arguments is one with `{}`.
-    pub fn arguments<'t>(&self, given: &'t str) -> Result<Cow<'t, str>, Vec<Fault>> {
-        if self.passes_arguments() {
+    /// Names that the view does not list and, under a dialect, values that the server's schema rejects. For a call
+    /// without arguments, pass `{}`.
+    pub fn arguments<'t>(&self, given: &'t str) -> Result<Cow<'t, str>, Vec<ArgumentError>> {
+        if self.forwards_arguments_unchanged() {
             return Ok(Cow::Borrowed(given));
         }
-        if self.back.is_some() && values(given) > MOST_VALUES {
-            return Err(vec![Fault::TooManyValues { most: MOST_VALUES }]);
+        if self.decoder.is_some() && count_values(given) > MAX_CHECKED_VALUES {
+            return Err(vec![ArgumentError::TooManyValues {
+                limit: MAX_CHECKED_VALUES,
+            }]);
         }
-        let arguments = self.arguments.upstream(given, self.back.as_ref(), true)?;
+        let arguments = self
+            .arguments
+            .to_upstream(given, self.decoder.as_ref(), true)?;
         let faults = match self.check() {
-            Some(Ok(check)) => check.faults(&arguments),
+            Some(Ok(check)) => check.errors(&arguments),
             _ => Vec::new(),
         };
         if faults.is_empty() {
@@ -241,39 +235,39 @@ impl PreparedTool {
         }
         Err(faults
             .into_iter()
-            .map(|fault| self.arguments.fault(fault))
+            .map(|fault| self.arguments.in_view_names(fault))
             .collect())
     }
 
-    /// What the server calls the view's argument; nothing where a call may not give it.
+    /// The server's name of a view's argument; `None` if a call cannot give it.
     #[must_use]
-    pub fn own_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        self.arguments.own(name)
+    pub fn upstream_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        self.arguments.upstream_name(name)
     }
 
-    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    /// The renamed arguments: the server's name and the view's name of each.
     pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.arguments.renamed()
     }
 
-    /// Why arguments are not checked although the view has a dialect. Compiles the schema.
+    /// Why arguments are not validated although the view has a dialect. Compiles the schema.
     #[must_use]
-    pub fn unchecked(&self) -> Option<&str> {
+    pub fn unchecked_reason(&self) -> Option<&str> {
         self.check()?.as_ref().err().map(String::as_str)
     }
 
-    fn check(&self) -> Option<&Result<Check, String>> {
+    fn check(&self) -> Option<&Result<SchemaCheck, String>> {
         let schema = self.schema.as_deref()?;
-        Some(self.check.get_or_init(|| Check::new(schema)))
+        Some(self.check.get_or_init(|| SchemaCheck::new(schema)))
     }
 }
 
-/// The overrides of arguments that the schema has.
+/// The overrides that apply to the schema's arguments.
 fn arguments(
     schema: &str,
     change: &ToolOverride,
     key: &str,
-) -> Result<(Arguments, Vec<Mistake>), JsonError> {
+) -> Result<(Arguments, Vec<ViewDiagnostic>), JsonError> {
     if change.arguments.is_empty() {
         return Ok((Arguments::default(), Vec::new()));
     }
@@ -293,13 +287,13 @@ fn arguments(
     Ok(Arguments::new(&change.arguments, &names, &required, key))
 }
 
-/// What the view calls a tool or prompt.
-pub(super) fn named(
+/// The name of a tool or prompt in the view.
+pub(super) fn view_name(
     own: &str,
     name: Option<&str>,
     dialect: Option<Dialect>,
     key: &str,
-    mistakes: &mut Vec<Mistake>,
+    mistakes: &mut Vec<ViewDiagnostic>,
 ) -> String {
     let wanted = name.unwrap_or(own);
     let Some(dialect) = dialect else {
@@ -307,10 +301,10 @@ pub(super) fn named(
     };
     let taken = dialect.name(wanted).into_owned();
     if name.is_some() && taken != wanted {
-        mistakes.push(Mistake::UnfitName {
+        mistakes.push(ViewDiagnostic::InvalidName {
             key: format!("{key}.name"),
             dialect,
-            instead: taken.clone(),
+            suggestion: taken.clone(),
         });
     }
     taken
@@ -321,27 +315,27 @@ fn name(
     change: &ToolOverride,
     dialect: Option<Dialect>,
     key: &str,
-    mistakes: &mut Vec<Mistake>,
+    mistakes: &mut Vec<ViewDiagnostic>,
 ) -> String {
-    named(own, change.name.as_deref(), dialect, key, mistakes)
+    view_name(own, change.name.as_deref(), dialect, key, mistakes)
 }
 
-/// The values that the server's schema does not take.
-fn unfit(schema: &str, arguments: &Arguments, key: &str) -> Vec<Mistake> {
+/// The configured values that the server's schema rejects.
+fn invalid_values(schema: &str, arguments: &Arguments, key: &str) -> Vec<ViewDiagnostic> {
     let mut values = arguments.values().peekable();
     if values.peek().is_none() {
         return Vec::new();
     }
-    let Ok(check) = Check::new(schema) else {
+    let Ok(check) = SchemaCheck::new(schema) else {
         return Vec::new();
     };
     let unfit = values.filter_map(|(name, said, value)| {
         let alone = format!("{{{}:{}}}", string(name), value.to_json());
         let path = mcp_vary::json::pointer("", name);
-        let mut faults = check.faults(&alone).into_iter();
+        let mut faults = check.errors(&alone).into_iter();
         // The value itself may be a secret.
         let why = faults.find_map(|fault| match fault {
-            Fault::Value {
+            ArgumentError::InvalidValue {
                 path: at, expected, ..
             } => {
                 let within = at.strip_prefix(&path)?;
@@ -355,32 +349,32 @@ fn unfit(schema: &str, arguments: &Arguments, key: &str) -> Vec<Mistake> {
             }
             _ => None,
         })?;
-        Some(Mistake::UnfitValue {
-            key: format!("{key}.arguments.{}.{said}", shown(name)),
-            why,
+        Some(ViewDiagnostic::InvalidValue {
+            key: format!("{key}.arguments.{}.{said}", for_display(name)),
+            reason: why,
         })
     });
     unfit.collect()
 }
 
-/// Changes to the members of an item, and whether there were any.
+/// Changes the members of an item, and tracks whether any changed.
 pub(super) struct Changes<'m, 't> {
     members: &'m mut Members<'t>,
-    pub(super) any: bool,
+    pub(super) is_changed: bool,
 }
 
 impl<'m, 't> Changes<'m, 't> {
     pub(super) fn new(members: &'m mut Members<'t>) -> Self {
         Self {
             members,
-            any: false,
+            is_changed: false,
         }
     }
 
     pub(super) fn set(&mut self, key: &'static str, json: String) {
         if self.members.get(key) != Some(&json) {
             self.members.set(key, json);
-            self.any = true;
+            self.is_changed = true;
         }
     }
 
@@ -393,7 +387,7 @@ impl<'m, 't> Changes<'m, 't> {
     }
 
     pub(super) fn remove(&mut self, key: &str) {
-        self.any |= self.members.remove(key).is_some();
+        self.is_changed |= self.members.remove(key).is_some();
     }
 
     pub(super) fn description(
@@ -433,7 +427,7 @@ impl<'m, 't> Changes<'m, 't> {
         written: &str,
         arguments: &Arguments,
         style: Style,
-    ) -> Result<Option<WayBack>, JsonError> {
+    ) -> Result<Option<ArgumentDecoder>, JsonError> {
         let mut schema = arguments.schema(written)?;
         if style.schema == SchemaStyle::Compact {
             let compact = derive::schema::compact(&schema)?;
@@ -446,8 +440,8 @@ impl<'m, 't> Changes<'m, 't> {
             let rewritten = dialect.rewritten(&schema)?;
             back = Some(
                 rewritten
-                    .back
-                    .renamed(|name| arguments.own(name).map(str::to_owned)),
+                    .decoder
+                    .renamed_upstream(|name| arguments.upstream_name(name).map(str::to_owned)),
             );
             schema = rewritten.schema.map_or(schema, Cow::Owned);
         }

@@ -1,15 +1,15 @@
-//! What a view calls its resources, and what their servers do.
+//! Maps the URIs of a view to those of its servers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mcp_vary::ignored::shown as cut;
+use mcp_vary::ignored::for_display as cut;
 
 use super::normal::{is_scheme, normal_uri, uri_identity};
-use super::uri_check::{UriFault, check_values};
+use super::uri_check::{UriRejection, check_values};
 
-/// A URI template (RFC 6570), as far as telling needs it which URIs it may stand for: the literal text
-/// between its expressions, and which of these may hold a `/`.
+/// A URI template (RFC 6570), as far as matching needs it: the literal text between its expressions, and which of
+/// these may contain a `/`.
 ///
 /// # Grammar
 ///
@@ -17,40 +17,39 @@ use super::uri_check::{UriFault, check_values};
 /// |---|---|
 /// | `{a}`, `{a,b}`, `{.a}`, `{;a}` | without `/` |
 /// | `{+a}`, `{#a}`, `{/a}`, `{?a}`, `{&a}` | any text |
-/// | `{a*}` | any text: some servers write so what is a path |
+/// | `{a*}` | any text: some servers use it for paths |
 ///
 /// # Properties
 ///
-/// Matches every URI that the template can produce, and some that it cannot: what an expression's value may
-/// look like otherwise is the server's to judge. Takes time in proportion to the URI; one of more than 8 KiB is
-/// nobody's.
+/// Matches every URI that the template can produce, and some that it cannot: the server validates the values of
+/// expressions further. Takes linear time in the URI. A URI of more than 8 KiB never matches.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::UriTemplate;
+/// use mcp_vary_view::UriTemplate;
 ///
 /// let template = UriTemplate::new("repo://{owner}/{name}/issues");
 /// assert!(template.matches("repo://acme/site/issues"));
 /// assert!(!template.matches("repo://acme/issues"));
 /// assert!(!template.matches("repo://acme/site/private/issues"));
 ///
-/// // A brace that is never closed is a character like another.
+/// // An unclosed brace is an ordinary character.
 /// assert!(UriTemplate::new("open:{brace").matches("open:{brace"));
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UriTemplate {
-    /// What stands before the first expression, between two, and after the last.
+    /// The text before the first expression, between two, and after the last.
     literals: Vec<String>,
-    /// The expressions, with what stands before their variables: `+path`, `?q,page`.
+    /// The expressions with their operators: `+path`, `?q,page`.
     expressions: Vec<String>,
 }
 
-/// Longer URIs are nobody's: templates may be many, and what is compared is what a client sends.
-const LONGEST: usize = 8 << 10;
+/// Longer URIs never match: a client chooses the URI, and there may be many templates.
+const MAX_URI: usize = 8 << 10;
 
 impl UriTemplate {
-    /// The template that `text` is; one without expressions stands for itself alone.
+    /// Parses a template; one without expressions matches only itself.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let (mut literals, mut expressions) = (Vec::new(), Vec::new());
@@ -70,25 +69,25 @@ impl UriTemplate {
         }
     }
 
-    /// Whether the template may stand for `uri`.
+    /// Whether the template can produce `uri`.
     #[must_use]
     pub fn matches(&self, uri: &str) -> bool {
         self.values(uri).is_some()
     }
 
-    /// The same, with a `/` in any value: some servers write `{path}` where they take a whole path.
+    /// Like [`matches`](Self::matches), with `/` allowed in any value: some servers write `{path}` for a whole path.
     #[must_use]
-    pub fn matches_loosely(&self, uri: &str) -> bool {
-        self.first_values(uri).is_some()
+    pub fn matches_with_slashes(&self, uri: &str) -> bool {
+        self.shortest_values(uri).is_some()
     }
 
-    /// Whether it can be decided which resource `uri` names that the template stands for: what the server wrote itself is
-    /// not looked at.
+    /// Checks that `uri`, which the template matches, is unambiguous. Only the values are checked, not the text that
+    /// the server wrote.
     ///
     /// # Errors
     ///
     /// As [`check_uri`](super::check_uri).
-    pub fn check(&self, uri: &str) -> Result<(), UriFault> {
+    pub fn check(&self, uri: &str) -> Result<(), UriRejection> {
         let values = self.values(uri).unwrap_or_else(|| vec![uri]);
         let span = |value: &str| {
             let start = value.as_ptr().addr() - uri.as_ptr().addr();
@@ -98,18 +97,18 @@ impl UriTemplate {
         check_values(uri, &spans)
     }
 
-    /// What stands in `uri` for each expression; `None` when the template does not stand for it.
+    /// The value of each expression in `uri`; `None` if the template does not match.
     fn values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
-        let values = self.first_values(uri)?;
+        let values = self.shortest_values(uri)?;
         if self.are_possible(&values) {
             return Some(values);
         }
         let takes_slashes = |it: &String| may_hold_slash(it);
         if !self.expressions.iter().any(takes_slashes) {
-            // A longer value holds the same slashes.
+            // A longer value has the same slashes.
             return None;
         }
-        self.other_values(uri)
+        self.searched_values(uri)
     }
 
     fn are_possible(&self, values: &[&str]) -> bool {
@@ -117,11 +116,11 @@ impl UriTemplate {
         pairs.all(|(expression, value)| may_hold_slash(expression) || !value.contains('/'))
     }
 
-    /// Values where the shortest ones are not possible: for each expression, from where it may begin, where it may end.
-    fn other_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
+    /// Searches values when the shortest ones are not valid: for each expression, where it may begin and end.
+    fn searched_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
         let (first, others) = self.literals.split_first()?;
         uri.strip_prefix(first.as_str())?;
-        // Of each expression where it begins, for each place where the literal behind it begins.
+        // For each expression: its start, by the start of the literal after it.
         let mut ways: Vec<BTreeMap<usize, usize>> = Vec::new();
         let mut begins: Vec<usize> = vec![first.len()];
         for (at, (expression, literal)) in std::iter::zip(&self.expressions, others).enumerate() {
@@ -134,7 +133,7 @@ impl UriTemplate {
             let mut begin = None;
             for (end, c) in uri.char_indices().chain([(uri.len(), ' ')]) {
                 if begins.binary_search(&end).is_ok() {
-                    // The nearest one; before a slash of any other it is as good.
+                    // The nearest start; a farther one matches no more.
                     begin = begin.filter(|_| may_hold_slash(expression)).or(Some(end));
                 }
                 if let Some(begin) = begin
@@ -160,9 +159,9 @@ impl UriTemplate {
         Some(values)
     }
 
-    /// What stands in `uri` for each expression, the shortest text first.
-    fn first_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
-        if uri.len() > LONGEST {
+    /// The value of each expression in `uri`, each as short as possible.
+    fn shortest_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
+        if uri.len() > MAX_URI {
             return None;
         }
         let (first, others) = self.literals.split_first()?;
@@ -180,8 +179,8 @@ impl UriTemplate {
         Some(values)
     }
 
-    /// The URI with `values` in the place of the expressions.
-    fn with(&self, values: &[&str]) -> String {
+    /// The URI with `values` in place of the expressions.
+    fn expand(&self, values: &[&str]) -> String {
         let mut uri = self.literals[0].clone();
         for (value, literal) in values.iter().zip(&self.literals[1..]) {
             uri.push_str(value);
@@ -195,7 +194,7 @@ impl UriTemplate {
     }
 }
 
-/// Whether the value of `expression` may hold a `/`.
+/// Whether the value of `expression` may contain a `/`.
 ///
 /// > Simple String Expansion: […] only unreserved characters are allowed; others are pct-encoded
 /// > ([RFC 6570, 3.2.2](https://www.rfc-editor.org/rfc/rfc6570#section-3.2.2))
@@ -203,30 +202,30 @@ fn may_hold_slash(expression: &str) -> bool {
     expression.starts_with(['+', '#', '/', '?', '&']) || expression.ends_with('*')
 }
 
-/// Why a view cannot call a resource or template so: to be read after its key.
+/// Why a URI or template of a view is invalid; the text follows its key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{}; {}", self.what(), self.fix())]
+#[error("{}; {}", self.problem(), self.fix())]
 #[non_exhaustive]
 pub enum UriError {
-    /// There is no scheme, or a character that no URI has.
-    NoUri,
-    /// What it is for has other expressions.
+    /// The scheme is missing, or there is a character that URIs cannot have.
+    NotAUri,
+    /// The server's template has other expressions.
     Expressions {
         /// The expressions of the server's template.
         expected: Vec<String>,
-        /// Those of the view's.
+        /// The expressions of the view's template.
         found: Vec<String>,
     },
-    /// Nothing stands between two expressions where the server's template has something.
-    SideBySide(String, String),
+    /// Two expressions are adjacent that the server's template separates.
+    AdjacentExpressions(String, String),
 }
 
 impl UriError {
-    /// What is wrong.
+    /// The problem.
     #[must_use]
-    pub fn what(&self) -> String {
+    pub fn problem(&self) -> String {
         match self {
-            Self::NoUri => "is no URI".to_owned(),
+            Self::NotAUri => "is not a URI".to_owned(),
             Self::Expressions { expected, found } => {
                 let instead = listed(expected);
                 format!(
@@ -234,26 +233,26 @@ impl UriError {
                     listed(found)
                 )
             }
-            Self::SideBySide(one, other) => {
+            Self::AdjacentExpressions(one, other) => {
                 format!(
-                    "has nothing between `{{{one}}}` and `{{{other}}}`, so that nobody can tell where one ends"
+                    "has nothing between `{{{one}}}` and `{{{other}}}`, so it is ambiguous where one ends"
                 )
             }
         }
     }
 
-    /// What to write.
+    /// How to fix it.
     #[must_use]
     pub fn fix(&self) -> String {
         let fix = match self {
-            Self::NoUri => "begin with a scheme, such as `docs:`, and leave out white space",
+            Self::NotAUri => "begin with a scheme, such as `docs:`, and leave out white space",
             Self::Expressions { expected, .. } if expected.is_empty() => {
-                "write no braces: what the server lists is no template"
+                "write no braces: the server lists a URI, not a template"
             }
             Self::Expressions { .. } => {
-                "write the same in braces, in the same order, and change what stands around them"
+                "write the same expressions in the same order, and change only the text around them"
             }
-            Self::SideBySide(..) => "put something between them",
+            Self::AdjacentExpressions(..) => "put something between them",
         };
         fix.to_owned()
     }
@@ -267,138 +266,141 @@ fn listed(expressions: &[String]) -> String {
     }
 }
 
-/// The URIs of a view and those of its servers, both ways.
+/// Maps URIs between a view and its servers, in both directions.
 ///
 /// # Properties
 ///
-/// - One to one: where [`own`](Self::own) finds what a view's URI is to the server, [`shown`](Self::shown) leads
-///   from there to that URI again, and the other way round. What could be meant in two ways is in no view.
-/// - What moved is no longer where it was, and what another moved to is that other's alone.
-/// - Another [spelling](uri_identity) of what moved has moved as well.
-/// - A template that moves takes along every URI and every template that it stands for, unless that moves by
-///   itself; where several stand for it, the one with the most literal text.
+/// - One to one: if [`to_upstream`](Self::to_upstream) maps a view's URI to the server's, [`to_view`](Self::to_view)
+///   maps that back to the same URI, and vice versa. An ambiguous URI is in no view.
+/// - A renamed URI does not exist under its old name, and its new name belongs to it alone.
+/// - All [spellings](uri_identity) of a renamed URI are renamed.
+/// - A renamed template renames every URI and template that it matches, unless these are renamed individually; of
+///   several matching templates the one with the most literal text applies.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::UriMap;
+/// use mcp_vary_view::UriMap;
 ///
 /// let map = UriMap::new([("file:///srv/app/{+path}", "app:/{+path}"), ("file:///srv/app/README", "app:start")]);
-/// assert_eq!(map.own("app:/src/main.rs").unwrap(), "file:///srv/app/src/main.rs");
-/// assert_eq!(map.shown("file:///srv/app/README").unwrap(), "app:start");
-/// assert_eq!(map.own("docs:a").unwrap(), "docs:a");
+/// assert_eq!(map.to_upstream("app:/src/main.rs").unwrap(), "file:///srv/app/src/main.rs");
+/// assert_eq!(map.to_view("file:///srv/app/README").unwrap(), "app:start");
+/// assert_eq!(map.to_upstream("docs:a").unwrap(), "docs:a");
 ///
-/// // The server's own URI of what moved does not exist in the view.
-/// assert_eq!(map.own("file:///srv/app/README"), None);
-/// assert_eq!(map.own("app:/README"), None);
+/// // The server's URI of a renamed resource does not exist in the view.
+/// assert_eq!(map.to_upstream("file:///srv/app/README"), None);
+/// assert_eq!(map.to_upstream("app:/README"), None);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct UriMap {
-    /// By what all spellings of the server's URI or template share: the spelling that moves, and the view's.
-    moved: BTreeMap<String, (String, String)>,
-    /// By the view's, the server's.
-    taken: BTreeMap<String, String>,
-    /// Those of them that are templates, the one with the most literal text first.
-    templates: Vec<Moved>,
+    /// By the identity of the server's URI or template: its spelling, and the view's URI.
+    renamed: BTreeMap<String, (String, String)>,
+    /// The server's URIs by the view's.
+    by_view_uri: BTreeMap<String, String>,
+    /// The renamed templates, the one with the most literal text first.
+    templates: Vec<MovedTemplate>,
 }
 
-/// A template that moved.
+/// A renamed template.
 #[derive(Clone, Debug)]
-struct Moved {
-    own: String,
+struct MovedTemplate {
+    upstream: String,
     from: UriTemplate,
     to: UriTemplate,
 }
 
 impl UriMap {
-    /// What `moves` make of URIs and templates: of each the server's, and the view's.
+    /// Builds the map from pairs of the server's and the view's URI or template.
     ///
-    /// A pair that [`check`](Self::check) refuses is left out. Of two that move to one place the first stays, and
-    /// what is moved twice moves as is said first.
+    /// Pairs that [`check`](Self::check) rejects are ignored. Of two pairs with the same URI on either side, the
+    /// first applies.
     pub fn new<'a>(moves: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut map = Self::default();
         let mut templates = Vec::new();
         for (own, shown) in moves {
-            let Ok((from, to)) = read(own, shown) else {
+            let Ok((from, to)) = parse_pair(own, shown) else {
                 continue;
             };
             let identity = uri_identity(own);
-            if map.moved.contains_key(&*identity) {
+            if map.renamed.contains_key(&*identity) {
                 continue;
             }
             let pair = (own.to_owned(), shown.to_owned());
-            map.moved.insert(identity.into_owned(), pair);
-            let taken = map.taken.entry(shown.to_owned());
+            map.renamed.insert(identity.into_owned(), pair);
+            let taken = map.by_view_uri.entry(shown.to_owned());
             taken.or_insert_with(|| own.to_owned());
             if !from.expressions.is_empty() {
                 let own = own.to_owned();
-                templates.push(Moved { own, from, to });
+                templates.push(MovedTemplate {
+                    upstream: own,
+                    from,
+                    to,
+                });
             }
         }
-        // The order of two alike is that of the moves.
+        // Templates of equal length stay in the order of the pairs.
         templates.sort_by_key(|it| std::cmp::Reverse(it.from.literal_length()));
         map.templates = templates;
         map
     }
 
-    /// Whether a view can call `shown` what its server calls `own`.
+    /// Checks whether a view can rename `own` to `shown`.
     ///
     /// # Errors
     ///
-    /// When `shown` is no URI, or when both are not templates with the same expressions in the same order.
+    /// When `shown` is not a URI, or when the two have different expressions.
     pub fn check(own: &str, shown: &str) -> Result<(), UriError> {
-        read(own, shown).map(|_| ())
+        parse_pair(own, shown).map(|_| ())
     }
 
-    /// Whether everything is called what the servers call it.
+    /// Whether nothing is renamed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.moved.is_empty()
+        self.renamed.is_empty()
     }
 
-    /// What the server calls the resource or template `shown` of the view; `None` when there is none in it.
+    /// The server's URI of the view's resource or template `shown`; `None` if the view has no such item.
     #[must_use]
-    pub fn own<'u>(&self, shown: &'u str) -> Option<Cow<'u, str>> {
-        let leads_back = |own: &str| self.wanted(own) == shown;
-        if let Some(own) = self.taken.get(shown) {
+    pub fn to_upstream<'u>(&self, shown: &'u str) -> Option<Cow<'u, str>> {
+        let leads_back = |own: &str| self.preferred(own) == shown;
+        if let Some(own) = self.by_view_uri.get(shown) {
             return Some(Cow::Owned(own.clone()));
         }
         let templates = self.templates.iter();
-        let carried = templates.filter_map(|it| carry(shown, &it.to, &it.from));
+        let carried = templates.filter_map(|it| translate(shown, &it.to, &it.from));
         let mut carried = carried.peekable();
-        // What a template of the view stands for is that template's, whether or not there is such a resource.
+        // A URI that a template of the view matches belongs to that template, even if no such resource exists.
         if carried.peek().is_some() {
             return carried.find(|own| leads_back(own)).map(Cow::Owned);
         }
         leads_back(shown).then_some(Cow::Borrowed(shown))
     }
 
-    /// What the view calls the resource or template `own` of a server; `None` when it has no place in the view,
-    /// since something else is called so there.
+    /// The view's URI of a server's resource or template `own`; `None` if another item has that URI in the view.
     #[must_use]
-    pub fn shown<'u>(&self, own: &'u str) -> Option<Cow<'u, str>> {
-        let wanted = self.wanted(own);
-        let back = self.own(&wanted)?;
+    pub fn to_view<'u>(&self, own: &'u str) -> Option<Cow<'u, str>> {
+        let wanted = self.preferred(own);
+        let back = self.to_upstream(&wanted)?;
         (back == own || uri_identity(&back) == uri_identity(own)).then_some(wanted)
     }
 
-    /// Whether the view calls something `shown` by itself, not along with a template.
+    /// Whether the view assigns the URI `shown` individually, not through a template.
     #[must_use]
-    pub fn gives(&self, shown: &str) -> bool {
-        self.taken.contains_key(shown)
+    pub fn is_assigned(&self, shown: &str) -> bool {
+        self.by_view_uri.contains_key(shown)
     }
 
-    /// What the view would call `own`, whatever else it calls so.
-    fn wanted<'u>(&self, own: &'u str) -> Cow<'u, str> {
-        if self.moved.is_empty() {
+    /// The URI that the view would give `own` if no other item had it.
+    fn preferred<'u>(&self, own: &'u str) -> Cow<'u, str> {
+        if self.renamed.is_empty() {
             return Cow::Borrowed(own);
         }
-        if let Some((_, shown)) = self.moved.get(&*uri_identity(own)) {
+        if let Some((_, shown)) = self.renamed.get(&*uri_identity(own)) {
             return Cow::Owned(shown.clone());
         }
         let carried = |own: &str| {
             let mut templates = self.templates.iter();
-            templates.find_map(|it| carry(own, &it.from, &it.to))
+            templates.find_map(|it| translate(own, &it.from, &it.to))
         };
         let normal = || match normal_uri(own) {
             Cow::Owned(normal) => carried(&normal),
@@ -408,44 +410,48 @@ impl UriMap {
         carried.map_or(Cow::Borrowed(own), Cow::Owned)
     }
 
-    /// On account of which move `own` has no place in the view: what the server calls that which moved, and
-    /// what the view would call `own`. `None` when it has one.
+    /// Which renaming keeps `own` out of the view: the server's URI of the renamed item, and the URI that `own`
+    /// would have. `None` if `own` is in the view.
     #[must_use]
-    pub fn obstacle<'m>(&'m self, own: &'m str) -> Option<(&'m str, Cow<'m, str>)> {
-        if self.shown(own).is_some() {
+    pub fn conflict<'m>(&'m self, own: &'m str) -> Option<(&'m str, Cow<'m, str>)> {
+        if self.to_view(own).is_some() {
             return None;
         }
-        let wanted = self.wanted(own);
+        let wanted = self.preferred(own);
         let stays = wanted == own;
-        let stands = |it: &&Moved| match stays {
+        let stands = |it: &&MovedTemplate| match stays {
             true => it.to.matches(own),
             false => it.from.matches(own),
         };
-        let template = || self.templates.iter().find(stands).map(|it| &*it.own);
-        let by = match self.moved.get(&*uri_identity(own)) {
+        let template = || self.templates.iter().find(stands).map(|it| &*it.upstream);
+        let by = match self.renamed.get(&*uri_identity(own)) {
             Some((own, _)) => Some(&**own),
-            None => self.taken.get(own).map(String::as_str).filter(|_| stays),
+            None => self
+                .by_view_uri
+                .get(own)
+                .map(String::as_str)
+                .filter(|_| stays),
         };
         Some((by.or_else(template)?, wanted))
     }
 }
 
-/// `uri` as `to` has it, where `from` stands for it.
-fn carry(uri: &str, from: &UriTemplate, to: &UriTemplate) -> Option<String> {
+/// Rewrites `uri` from template `from` to template `to`; `None` if `from` does not match.
+fn translate(uri: &str, from: &UriTemplate, to: &UriTemplate) -> Option<String> {
     let values = from.values(uri)?;
-    // Part of an expression of another template is no value.
+    // A part of another template's expression is not a value.
     let is_whole = |value: &&str| value.matches('{').count() == value.matches('}').count();
-    values.iter().all(is_whole).then(|| to.with(&values))
+    values.iter().all(is_whole).then(|| to.expand(&values))
 }
 
-fn read(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> {
+fn parse_pair(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> {
     let (from, to) = (UriTemplate::new(own), UriTemplate::new(shown));
     let has_scheme = shown
         .split_once(':')
         .is_some_and(|(scheme, _)| is_scheme(scheme));
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     if !has_scheme || shown.contains(is_odd) {
-        return Err(UriError::NoUri);
+        return Err(UriError::NotAUri);
     }
     if from.expressions != to.expressions {
         return Err(UriError::Expressions {
@@ -457,7 +463,7 @@ fn read(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> 
     for at in between {
         if to.literals[at].is_empty() && !from.literals[at].is_empty() {
             let [one, other] = [at - 1, at].map(|at| cut(&to.expressions[at]));
-            return Err(UriError::SideBySide(one, other));
+            return Err(UriError::AdjacentExpressions(one, other));
         }
     }
     Ok((from, to))
@@ -497,8 +503,8 @@ mod tests {
     #[test]
     fn a_long_uri_is_nobodys() {
         let uri = |length: usize| format!("a:{}", "x".repeat(length - 2));
-        stands_for("a:{x}", &uri(LONGEST), true);
-        stands_for("a:{x}", &uri(LONGEST + 1), false);
+        stands_for("a:{x}", &uri(MAX_URI), true);
+        stands_for("a:{x}", &uri(MAX_URI + 1), false);
     }
 
     /// Both ways; `-` is what does not exist.
@@ -507,7 +513,7 @@ mod tests {
         let map = UriMap::new(moves.iter().copied());
         for (own, shown) in pairs {
             if *own != "-" {
-                let found = map.shown(own);
+                let found = map.to_view(own);
                 assert_eq!(
                     found.as_deref().unwrap_or("-"),
                     *shown,
@@ -515,7 +521,7 @@ mod tests {
                 );
             }
             if *shown != "-" {
-                let found = map.own(shown);
+                let found = map.to_upstream(shown);
                 assert_eq!(
                     found.as_deref().unwrap_or("-"),
                     *own,
@@ -566,7 +572,7 @@ mod tests {
         #[track_caller]
         fn is(moves: &[(&str, &str)], own: &str, obstacle: Option<(&str, &str)>) {
             let map = UriMap::new(moves.iter().copied());
-            let found = map.obstacle(own);
+            let found = map.conflict(own);
             assert_eq!(
                 found.as_ref().map(|(by, uri)| (*by, &**uri)),
                 obstacle,
@@ -631,7 +637,8 @@ mod tests {
             assert_eq!(UriMap::check(own, shown).unwrap_err().to_string(), why);
             assert!(UriMap::new([(own, shown)]).is_empty());
         }
-        let no_uri = "is no URI; begin with a scheme, such as `docs:`, and leave out white space";
+        let no_uri =
+            "is not a URI; begin with a scheme, such as `docs:`, and leave out white space";
         for shown in [
             "", "guide", "/a", "1a:b", "a b:c", "a: b", "a:\u{7}", "{x}:a", "{+any}/x", "ä:b",
         ] {
@@ -641,24 +648,24 @@ mod tests {
             "doc:{name}",
             "a:b",
             "has nothing in braces instead of `{name}` of the server's template; \
-             write the same in braces, in the same order, and change what stands around them",
+             write the same expressions in the same order, and change only the text around them",
         );
         refused(
             "doc:{a}/{+b}",
             "doc:{+b}/{a}",
             "has `{+b}`, `{a}` instead of `{a}`, `{+b}` of the server's template; \
-             write the same in braces, in the same order, and change what stands around them",
+             write the same expressions in the same order, and change only the text around them",
         );
         refused(
             "doc:a",
             "doc:{a}",
             "has `{a}` instead of nothing in braces of the server's template; \
-             write no braces: what the server lists is no template",
+             write no braces: the server lists a URI, not a template",
         );
         refused(
             "doc:{a}/{b}",
             "doc:{a}{b}",
-            "has nothing between `{a}` and `{b}`, so that nobody can tell where one ends; put something between them",
+            "has nothing between `{a}` and `{b}`, so it is ambiguous where one ends; put something between them",
         );
         for (own, shown) in [
             ("doc:{a}{?b}", "d:{a}{?b}"),

@@ -1,52 +1,52 @@
-//! Whether it can be decided which resource a URI names, and what to write where it cannot.
+//! Checks that a URI is unambiguous, and suggests what to write if it is not.
 
 use std::ops::Range;
 
-use mcp_vary::ignored::shown as cut;
+use mcp_vary::ignored::for_display as cut;
 
-use super::normal::{has_upper, host, is_odd, normal_uri, scheme, triplet, triplets};
+use super::normal::{has_upper, host, is_non_normal, normal_uri, scheme, triplet, triplets};
 
-/// Why Vary cannot decide which resource a URI names; the text follows the name of the member that holds it.
+/// Why a URI is ambiguous; the text follows the name of the member that holds it.
 ///
-/// Servers and their libraries read such texts in different ways, so that the resource that a selection is asked about
-/// may not be the one that is read.
+/// Servers and their libraries read such URIs differently, so the selection could allow one resource while the
+/// server reads another.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{}; {}", self.what(), self.fix())]
-pub struct UriFault {
+#[error("{}; {}", self.problem(), self.fix())]
+pub struct UriRejection {
     kind: Kind,
-    /// What it is about, as it was written.
+    /// The offending part, as written.
     found: String,
-    /// What to write, where that is known.
-    form: Option<String>,
+    /// The suggested URI, if one is known.
+    normal_form: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    /// `.` or `..` between slashes, however it is written.
+    /// `.` or `..` between slashes, encoded or not.
     DotSegment,
     /// Two slashes in the path with nothing between them.
     EmptySegment,
     /// `%2F` or `%5C` in the path, or `\`.
     HiddenSlash,
-    /// A control character, encoded or not, or white space around the URI.
+    /// A control character, encoded or not, or white space at either end.
     Control,
     /// A `%` without two hexadecimal digits, or triplets that are not UTF-8.
     Malformed,
-    /// An unreserved character that is encoded, a digit, scheme or host in the wrong case, or a file here that does not begin
-    /// with `file:///`.
+    /// An encoded unreserved character, a digit, scheme or host in the wrong case, or a local file that does not
+    /// begin with `file:///`.
     Spelling,
 }
 
-impl UriFault {
-    /// Whether the URI is only another spelling of one that is fine.
+impl UriRejection {
+    /// Whether the URI is just another spelling of a valid one.
     #[must_use]
     pub fn is_spelling(&self) -> bool {
         self.kind == Kind::Spelling
     }
 
-    /// What is wrong.
+    /// The problem.
     #[must_use]
-    pub fn what(&self) -> String {
+    pub fn problem(&self) -> String {
         let found = cut(&self.found);
         match self.kind {
             Kind::DotSegment => format!("has the segment `{found}`"),
@@ -60,92 +60,92 @@ impl UriFault {
         }
     }
 
-    /// What to write.
+    /// How to fix it.
     #[must_use]
     pub fn fix(&self) -> String {
-        match &self.form {
+        match &self.normal_form {
             Some(form) => format!("write `{form}`"),
             None => "leave it out".to_owned(),
         }
     }
 }
 
-/// Whether it can be decided which resource `uri` names.
+/// Checks that `uri` is unambiguous.
 ///
 /// # Errors
 ///
-/// When it has a `.` or `..` segment, an empty one, an encoded slash or backslash in its path, a control character, an
-/// encoding that is not one, or when it is not its [normal form](normal_uri). A character that a URI has to encode may
-/// stand for itself: that spelling is common, and selections take it for the same.
+/// When it has a `.` or `..` segment, an empty segment, an encoded slash or backslash in its path, a control
+/// character, a malformed encoding, or when it is not in [normal form](normal_uri). A character that should be
+/// encoded may be written as itself: that is common, and selections treat both alike.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::check_uri;
+/// use mcp_vary_view::check_uri;
 ///
 /// assert!(check_uri("file:///srv/a%20b?path=x%2Fy").is_ok());
 /// let fault = check_uri("file:///srv/app/%2e%2e/secret").unwrap_err();
 /// assert_eq!(fault.to_string(), "has the segment `%2e%2e`; write `file:///srv/secret`");
 ///
-/// // In a query a slash is a character like another, but a way up is still a way up.
+/// // In a query a slash is an ordinary character, but `..` may still lead out of a folder.
 /// assert!(check_uri("fetch:page?url=https://example.org//a").is_ok());
 /// assert!(check_uri("files:read?path=../secret").is_err());
 /// ```
-pub fn check_uri(uri: &str) -> Result<(), UriFault> {
-    check(uri, find_fault(uri, |_| true))
+pub fn check_uri(uri: &str) -> Result<(), UriRejection> {
+    check(uri, find_issue(uri, |_| true))
 }
 
-/// The same of a URI in which only what stands at `values` was not written by its server.
-pub(super) fn check_values(uri: &str, values: &[Range<usize>]) -> Result<(), UriFault> {
-    let concerns = |fault: &Found| values.iter().any(|value| fault.concerns(value));
-    check(uri, find_fault(uri, concerns))
+/// Like [`check_uri`], for a URI of which the client wrote only the parts at `values`.
+pub(super) fn check_values(uri: &str, values: &[Range<usize>]) -> Result<(), UriRejection> {
+    let concerns = |fault: &UriIssue| values.iter().any(|value| fault.concerns(value));
+    check(uri, find_issue(uri, concerns))
 }
 
-fn check(uri: &str, fault: Option<Found>) -> Result<(), UriFault> {
-    let Some(Found { kind, at }) = fault else {
+fn check(uri: &str, fault: Option<UriIssue>) -> Result<(), UriRejection> {
+    let Some(UriIssue { kind, at }) = fault else {
         return Ok(());
     };
-    Err(UriFault {
+    Err(UriRejection {
         kind,
         found: uri[at].to_owned(),
-        form: clean(uri).filter(|form| form.len() <= LONGEST_FORM),
+        normal_form: suggested_uri(uri).filter(|form| form.len() <= MAX_SUGGESTION),
     })
 }
 
-/// A fault, and where it is.
-struct Found {
+/// One problem and its position.
+struct UriIssue {
     kind: Kind,
     at: Range<usize>,
 }
 
-impl Found {
-    /// Whether what stands at `value` is part of it.
+impl UriIssue {
+    /// Whether the text at `value` is part of the problem.
     fn concerns(&self, value: &Range<usize>) -> bool {
         match self.kind {
-            // An empty value beside the dots makes a segment of them.
+            // An empty value next to dots turns them into a segment.
             Kind::DotSegment => value.start <= self.at.end && self.at.start <= value.end,
             _ => value.start < self.at.end && self.at.start < value.end,
         }
     }
 }
 
-/// Longer ones are not repeated in an error.
-const LONGEST_FORM: usize = 1_024;
+/// Longer suggestions are omitted from errors.
+const MAX_SUGGESTION: usize = 1_024;
 
-fn find_fault(uri: &str, counts: impl Fn(&Found) -> bool) -> Option<Found> {
+fn find_issue(uri: &str, counts: impl Fn(&UriIssue) -> bool) -> Option<UriIssue> {
     let parts = Parts::of(uri);
     let structure = segments(uri, &parts).chain(empty_segments(uri, &parts));
-    let characters = characters(uri, &parts).chain(start(uri));
+    let characters = characters(uri, &parts).chain(non_normal_start(uri));
     let all = structure.chain(characters);
-    let mut all = all.map(|(kind, at)| Found { kind, at });
+    let mut all = all.map(|(kind, at)| UriIssue { kind, at });
     all.find(counts)
 }
 
-/// Where the parts of a URI are.
+/// The positions of the parts of a URI.
 struct Parts {
-    /// Behind the scheme.
+    /// The end of the scheme.
     body: usize,
-    /// Behind the authority.
+    /// The end of the authority.
     path: usize,
     /// The `?` or `#` that ends the path.
     end: usize,
@@ -164,8 +164,8 @@ impl Parts {
     }
 }
 
-/// The `.` and `..` segments, decoded. What separates segments for some reader does so here: `\` for those of Windows and
-/// browsers, `;` for those of servlets, `?` for those that know no query.
+/// Finds `.` and `..` segments, decoded. Everything that separates segments for some reader counts: `\` for Windows
+/// and browsers, `;` for servlets, `?` for readers without queries.
 fn segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
     let mut at = parts.body;
     let mut is_after_slash = true;
@@ -183,7 +183,7 @@ fn segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize
             };
             let is_dots = match dots(&uri[range.clone()]) {
                 Some(2) => true,
-                // As a value of a query it is not a way to anywhere.
+                // A single dot as a query value leads nowhere.
                 Some(1) => range.start < end || was_after_slash || is_slash,
                 _ => false,
             };
@@ -195,7 +195,7 @@ fn segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize
     })
 }
 
-/// How many bytes stand before the next separator, and that.
+/// The number of bytes before the next separator, and the separator.
 fn next_separator(text: &str) -> (usize, &str) {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -209,7 +209,7 @@ fn next_separator(text: &str) -> (usize, &str) {
     (text.len(), "")
 }
 
-/// How many dots a segment consists of, encoded or not.
+/// The number of dots if a segment consists only of dots, encoded or not.
 fn dots(segment: &str) -> Option<usize> {
     let mut rest = segment;
     let mut count = 0;
@@ -229,7 +229,7 @@ fn empty_segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range
     found.map(move |(at, _)| (Kind::EmptySegment, start + at..start + at + 2))
 }
 
-/// What is wrong with single characters, and with those that are encoded.
+/// Finds problems of single characters, encoded or not.
 fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
     let (body, end) = (parts.body, parts.end);
     let outside = (uri.len() - uri.trim_start().len(), uri.trim_end().len());
@@ -254,7 +254,7 @@ fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usi
                     b'/' | b'\\' if is_in_path => Kind::HiddenSlash,
                     0 => Kind::Control,
                     ..0x20 | 0x7F if is_in_path => Kind::Control,
-                    byte if is_odd(uri, at, byte) => Kind::Spelling,
+                    byte if is_non_normal(uri, at, byte) => Kind::Spelling,
                     _ => return None,
                 };
                 return Some((kind, at..at + 3));
@@ -265,18 +265,18 @@ fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usi
     })
 }
 
-/// A scheme or host in upper case, and other ways to begin the URI of a file here.
+/// Finds a scheme or host in upper case, and non-normal starts of local file URIs.
 ///
 /// > file-URI = file-scheme ":" file-hier-part, file-hier-part = ( "//" auth-path ) / local-path
 /// > ([RFC 8089, 2](https://www.rfc-editor.org/rfc/rfc8089#section-2))
-fn start(uri: &str) -> impl Iterator<Item = (Kind, Range<usize>)> {
+fn non_normal_start(uri: &str) -> impl Iterator<Item = (Kind, Range<usize>)> {
     let parts = [scheme(uri), host(uri)].into_iter().flatten();
     let upper = parts.filter(|range| has_upper(uri, range));
     let ranges = upper.chain(local_file(uri));
     ranges.map(|range| (Kind::Spelling, range))
 }
 
-/// What stands before the path of a file here, where that is not `file://`.
+/// The text before the path of a local file URI, if it is not `file://`.
 fn local_file(uri: &str) -> Option<Range<usize>> {
     let rest = uri.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
     let rest = &uri[rest.len()..];
@@ -289,8 +289,8 @@ fn local_file(uri: &str) -> Option<Range<usize>> {
         .then_some(0..7 + host.len())
 }
 
-/// A URI that is fine and that the author of `uri` most likely meant.
-fn clean(uri: &str) -> Option<String> {
+/// A valid URI that the author of `uri` most likely meant.
+fn suggested_uri(uri: &str) -> Option<String> {
     let uri = uri.replace(|c: char| c.is_control(), "");
     let mut uri = normal_uri(uri.trim()).into_owned();
     if let Some(start) = local_file(&uri) {
@@ -316,7 +316,7 @@ fn clean(uri: &str) -> Option<String> {
         segments.join("/"),
         &uri[end..]
     );
-    find_fault(&clean, |_| true).is_none().then_some(clean)
+    find_issue(&clean, |_| true).is_none().then_some(clean)
 }
 
 #[cfg(test)]

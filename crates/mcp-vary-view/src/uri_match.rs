@@ -1,4 +1,4 @@
-//! Selections on URIs: a pattern is about a resource, not about one spelling of its URI.
+//! Selections on URIs: patterns match resources, not single spellings of their URIs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use globset::GlobMatcher;
 use super::normal::{self, Decode, decoded, uri_identity};
 use super::select::{Candidate, Pattern, Rule, Selection};
 
-/// A pattern as it is compared with URIs: with the same characters decoded as these.
+/// The forms of a pattern that are compared with URIs: the same characters are decoded in both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UriForms {
     identity: OnceLock<Option<GlobMatcher>>,
@@ -19,30 +19,30 @@ impl Pattern {
     /// The pattern in the form of [`uri_identity`] or [`decoded`].
     fn form(&self, decode: Decode) -> &GlobMatcher {
         let form = match decode {
-            Decode::All => &self.uris.decoded,
-            _ => &self.uris.identity,
+            Decode::All => &self.uri_forms.decoded,
+            _ => &self.uri_forms.identity,
         };
         let form = form.get_or_init(|| {
             let text = self.as_str();
             let rewritten = rewritten(text, decode);
             let is_same = rewritten == text;
-            // What was read with its characters encoded is read with them escaped.
+            // A pattern that compiled with encoded characters compiles with escaped ones.
             let glob = (!is_same).then(|| Self::glob(&rewritten).ok());
             glob.flatten()
         });
         form.as_ref().unwrap_or(&self.glob)
     }
 
-    /// Whether the pattern is about what follows a path, too.
+    /// Whether the pattern covers more than the path.
     fn names_query(&self) -> bool {
         self.as_str().contains(AFTER_PATH)
     }
 }
 
-/// What ends a path for some reader of URIs.
+/// Characters that end the path for some readers.
 const AFTER_PATH: [char; 3] = ['?', '#', ';'];
 
-/// The text of a pattern with what `decode` takes decoded and, where a pattern would take it for a wildcard, escaped.
+/// The pattern with the characters of `decode` decoded, and escaped if they would become wildcards.
 fn rewritten(pattern: &str, decode: Decode) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -54,7 +54,7 @@ fn rewritten(pattern: &str, decode: Decode) -> String {
             b'\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             _ => {
                 let (length, bytes) = normal::triplets(rest);
-                normal::push_decoded(&mut out, &bytes, |c| match decode.takes(c) {
+                normal::push_decoded(&mut out, &bytes, |c| match decode.decodes(c) {
                     true if is_wildcard(c) => Some(true),
                     true => Some(false),
                     false => None,
@@ -70,14 +70,14 @@ fn rewritten(pattern: &str, decode: Decode) -> String {
         rest = &rest[length..];
     }
     out.push_str(rest);
-    normal::with_lower_start(Cow::Owned(out)).into_owned()
+    normal::with_lowercase_prefix(Cow::Owned(out)).into_owned()
 }
 
 fn is_wildcard(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!')
 }
 
-/// How long the class is that `pattern` begins with; a `]` that is its first member does not end it.
+/// The length of the character class at the start of `pattern`; a `]` as its first member does not end it.
 fn class_length(pattern: &str) -> usize {
     let inner = pattern[1..].trim_start_matches(['!', '^']);
     let start = pattern.len() - inner.len();
@@ -86,17 +86,17 @@ fn class_length(pattern: &str) -> usize {
     end.map_or(pattern.len(), |end| start + skip + end + 1)
 }
 
-/// A URI that a client wrote, in every form that a selection is asked about.
-struct Asked<'u> {
+/// A URI from a client, in all forms that a selection compares.
+struct RequestedUri<'u> {
     uri: &'u str,
     identity: Cow<'u, str>,
-    /// What of that is the path.
+    /// The length of its path.
     path: usize,
-    /// The URI, and what of it is the path for some reader, as a lenient one decodes it.
-    lenient: Vec<Cow<'u, str>>,
+    /// The URI and its possible paths, each as a lenient reader decodes it.
+    lenient_forms: Vec<Cow<'u, str>>,
 }
 
-impl<'u> Asked<'u> {
+impl<'u> RequestedUri<'u> {
     fn new(uri: &'u str) -> Self {
         let identity = uri_identity(uri);
         let cut = |ends: &[char]| &uri[..uri.find(ends).unwrap_or(uri.len())];
@@ -112,11 +112,11 @@ impl<'u> Asked<'u> {
             uri,
             path: identity.find(AFTER_PATH).unwrap_or(identity.len()),
             identity,
-            lenient: all.into_iter().map(decoded).collect(),
+            lenient_forms: all.into_iter().map(decoded).collect(),
         }
     }
 
-    /// A pattern that names no query is about the path: what stands behind that is not what it ends with.
+    /// A pattern without a query must also match the path alone.
     fn is_included(&self, pattern: &Pattern) -> bool {
         let pattern_form = pattern.form(Decode::Meaningless);
         pattern_form.is_match(&*self.identity)
@@ -125,19 +125,19 @@ impl<'u> Asked<'u> {
 
     fn is_excluded(&self, pattern: &Pattern) -> bool {
         let form = pattern.form(Decode::All);
-        let mut lenient = self.lenient.iter();
+        let mut lenient = self.lenient_forms.iter();
         pattern.matches(self.uri) || lenient.any(|uri| form.is_match(&**uri))
     }
 }
 
 impl Rule {
-    /// Whether it holds for a listed resource, whichever spelling it names.
-    pub(super) fn holds_for_resource(&self, item: Candidate<'_>) -> bool {
-        self.holds_for_listed(item, Decode::All)
+    /// Whether the rule matches a listed resource in any spelling.
+    pub(super) fn matches_resource(&self, item: Candidate<'_>) -> bool {
+        self.matches_listed(item, Decode::All)
     }
 
-    fn holds_for_listed(&self, item: Candidate<'_>, decode: Decode) -> bool {
-        self.holds_with(item, true, |pattern, uri| {
+    fn matches_listed(&self, item: Candidate<'_>, decode: Decode) -> bool {
+        self.matches_with(item, true, |pattern, uri| {
             let form = match decode {
                 Decode::All => decoded(uri),
                 _ => uri_identity(uri),
@@ -148,51 +148,51 @@ impl Rule {
 }
 
 impl Selection {
-    /// Whether the view shows a resource or template that its server lists under this URI.
+    /// Whether the selection includes a resource or template that its server lists under this URI.
     ///
-    /// Patterns and URIs are compared in a form that all spellings of one URI share.
+    /// Patterns and URIs are compared in a form that all spellings of a URI share.
     #[must_use]
-    pub fn shows_resource(&self, item: Candidate<'_>) -> bool {
+    pub fn selects_resource(&self, item: Candidate<'_>) -> bool {
         let holds = |rules: &[Rule], decode| {
             let mut rules = rules.iter();
-            rules.any(|rule| rule.holds_for_listed(item, decode))
+            rules.any(|rule| rule.matches_listed(item, decode))
         };
         let included = self.include.is_empty() || holds(&self.include, Decode::Meaningless);
         included && !holds(&self.exclude, Decode::All)
     }
 
-    /// Whether the view shows a resource that no server lists, under the URI that a client wrote.
+    /// Whether the selection includes a resource that no server lists, under the URI that a client wrote.
     ///
-    /// What is excluded is so however it is encoded, and with a query, a fragment or a slash behind it as well: some
-    /// servers do not look at these. For the same reason a pattern of `include` without `?`, `#` and `;` has to match the URI
-    /// without what follows these.
+    /// Exclusions apply in every encoding, and also with a query, a fragment or a trailing slash: some servers
+    /// ignore these. For the same reason, an `include` pattern without `?`, `#` and `;` must also match the URI
+    /// without them.
     ///
     /// # Examples
     ///
     /// ```
-    /// use crate::{Candidate, Selection};
+    /// use mcp_vary_view::{Candidate, Selection};
     ///
     /// let selection: Selection =
     ///     serde_json::from_str(r#"{"include": ["file:///srv/*.md"], "exclude": ["file:///srv/secret.md"]}"#)?;
-    /// let shows = |uri| {
-    ///     selection.shows_unlisted_resource(Candidate { name: uri, own: uri, server: "files", hints: None })
+    /// let selects = |uri| {
+    ///     selection.selects_unlisted_resource(Candidate { name: uri, upstream_name: uri, server: "files", hints: None })
     /// };
-    /// assert!(shows("file:///srv/a%20b.md"));
-    /// assert!(!shows("file:///srv/secret%2Emd"));
+    /// assert!(selects("file:///srv/a%20b.md"));
+    /// assert!(!selects("file:///srv/secret%2Emd"));
     ///
-    /// // A server that looks at the path alone reads `key`, which is no markdown.
-    /// assert!(!shows("file:///srv/key?.md"));
+    /// // A server that uses only the path reads `key`, which is not markdown.
+    /// assert!(!selects("file:///srv/key?.md"));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn shows_unlisted_resource(&self, item: Candidate<'_>) -> bool {
-        let asked = Asked::new(item.own);
+    pub fn selects_unlisted_resource(&self, item: Candidate<'_>) -> bool {
+        let asked = RequestedUri::new(item.upstream_name);
         let included = |rule: &Rule| {
             let by_own = rule.server.is_some();
-            rule.holds_with(item, by_own, |pattern, _| asked.is_included(pattern))
+            rule.matches_with(item, by_own, |pattern, _| asked.is_included(pattern))
         };
         let excluded =
-            |rule: &Rule| rule.holds_with(item, true, |pattern, _| asked.is_excluded(pattern));
+            |rule: &Rule| rule.matches_with(item, true, |pattern, _| asked.is_excluded(pattern));
         let is_included = self.include.is_empty() || self.include.iter().any(included);
         is_included && !self.exclude.iter().any(excluded)
     }
@@ -205,7 +205,7 @@ mod tests {
     fn item(uri: &str) -> Candidate<'_> {
         Candidate {
             name: uri,
-            own: uri,
+            upstream_name: uri,
             server: "a",
             hints: None,
         }
@@ -215,10 +215,10 @@ mod tests {
     fn shows(selection: &str, yes: &[&str], no: &[&str]) {
         let selection: Selection = serde_json::from_str(selection).unwrap();
         for uri in yes {
-            assert!(selection.shows_unlisted_resource(item(uri)), "{uri}");
+            assert!(selection.selects_unlisted_resource(item(uri)), "{uri}");
         }
         for uri in no {
-            assert!(!selection.shows_unlisted_resource(item(uri)), "{uri}");
+            assert!(!selection.selects_unlisted_resource(item(uri)), "{uri}");
         }
     }
 
@@ -295,7 +295,7 @@ mod tests {
         #[track_caller]
         fn lists(selection: &str, uri: &str, expected: bool) {
             let selection: Selection = serde_json::from_str(selection).unwrap();
-            assert_eq!(selection.shows_resource(item(uri)), expected, "{uri}");
+            assert_eq!(selection.selects_resource(item(uri)), expected, "{uri}");
         }
         lists(r#"{"include": ["a:~*"]}"#, "a:%7Eb", true);
         lists(r#"{"include": ["a:%7e*"]}"#, "a:~b", true);

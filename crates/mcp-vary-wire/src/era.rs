@@ -157,7 +157,7 @@ pub fn without_modern_members(result: &str) -> Cow<'_, str> {
     if !is_other && edit::get(result, "taskId").is_none() {
         for key in [RESULT_TYPE, "ttlMs", "cacheScope"] {
             if edit::get(&out, key).is_some() {
-                out = Cow::Owned(edit::cut(&out, key).into_owned());
+                out = Cow::Owned(edit::remove(&out, key).into_owned());
             }
         }
     }
@@ -167,14 +167,14 @@ pub fn without_modern_members(result: &str) -> Cow<'_, str> {
         .filter(|key| edit::get(meta, key).is_some());
     let mut rest = Cow::Borrowed(meta);
     for key in known {
-        rest = Cow::Owned(edit::cut(&rest, key).into_owned());
+        rest = Cow::Owned(edit::remove(&rest, key).into_owned());
     }
     let Cow::Owned(rest) = rest else {
         return out;
     };
     let is_empty = edit::members(&rest).next().is_none();
     Cow::Owned(match is_empty {
-        true => edit::cut(&out, "_meta").into_owned(),
+        true => edit::remove(&out, "_meta").into_owned(),
         false => edit::set(&out, "_meta", &rest).into_owned(),
     })
 }
@@ -213,7 +213,7 @@ pub fn without_foreign_structure(result: &str) -> Cow<'_, str> {
 /// as JSON where there is none.
 pub fn without_structure(result: &str) -> Cow<'_, str> {
     match edit::get(result, STRUCTURE) {
-        Some(_) => Cow::Owned(edit::cut(&with_words(result), STRUCTURE).into_owned()),
+        Some(_) => Cow::Owned(edit::remove(&with_words(result), STRUCTURE).into_owned()),
         None => Cow::Borrowed(result),
     }
 }

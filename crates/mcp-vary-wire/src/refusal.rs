@@ -1,7 +1,7 @@
 //! Why the params of a request are refused.
 
 use mcp_vary::json::JsonError;
-use mcp_vary_view::Fault;
+use mcp_vary_view::ArgumentError;
 
 use crate::counters::{Counter, Counters};
 use crate::response::Failure;
@@ -16,7 +16,7 @@ pub struct Refusal {
 impl Refusal {
     /// `place` cannot be read as an object with unique keys.
     pub fn unreadable(place: &str, error: &JsonError) -> Self {
-        let is_repeated = error.repeated_key().is_some();
+        let is_repeated = error.duplicate_key().is_some();
         Self {
             counter: is_repeated.then_some(Counter::RefusedDuplicateMembers),
             reason: format!("`{place}`: {error}"),
@@ -46,11 +46,11 @@ impl Refusal {
     }
 
     /// The refusal of arguments for `faults`, where one of them is about how keys are spelled or repeated.
-    pub fn of_arguments(faults: &[Fault]) -> Option<Self> {
+    pub fn of_arguments(faults: &[ArgumentError]) -> Option<Self> {
         faults.iter().find_map(|fault| {
             let counter = match fault {
-                Fault::Lookalike { .. } => Counter::RefusedLookalikeMembers,
-                Fault::RepeatedKey { .. } => Counter::RefusedDuplicateMembers,
+                ArgumentError::Lookalike { .. } => Counter::RefusedLookalikeMembers,
+                ArgumentError::DuplicateKey { .. } => Counter::RefusedDuplicateMembers,
                 _ => return None,
             };
             Some(Self {

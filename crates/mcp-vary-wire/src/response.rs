@@ -247,7 +247,7 @@ impl From<Exhausted> for Failure {
 
 impl From<&mcp_vary::error::Error> for Failure {
     fn from(error: &mcp_vary::error::Error) -> Self {
-        let told = error.to_rpc();
+        let told = error.to_error_object();
         Self {
             code: i64::from(told.code),
             message: told.message,

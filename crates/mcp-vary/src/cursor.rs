@@ -1,4 +1,4 @@
-//! Cursors: opaque to the client, and good only where they were made.
+//! Cursors: opaque to the client, and valid only in the list they were created for.
 //!
 //! Source: the server variants extension, "Cursor and Pagination Scoping".
 
@@ -14,8 +14,8 @@ use crate::variant::VariantId;
 
 /// The keys that cursors are sealed with: 32 bytes each.
 ///
-/// Every replica has the same keys. To rotate them, make a new one current and keep the old one
-/// among the previous until no cursor of its time is in use.
+/// Every replica has the same keys. To rotate them, make a new one current and keep the old one among the previous
+/// keys while its cursors are in use.
 #[derive(Clone)]
 pub struct CursorKeys {
     current: [u8; 32],
@@ -23,7 +23,7 @@ pub struct CursorKeys {
 }
 
 impl CursorKeys {
-    /// Seals and opens with `current`.
+    /// Seals and opens cursors with `current`.
     #[must_use]
     pub fn new(current: [u8; 32]) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl CursorKeys {
         }
     }
 
-    /// Also opens what was sealed with `previous`.
+    /// Also opens cursors that were sealed with `previous`.
     #[must_use]
     pub fn with_previous(mut self, previous: impl IntoIterator<Item = [u8; 32]>) -> Self {
         self.previous.extend(previous);
@@ -40,7 +40,7 @@ impl CursorKeys {
     }
 }
 
-/// Shows how many keys there are, and none of them.
+/// Prints the number of keys, not the keys.
 impl fmt::Debug for CursorKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let previous = self.previous.len();
@@ -52,14 +52,14 @@ impl fmt::Debug for CursorKeys {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "written as a literal where a cursor is sealed; a fourth part must be said everywhere"
+    reason = "written as a literal where a cursor is sealed; a fourth part must be added everywhere"
 )]
-pub struct Binding<'a> {
+pub struct CursorBinding<'a> {
     /// The active variant.
     pub variant: &'a VariantId,
     /// The list that is being paged through, such as `tools/list`.
     pub method: &'a str,
-    /// Who asks; empty for nobody in particular.
+    /// The principal of the request; empty if there is none.
     pub principal: &'a str,
 }
 
@@ -67,26 +67,26 @@ pub struct Binding<'a> {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CursorError {
-    /// We made it, for this method and principal and the variant given here.
+    /// The cursor is authentic, for this method and principal, but belongs to the variant given here.
     #[error("the cursor belongs to the variant `{0}`")]
-    OfAnotherVariant(VariantId),
-    /// Malformed, forged, or made for another method or principal.
+    WrongVariant(VariantId),
+    /// Malformed, forged, or created for another method or principal.
     #[error("the cursor is invalid")]
     Invalid,
 }
 
 impl CursorError {
-    /// The answer to a request whose variant is `active`.
+    /// The error for a request with the variant `active`.
     ///
-    /// A variant that the client does not see is not named to it, be the cursor real or not.
+    /// The error never names a variant that the client does not see.
     #[must_use]
     pub fn into_error(self, active: &VariantId, sees: impl FnOnce(&VariantId) -> bool) -> Error {
         match self {
-            Self::OfAnotherVariant(cursor) if sees(&cursor) => Error::CursorOfAnotherVariant {
+            Self::WrongVariant(cursor) if sees(&cursor) => Error::CursorVariantMismatch {
                 cursor,
                 requested: active.clone(),
             },
-            Self::OfAnotherVariant(_) | Self::Invalid => Error::InvalidCursor {
+            Self::WrongVariant(_) | Self::Invalid => Error::InvalidCursor {
                 active: active.clone(),
             },
         }
@@ -95,7 +95,7 @@ impl CursorError {
 
 /// Seals the cursor `inner` of a server, so that it opens only under the same `binding`.
 ///
-/// What is sealed is authentic, not secret: `inner` can be decoded by whoever holds the cursor.
+/// A sealed cursor is authentic, not secret: its holder can decode `inner`.
 ///
 /// # Examples
 ///
@@ -112,12 +112,12 @@ impl CursorError {
 /// let elsewhere = Binding { variant: &standard, ..binding };
 /// assert_eq!(open(&keys, &elsewhere, &cursor), Err(CursorError::OfAnotherVariant(compact.clone())));
 ///
-/// // "" is a cursor like any other; it is not the same as none.
+/// // "" is an ordinary cursor, not the absence of one.
 /// assert_eq!(open(&keys, &binding, &seal(&keys, &binding, "")).as_deref(), Ok(""));
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
 /// ```
 #[must_use]
-pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, inner: &str) -> String {
+pub fn seal(keys: &CursorKeys, binding: &CursorBinding<'_>, inner: &str) -> String {
     let variant = binding.variant.as_str();
     let mut sealed = vec![VERSION];
     sealed.extend(mac(&keys.current, binding, inner).finalize().into_bytes());
@@ -131,14 +131,18 @@ pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, inner: &str) -> String {
 ///
 /// # Errors
 ///
-/// When it was made for another variant, and when it is not ours for this method and principal.
-/// Of a cursor that is not authentic nothing is read, so nothing in it is ever echoed.
-pub fn open(keys: &CursorKeys, binding: &Binding<'_>, cursor: &str) -> Result<String, CursorError> {
+/// When it was created for another variant, method or principal, or is not authentic. Nothing in a cursor that is
+/// not authentic is ever echoed.
+pub fn open(
+    keys: &CursorKeys,
+    binding: &CursorBinding<'_>,
+    cursor: &str,
+) -> Result<String, CursorError> {
     let sealed = URL_SAFE_NO_PAD
         .decode(cursor)
         .map_err(|_| CursorError::Invalid)?;
     let (tag, variant, inner) = parts(&sealed).ok_or(CursorError::Invalid)?;
-    let sealed_for = Binding {
+    let sealed_for = CursorBinding {
         variant: &variant,
         ..*binding
     };
@@ -147,21 +151,21 @@ pub fn open(keys: &CursorKeys, binding: &Binding<'_>, cursor: &str) -> Result<St
         .any(|key| mac(key, &sealed_for, inner).verify_slice(tag).is_ok());
     match authentic {
         false => Err(CursorError::Invalid),
-        true if variant != *binding.variant => Err(CursorError::OfAnotherVariant(variant)),
+        true if variant != *binding.variant => Err(CursorError::WrongVariant(variant)),
         true => Ok(inner.to_owned()),
     }
 }
 
-/// The variant that a text names that may have been sealed; nothing says yet that it was.
-pub(crate) fn variant(sealed: &str) -> Option<VariantId> {
+/// The variant that a sealed text claims, before the text is authenticated.
+pub(crate) fn claimed_variant(sealed: &str) -> Option<VariantId> {
     let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
     parts(&sealed).map(|(_, variant, _)| variant)
 }
 
-/// Splits what was decoded into authentication tag, variant and inner cursor.
+/// Splits decoded bytes into authentication tag, variant and inner cursor.
 fn parts(sealed: &[u8]) -> Option<(&[u8], VariantId, &str)> {
     let (&version, rest) = sealed.split_first()?;
-    let (tag, rest) = rest.split_at_checked(TAG)?;
+    let (tag, rest) = rest.split_at_checked(TAG_BYTES)?;
     let (&length, rest) = rest.split_first()?;
     let (variant, inner) = rest.split_at_checked(length.into())?;
     let variant = std::str::from_utf8(variant).ok()?.parse().ok()?;
@@ -169,9 +173,9 @@ fn parts(sealed: &[u8]) -> Option<(&[u8], VariantId, &str)> {
     (version == VERSION).then_some((tag, variant, inner))
 }
 
-/// Everything that is bound, each part after its length, so that no two bindings look alike.
-fn mac(key: &[u8; 32], binding: &Binding<'_>, inner: &str) -> Hmac<Sha256> {
-    // HMAC fills a key up to the block with zeros; done here, no length is left to be wrong.
+/// The MAC over all bound parts, each preceded by its length, so that no two bindings are alike.
+fn mac(key: &[u8; 32], binding: &CursorBinding<'_>, inner: &str) -> Hmac<Sha256> {
+    // HMAC pads a key to the block size with zeros; padding it here means that no length can be wrong.
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);
     let mut mac = Hmac::<Sha256>::new(&block.into());
@@ -194,10 +198,10 @@ fn variant_length(variant: &str) -> u8 {
     u8::try_from(variant.len()).unwrap_or(u8::MAX)
 }
 
-/// Separates these tags from all others made with the same key.
+/// Separates these tags from all others with the same key.
 const LABEL: &[u8] = b"mcp-vary cursor\0";
 const VERSION: u8 = 1;
-const TAG: usize = 32;
+const TAG_BYTES: usize = 32;
 
 #[cfg(test)]
 mod tests {
@@ -217,7 +221,7 @@ mod tests {
     #[test]
     fn the_longest_variant_fits() {
         let variant: VariantId = "v".repeat(crate::variant::MAX_ID).parse().unwrap();
-        let binding = Binding {
+        let binding = CursorBinding {
             variant: &variant,
             method: "tools/list",
             principal: "",
@@ -231,7 +235,7 @@ mod tests {
     #[test]
     fn a_previous_key_only_opens() {
         let variant: VariantId = "v".parse().unwrap();
-        let binding = Binding {
+        let binding = CursorBinding {
             variant: &variant,
             method: "m",
             principal: "",
@@ -246,7 +250,7 @@ mod tests {
     #[test]
     fn a_cursor_is_base64url() {
         let variant: VariantId = "v".parse().unwrap();
-        let binding = Binding {
+        let binding = CursorBinding {
             variant: &variant,
             method: "m",
             principal: "",
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn errors_are_sentences() {
-        let another = CursorError::OfAnotherVariant("v".parse().unwrap());
+        let another = CursorError::WrongVariant("v".parse().unwrap());
         assert_eq!(another.to_string(), "the cursor belongs to the variant `v`");
         assert_eq!(CursorError::Invalid.to_string(), "the cursor is invalid");
     }

@@ -1,37 +1,37 @@
-//! Errors of the protocol, and the only way from them to JSON-RPC.
+//! Errors of the protocol, and their only conversion to JSON-RPC.
 
 use serde_json::{Map, Value, json};
 
 use crate::extension::ExtensionId;
-use crate::ignored::shown;
+use crate::ignored::for_display;
 use crate::json::{self, Members};
 use crate::variant::VariantId;
 
 /// JSON-RPC: invalid parameters.
 pub const INVALID_PARAMS: i32 = -32602;
 
-/// Legacy: a resource does not exist. Modern servers say [`INVALID_PARAMS`].
+/// Legacy: a resource does not exist. Modern servers use [`INVALID_PARAMS`].
 pub const RESOURCE_NOT_FOUND: i32 = -32002;
 
 /// Modern: the client lacks a capability that the request needs. HTTP status 400.
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
 
-/// Modern: an HTTP header says something else than the body. HTTP status 400.
+/// Modern: an HTTP header contradicts the body. HTTP status 400.
 pub const HEADER_MISMATCH: i32 = -32020;
 
 /// The client changes its variant too often. HTTP status 429 with `Retry-After`.
 ///
-/// MCP leaves the codes from here to -32019 to servers; neither it nor the extension names one.
+/// MCP leaves the codes from here to -32019 to servers; neither MCP nor the extension names one.
 pub const TOO_MANY_SWITCHES: i32 = -32000;
 
-/// How much is echoed of what a client sent, in characters.
-pub const ECHO: usize = 128;
+/// Characters of a client's input that an error echoes.
+pub const MAX_ECHO: usize = 128;
 
 /// Which generation of the protocol a client speaks.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "every reader must say what a third era means"
+    reason = "every reader must handle a third era"
 )]
 pub enum Era {
     /// 2025-11-25 and earlier: `initialize` and sessions.
@@ -40,7 +40,7 @@ pub enum Era {
     Modern,
 }
 
-/// What is wrong with a request, each the client's fault.
+/// Errors in a client's request.
 ///
 /// # Examples
 ///
@@ -59,39 +59,37 @@ pub enum Era {
 #[non_exhaustive]
 pub enum Error {
     /// The selector names no variant that this client sees.
-    #[error("the server variant {} is invalid", shown(&requested.to_string()))]
+    #[error("the server variant {} is invalid", for_display(&requested.to_string()))]
     InvalidServerVariant {
-        /// What was asked for, cut: use [`Error::invalid_variant`].
+        /// The requested selector, truncated: use [`Error::invalid_variant`].
         requested: Value,
-        /// The variants that the client sees, if it may know them.
+        /// The variants that the client sees, unless it must not enumerate them.
         available: Option<Vec<VariantId>>,
     },
-    /// There is a selector, and no variants.
+    /// The request has a selector, but the server has no variants.
     #[error("server variants are not supported")]
     VariantsNotSupported,
     /// The header selects another variant than `_meta`, and the server is strict about it.
-    #[error("the header selects the server variant {}, `_meta` {}", shown(header), shown(&requested.to_string()))]
-    AnotherVariantInHeader {
-        /// What the header says, cut: use [`Error::another_variant_in_header`].
+    #[error("the header selects the server variant {}, `_meta` {}", for_display(header), for_display(&requested.to_string()))]
+    HeaderVariantMismatch {
+        /// The value of the header, truncated: use [`Error::header_variant_mismatch`].
         header: String,
-        /// What `_meta` says, cut.
+        /// The selector in `_meta`, truncated.
         requested: Value,
         /// Decides the code.
         era: Era,
     },
     /// The client changes its variant more often than the server allows.
-    #[error(
-        "the variant changes too often; in {retry_after} s it may again, and is `{active}` until then"
-    )]
+    #[error("the variant changes too often; it stays `{active}` for {retry_after} s")]
     TooManySwitches {
-        /// The variant that the client was in.
+        /// The variant that stays active.
         active: VariantId,
-        /// In how many seconds it may change again.
+        /// Seconds until it may change again.
         retry_after: u64,
     },
-    /// The cursor was made for another variant, which the client sees.
+    /// The cursor was created for another variant, which the client sees.
     #[error("the cursor of variant `{cursor}` is invalid for variant `{requested}`")]
-    CursorOfAnotherVariant {
+    CursorVariantMismatch {
         /// The variant of the cursor.
         cursor: VariantId,
         /// The variant of the request.
@@ -104,16 +102,16 @@ pub enum Error {
         active: VariantId,
     },
     /// The identifier does not exist in the variant of the request.
-    #[error("{what} does not exist")]
+    #[error("{identifier} does not exist")]
     NotFound {
-        /// What was asked for.
-        what: Identifier,
-        /// The variant of the request; none where there are no variants.
+        /// The requested identifier.
+        identifier: Identifier,
+        /// The variant of the request; `None` if the server has no variants.
         active: Option<VariantId>,
         /// Decides the code for resources.
         era: Era,
     },
-    /// The client lacks an extension that was configured as required.
+    /// The client lacks a required extension.
     #[error("the extension `{id}` is required")]
     RequiredExtension {
         /// The extension.
@@ -123,28 +121,28 @@ pub enum Error {
     },
 }
 
-/// Something that a request names.
+/// An identifier in a request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Identifier {
     /// The name of a tool.
-    #[error("the tool `{}`", shown(.0))]
+    #[error("the tool `{}`", for_display(.0))]
     Tool(String),
     /// The name of a prompt.
-    #[error("the prompt `{}`", shown(.0))]
+    #[error("the prompt `{}`", for_display(.0))]
     Prompt(String),
     /// The URI of a resource to read.
-    #[error("the resource `{}`", shown(.0))]
+    #[error("the resource `{}`", for_display(.0))]
     Resource(String),
     /// The URI of a resource to subscribe to.
-    #[error("the resource `{}`", shown(.0))]
+    #[error("the resource `{}`", for_display(.0))]
     SubscribedResource(String),
 }
 
 /// An error as JSON-RPC carries it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct RpcError {
+pub struct ErrorObject {
     /// The code.
     pub code: i32,
     /// The message.
@@ -153,7 +151,7 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-impl RpcError {
+impl ErrorObject {
     /// The `error` member of a response, as compact JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -166,11 +164,11 @@ impl RpcError {
 }
 
 impl Error {
-    /// The error for the selector `requested`, whatever JSON that is.
+    /// The error for the selector `requested`, which may be any JSON.
     ///
-    /// It is echoed as it is if its JSON has at most [`ECHO`] characters, else as a string that is
-    /// cut there. `available` holds the variants that the client sees, best first, or none when it
-    /// may not enumerate them. An unknown and a hidden variant give the same error.
+    /// `requested` is echoed as it is if its JSON has at most [`MAX_ECHO`] characters, else as a truncated string.
+    /// `available` lists the variants that the client sees, best first, or is `None` if the client must not
+    /// enumerate them. Unknown and hidden variants give the same error.
     #[must_use]
     pub fn invalid_variant(requested: &Value, available: Option<Vec<VariantId>>) -> Self {
         Self::InvalidServerVariant {
@@ -181,9 +179,9 @@ impl Error {
 
     /// The error for a `header` that selects another variant than `requested` in `_meta`.
     #[must_use]
-    pub fn another_variant_in_header(header: &str, requested: &Value, era: Era) -> Self {
-        Self::AnotherVariantInHeader {
-            header: cut(header),
+    pub fn header_variant_mismatch(header: &str, requested: &Value, era: Era) -> Self {
+        Self::HeaderVariantMismatch {
+            header: truncated(header),
             requested: echo(requested),
             era,
         }
@@ -192,12 +190,12 @@ impl Error {
     /// The JSON-RPC code.
     #[must_use]
     pub fn code(&self) -> i32 {
-        self.to_rpc().code
+        self.to_error_object().code
     }
 
     /// Code, message and data for the wire.
     #[must_use]
-    pub fn to_rpc(&self) -> RpcError {
+    pub fn to_error_object(&self) -> ErrorObject {
         let (code, message, data) = match self {
             Self::InvalidServerVariant {
                 requested,
@@ -212,7 +210,7 @@ impl Error {
                 "Server variants not supported".to_owned(),
                 None,
             ),
-            Self::AnotherVariantInHeader {
+            Self::HeaderVariantMismatch {
                 header,
                 requested,
                 era,
@@ -221,7 +219,7 @@ impl Error {
                     Era::Legacy => INVALID_PARAMS,
                     Era::Modern => HEADER_MISMATCH,
                 },
-                ANOTHER_VARIANT_IN_HEADER.to_owned(),
+                HEADER_VARIANT_MISMATCH.to_owned(),
                 Some(json!({"headerVariant": header, "requestedVariant": requested})),
             ),
             Self::TooManySwitches {
@@ -232,7 +230,7 @@ impl Error {
                 "Too many switches of the server variant".to_owned(),
                 Some(json!({"activeVariant": active, "retryAfter": retry_after})),
             ),
-            Self::CursorOfAnotherVariant { cursor, requested } => (
+            Self::CursorVariantMismatch { cursor, requested } => (
                 INVALID_PARAMS,
                 "Cursor invalid for requested variant".to_owned(),
                 Some(json!({"cursorVariant": cursor, "requestedVariant": requested})),
@@ -242,7 +240,11 @@ impl Error {
                 "Invalid cursor".to_owned(),
                 Some(json!({"activeVariant": active})),
             ),
-            Self::NotFound { what, active, era } => (
+            Self::NotFound {
+                identifier: what,
+                active,
+                era,
+            } => (
                 not_found_code(what, *era),
                 not_found_message(what),
                 not_found_data(what, active.as_ref()),
@@ -256,7 +258,7 @@ impl Error {
                 Some(json!({"requiredCapabilities": {"extensions": {id.as_str(): {}}}})),
             ),
         };
-        RpcError {
+        ErrorObject {
             code,
             message,
             data,
@@ -264,17 +266,17 @@ impl Error {
     }
 }
 
-/// Whether an upstream error with `code` says that an identifier is not known or not valid here, so
-/// that `activeVariant` helps to understand it.
+/// Whether an upstream error with `code` is about an unknown or invalid identifier, so that `activeVariant` helps to
+/// understand it.
 #[must_use]
-pub fn is_about_an_identifier(code: i64) -> bool {
+pub fn concerns_identifier(code: i64) -> bool {
     code == i64::from(INVALID_PARAMS) || code == i64::from(RESOURCE_NOT_FOUND)
 }
 
-/// The `data` of a server's error, with the active variant added to what is there.
+/// The `data` of a server's error with the active variant added.
 ///
-/// Data that is not an object, and an `activeVariant` that the server itself wrote, are left as
-/// they are. Everything else arrives as it was written.
+/// Data that is not an object, or that already has an `activeVariant`, stays as it is. Everything else arrives as
+/// written.
 ///
 /// # Examples
 ///
@@ -304,16 +306,16 @@ pub fn with_active_variant(data: Option<&str>, active: &VariantId) -> String {
     }
 }
 
-/// `requested` as it is if its JSON has at most [`ECHO`] characters, else cut there.
+/// `requested` as it is if its JSON has at most [`MAX_ECHO`] characters, else truncated.
 fn echo(requested: &Value) -> Value {
     match requested {
-        Value::String(text) => Value::String(cut(text)),
+        Value::String(text) => Value::String(truncated(text)),
         other => {
             let text = other.to_string();
-            if text.chars().count() <= ECHO {
+            if text.chars().count() <= MAX_ECHO {
                 other.clone()
             } else {
-                Value::String(cut(&text))
+                Value::String(truncated(&text))
             }
         }
     }
@@ -339,8 +341,8 @@ fn not_found_code(what: &Identifier, era: Era) -> i32 {
 
 fn not_found_message(what: &Identifier) -> String {
     match what {
-        Identifier::Tool(name) => format!("Unknown tool: {}", cut(name)),
-        Identifier::Prompt(name) => format!("Unknown prompt: {}", cut(name)),
+        Identifier::Tool(name) => format!("Unknown tool: {}", truncated(name)),
+        Identifier::Prompt(name) => format!("Unknown prompt: {}", truncated(name)),
         Identifier::Resource(_) | Identifier::SubscribedResource(_) => {
             "Resource not found".to_owned()
         }
@@ -352,7 +354,7 @@ fn not_found_data(what: &Identifier, active: Option<&VariantId>) -> Option<Value
     match what {
         Identifier::Tool(_) | Identifier::Prompt(_) => {}
         Identifier::Resource(uri) | Identifier::SubscribedResource(uri) => {
-            data.insert("uri".to_owned(), json!(cut(uri)));
+            data.insert("uri".to_owned(), json!(truncated(uri)));
         }
     }
     if let Some(active) = active {
@@ -361,11 +363,11 @@ fn not_found_data(what: &Identifier, active: Option<&VariantId>) -> Option<Value
     (!data.is_empty()).then_some(Value::Object(data))
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(ECHO).collect()
+fn truncated(text: &str) -> String {
+    text.chars().take(MAX_ECHO).collect()
 }
 
-const ANOTHER_VARIANT_IN_HEADER: &str =
+const HEADER_VARIANT_MISMATCH: &str =
     "Header mismatch: MCP-Server-Variant does not select the variant of _meta";
 
 #[cfg(test)]
@@ -375,9 +377,9 @@ mod tests {
     /// SV-12: of which upstream errors the active variant is said.
     #[test]
     fn errors_about_identifiers_are_known_by_code() {
-        assert!(is_about_an_identifier(-32602) && is_about_an_identifier(-32002));
+        assert!(concerns_identifier(-32602) && concerns_identifier(-32002));
         for code in [-32600, -32601, -32603, -32700, -32021, 0, 32602] {
-            assert!(!is_about_an_identifier(code), "{code}");
+            assert!(!concerns_identifier(code), "{code}");
         }
     }
 
@@ -385,15 +387,17 @@ mod tests {
     #[test]
     fn the_limit_of_an_echo_counts_characters() {
         let echo = |requested: &Value| {
-            let data = Error::invalid_variant(requested, None).to_rpc().data;
+            let data = Error::invalid_variant(requested, None)
+                .to_error_object()
+                .data;
             data.unwrap()["requestedVariant"].take()
         };
-        let fits = json!(["\u{e4}".repeat(ECHO - 4)]);
+        let fits = json!(["\u{e4}".repeat(MAX_ECHO - 4)]);
         assert_eq!(echo(&fits), fits);
-        let too_long = json!(["\u{e4}".repeat(ECHO - 3)]);
+        let too_long = json!(["\u{e4}".repeat(MAX_ECHO - 3)]);
         assert_eq!(
             echo(&too_long),
-            json!(format!("[\"{}\"", "\u{e4}".repeat(ECHO - 3)))
+            json!(format!("[\"{}\"", "\u{e4}".repeat(MAX_ECHO - 3)))
         );
     }
 
@@ -401,7 +405,7 @@ mod tests {
     #[test]
     fn errors_are_sentences() {
         let not_found = |what| Error::NotFound {
-            what,
+            identifier: what,
             active: None,
             era: Era::Legacy,
         };

@@ -1,7 +1,7 @@
-//! Extensions: identifiers, where a peer's settings stand, and which keys are ours.
+//! Extensions: their identifiers, the settings that peers declare, and the keys that belong to them.
 //!
-//! Source: SEP-2133 (Extensions). Adding a third extension means a type that implements
-//! [`Declaration`], and a line in [`EXTENSIONS`] when the gateway is to strip it.
+//! Source: SEP-2133 (Extensions). To add an extension, implement [`Declaration`] for a type, and add it to
+//! [`EXTENSIONS`] if the gateway must strip it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use crate::ignored::{Ignored, Reason};
 use crate::json::{JsonError, Members};
 
-/// The extension by which a client says how it wants its content.
+/// The extension with which a client declares how it wants its content.
 pub const CONTENT_NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 
-/// The extension by which a server offers several faces of itself.
+/// The extension with which a server offers several variants of itself.
 pub const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 
 /// The key in a request's `_meta` that selects a variant.
@@ -37,7 +37,7 @@ pub const EXTENSIONS: &[Extension] = &[
     },
 ];
 
-/// What belongs to one extension on the wire.
+/// The wire names of one extension.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::exhaustive_structs,
@@ -83,13 +83,13 @@ impl ExtensionId {
         &self.0
     }
 
-    /// What stands before the slash.
+    /// The part before the slash.
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0.split_once('/').map_or("", |(prefix, _)| prefix)
     }
 
-    /// What stands after the slash.
+    /// The part after the slash.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or("", |(_, name)| name)
@@ -178,13 +178,13 @@ fn is_name(name: &str) -> bool {
                 .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)))
 }
 
-/// Where in the capabilities a peer keeps an extension's settings.
+/// The location of an extension's settings in the capabilities.
 ///
-/// The specification says `extensions`; SDKs in the field use all three.
+/// The specification says `extensions`; SDKs in use have all three.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a fourth place asks every reader what to mirror"
+    reason = "every reader must decide what to mirror in a fourth location"
 )]
 pub enum Carrier {
     /// `extensions[id]`
@@ -196,7 +196,7 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// All places, in the order in which they are read.
+    /// All locations, in the order of reading.
     pub const ALL: [Self; 3] = [
         Self::Extensions,
         Self::Experimental,
@@ -214,7 +214,7 @@ impl Carrier {
     }
 }
 
-/// The settings that a peer declared for an extension: an object, and where it stood.
+/// The settings that a peer declared for an extension: an object and its location.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings<'a> {
     value: &'a Value,
@@ -222,20 +222,20 @@ pub struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// The settings; always an object. `{}` says that the extension is supported without settings.
+    /// The settings; always an object. `{}` means that the extension is supported without settings.
     #[must_use]
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// Where they stood, so that the answer can be mirrored there.
+    /// The location, so that the answer can be mirrored there.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 }
 
-/// The settings of the extension `id` in a peer's `capabilities`, wherever the peer put them.
+/// The settings of the extension `id` in a peer's `capabilities`, in any location.
 ///
 /// # Examples
 ///
@@ -247,7 +247,7 @@ impl<'a> Settings<'a> {
 /// let found = settings(&capabilities, CONTENT_NEGOTIATION).unwrap();
 /// assert_eq!(found.carrier(), Carrier::Experimental);
 ///
-/// // A value that is no object declares nothing.
+/// // A value that is not an object declares nothing.
 /// let capabilities = json!({"extensions": {CONTENT_NEGOTIATION: true}});
 /// assert!(settings(&capabilities, CONTENT_NEGOTIATION).is_none());
 /// ```
@@ -256,7 +256,7 @@ pub fn settings<'a>(capabilities: &'a Value, id: &str) -> Option<Settings<'a>> {
     find(capabilities, id).0
 }
 
-/// Like [`settings`], and says which values were passed over because they are no objects.
+/// Like [`settings`], and reports the values that were ignored because they are not objects.
 #[must_use]
 pub fn find<'a>(capabilities: &'a Value, id: &str) -> (Option<Settings<'a>>, Ignored) {
     let mut ignored = Ignored::default();
@@ -276,32 +276,32 @@ pub fn find<'a>(capabilities: &'a Value, id: &str) -> (Option<Settings<'a>>, Ign
     (None, ignored)
 }
 
-/// What a peer declares for one extension, as a value.
+/// The typed settings of one extension.
 ///
-/// This is the whole of what an extension adds to reading a peer's capabilities.
+/// This is all that an extension needs to be read from a peer's capabilities.
 pub trait Declaration: Default {
     /// The extension's identifier.
     const ID: &'static str;
 
-    /// Reads the extension's settings. Never fails: what cannot be used is ignored alone.
+    /// Reads the extension's settings. Never fails: unusable entries are ignored individually.
     ///
-    /// None when the settings as a whole count as undeclared, such as those of another major version.
+    /// `None` if the settings as a whole count as undeclared, such as those of another major version.
     fn read(settings: &Value) -> (Option<Self>, Ignored);
 }
 
-/// A [`Declaration`] with where it was found and what of it was ignored.
+/// A [`Declaration`] with its location and its ignored entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Declared<D> {
-    /// What was declared; the default when nothing was.
+    /// The declared value, or the default.
     pub value: D,
-    /// Where it stood; none when the peer lacks the extension.
+    /// The location; `None` if the peer lacks the extension.
     pub carrier: Option<Carrier>,
-    /// What had no effect.
+    /// The entries without effect.
     pub ignored: Ignored,
 }
 
-/// What a peer's `capabilities` declare for the extension `D`.
+/// Reads what a peer's `capabilities` declare for the extension `D`.
 ///
 /// # Examples
 ///
@@ -335,7 +335,7 @@ pub fn declared<D: Declaration>(capabilities: &Value) -> Declared<D> {
 
 /// Declares the extension `id` in our own `capabilities`, for a peer that declared it in `carrier`.
 ///
-/// Settings are written to `extensions`, and mirrored only to the place that the peer itself used.
+/// Writes the settings to `extensions`, and also to the location that the peer itself used.
 ///
 /// # Examples
 ///
@@ -359,7 +359,7 @@ pub fn advertise(
     object_at(capabilities, Carrier::Extensions.path()).insert(id.to_owned(), settings);
 }
 
-/// The object at `path`, made where it is missing or is no object.
+/// The object at `path`, created if it is missing or not an object.
 fn object_at<'a>(root: &'a mut Map<String, Value>, path: &[&str]) -> &'a mut Map<String, Value> {
     path.iter().fold(root, |object, key| {
         let value = object.entry(*key).or_insert(Value::Null);
@@ -373,12 +373,12 @@ fn object_at<'a>(root: &'a mut Map<String, Value>, path: &[&str]) -> &'a mut Map
     })
 }
 
-/// A request's `_meta` without what belongs to `extensions`: their own keys, and their settings in
-/// the client's capabilities. All else is as it was written.
+/// A request's `_meta` without the keys of `extensions` and without their settings in the client's capabilities.
+/// Everything else stays as written.
 ///
 /// # Errors
 ///
-/// When an object on the way repeats a key: two readers might disagree on what is left.
+/// When an object on the way repeats a key: two readers might disagree on what remains.
 ///
 /// # Examples
 ///
@@ -412,10 +412,10 @@ pub fn strip_meta<'a>(meta: &'a str, extensions: &[Extension]) -> Result<Cow<'a,
     })
 }
 
-/// A peer's capabilities without its settings for `extensions`, in whatever place they stand.
+/// A peer's capabilities without its settings for `extensions`, in all locations.
 ///
-/// A map that held nothing else goes too, so that the rest is what a peer without the
-/// extensions would have sent.
+/// A map that becomes empty is removed too, so that the result equals the capabilities of a peer without the
+/// extensions.
 ///
 /// # Errors
 ///
@@ -425,21 +425,21 @@ pub fn strip_capabilities<'a>(
     extensions: &[Extension],
 ) -> Result<Cow<'a, str>, JsonError> {
     let mut text = Cow::Borrowed(capabilities);
-    // The innermost place comes first, so that a map that it empties is then seen as empty.
+    // The innermost location comes first, so that maps that become empty are removed too.
     for carrier in Carrier::ALL.into_iter().rev() {
-        if let Stripped::To(rest) = strip_at(&text, carrier.path(), extensions)? {
+        if let Stripped::Changed(rest) = strip_at(&text, carrier.path(), extensions)? {
             text = Cow::Owned(rest);
         }
     }
     Ok(text)
 }
 
-/// What stripping left of an object.
+/// The result of stripping an object.
 enum Stripped {
-    /// Nothing of ours was in it.
+    /// Nothing was removed.
     Unchanged,
-    /// This.
-    To(String),
+    /// The remaining object.
+    Changed(String),
 }
 
 fn strip_at(text: &str, path: &[&str], extensions: &[Extension]) -> Result<Stripped, JsonError> {
@@ -453,8 +453,8 @@ fn strip_at(text: &str, path: &[&str], extensions: &[Extension]) -> Result<Strip
             None => false,
             Some(inner) => match strip_at(inner, rest, extensions)? {
                 Stripped::Unchanged => false,
-                Stripped::To(empty) if empty == "{}" => members.remove(key).is_some(),
-                Stripped::To(inner) => {
+                Stripped::Changed(empty) if empty == "{}" => members.remove(key).is_some(),
+                Stripped::Changed(inner) => {
                     members.set((*key).to_owned(), inner);
                     true
                 }
@@ -462,7 +462,7 @@ fn strip_at(text: &str, path: &[&str], extensions: &[Extension]) -> Result<Strip
         },
     };
     Ok(if changed {
-        Stripped::To(members.to_json())
+        Stripped::Changed(members.to_json())
     } else {
         Stripped::Unchanged
     })

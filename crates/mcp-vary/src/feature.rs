@@ -1,16 +1,16 @@
-//! Feature tags: what a client says about itself and how it wants its content.
+//! Feature tags: what a client declares about itself and about the content it wants.
 //!
-//! Source: the content negotiation extension, "Feature Tag Registry" and "Feature Tag Predicate
-//! Syntax". Tags shape content. They never authenticate, authorise, or skip a confirmation.
+//! Source: the content negotiation extension, "Feature Tag Registry" and "Feature Tag Predicate Syntax". Tags shape
+//! content. They never authenticate, authorize, or skip a confirmation.
 //!
 //! | tag | effect |
 //! |---|---|
 //! | `agent`, `human` | the audience: without an explicit format, structured or markdown |
 //! | `format=json`, `format=text`, `format=markdown` | the form of the content |
 //! | `verbosity=compact`, `=standard`, `=verbose` | how much of it |
-//! | `sampling` | reasoning hints where the author has some |
+//! | `sampling` | reasoning hints, if the author provides some |
 //! | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
-//! | `x-*`, and any other | none of their own; readable, and select an author's alternatives |
+//! | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
 
 mod tag;
 
@@ -20,19 +20,18 @@ pub use self::tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
 use crate::ignored::{Ignored, Reason};
 
-/// How many tags are kept of one declaration.
+/// The maximum number of tags of one declaration.
 pub const MAX_TAGS: usize = 64;
 
 /// The tags that a client declared.
 ///
 /// # Properties
 ///
-/// At most [`MAX_TAGS`] tags, each once, in the order of declaration. Reading never fails. Without
-/// any tag every question has a safe answer: not an agent, not a human, no format, `standard`.
+/// At most [`MAX_TAGS`] distinct tags, in the order of declaration. Reading never fails. Without tags, every
+/// question has a safe answer: not an agent, not a human, no format, `standard`.
 ///
-/// A tag is [present, absent or undeclared](Presence): `!tag` declares an absence, and wins over
-/// `tag`. An absence of the key takes its values too. `key!=value` excludes one value and selects
-/// nothing.
+/// A tag is [present, absent or undeclared](Presence): `!tag` declares absence and wins over `tag`. Absence of a key
+/// also removes its values. `key!=value` excludes one value and selects nothing.
 ///
 /// # Examples
 ///
@@ -57,15 +56,15 @@ pub struct Features {
 impl Features {
     /// Reads the extension's settings: `{"version": "1.0", "features": ["agent", …]}`.
     ///
-    /// A missing version is `1.0`; another major version declares nothing.
-    /// [`declared`](crate::extension::declared) tells that from a declaration without tags.
+    /// A missing version means `1.0`; another major version declares nothing.
+    /// [`declared`](crate::extension::declared) distinguishes that from a declaration without tags.
     #[must_use]
     pub fn read(settings: &Value) -> (Self, Ignored) {
         let (features, ignored) = <Self as Declaration>::read(settings);
         (features.unwrap_or_default(), ignored)
     }
 
-    /// Reads tags as they are written on a command line or in a configuration.
+    /// Reads tags from a command line or a configuration.
     ///
     /// ```
     /// use mcp_vary::feature::Features;
@@ -82,17 +81,17 @@ impl Features {
         (features, ignored)
     }
 
-    /// The settings by which a client declares these features.
+    /// The settings with which a client declares these features.
     #[must_use]
     pub fn to_settings(&self) -> Value {
         let tags: Vec<_> = self.tags().map(FeatureTag::as_str).collect();
         json!({"version": "1.0", "features": tags})
     }
 
-    /// These features, with `others` in place of whatever these say of the same.
+    /// These features, with `others` overriding those about the same topic.
     ///
-    /// For what is said closer to a result than the client's declaration, such as in an argument of
-    /// the tool. Who reads it is one question: `agent` takes the place of `human`, too.
+    /// For declarations closer to a result than the client's own, such as an argument of the tool. `agent` and
+    /// `human` are one topic: each overrides the other.
     ///
     /// ```
     /// use mcp_vary::feature::Features;
@@ -129,17 +128,16 @@ impl Features {
 
     /// Whether `tag` is present, absent or undeclared.
     ///
-    /// `tag` may have any form: `state("format=json")` is absent after `format!=json`, and
-    /// `state("!interactive")` is the opposite of `state("interactive")`. What is no tag is
-    /// undeclared. A value is not a presence: after `x-acme=1`, `x-acme` is undeclared. `agent`
-    /// with `human` leaves both undeclared.
+    /// `tag` may have any form: `state("format=json")` is absent after `format!=json`, and `state("!interactive")`
+    /// is the opposite of `state("interactive")`. Invalid tags are undeclared. A value is not presence: after
+    /// `x-acme=1`, `x-acme` is undeclared. `agent` together with `human` leaves both undeclared.
     #[must_use]
     pub fn state(&self, tag: &str) -> Presence {
         tag.parse()
             .map_or(Presence::Undeclared, |tag| self.state_of(&tag))
     }
 
-    /// Like [`state`](Self::state), of a tag that is already read.
+    /// Like [`state`](Self::state), for a parsed tag.
     #[must_use]
     pub fn state_of(&self, tag: &FeatureTag) -> Presence {
         let key = tag.key();
@@ -157,7 +155,7 @@ impl Features {
         self.state(tag) == Presence::Present
     }
 
-    /// Whether the client declared that it lacks `tag`. Never true of what it did not mention.
+    /// Whether the client declared that it lacks `tag`. False for tags that it did not mention.
     #[must_use]
     pub fn denies(&self, tag: &str) -> bool {
         self.state(tag) == Presence::Absent
@@ -191,7 +189,7 @@ impl Features {
         self.audience() == Some(Audience::Human)
     }
 
-    /// Who reads the content; undeclared when the client said neither, or both.
+    /// Who reads the content; `None` if the client declared neither or both.
     #[must_use]
     pub fn audience(&self) -> Option<Audience> {
         [("agent", Audience::Agent), ("human", Audience::Human)]
@@ -205,30 +203,30 @@ impl Features {
         self.has_key("interactive")
     }
 
-    /// Whether the client said that it can sample. Unlocks no request: the declared capability does.
+    /// Whether the client declared that it can sample. Only the declared capability allows requests.
     #[must_use]
     pub fn sampling(&self) -> bool {
         self.has_key("sampling")
     }
 
-    /// Whether the client said that it can elicit. Unlocks no request: the declared capability does.
+    /// Whether the client declared that it can elicit. Only the declared capability allows requests.
     #[must_use]
     pub fn elicitation(&self) -> bool {
         self.has_key("elicitation")
     }
 
-    /// The preferred format, when the client declared one that is known.
+    /// The preferred known format, if the client declared one.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         self.formats().next()
     }
 
-    /// The known formats that the client declared, the preferred first.
+    /// The known formats that the client declared, preferred first.
     pub fn formats(&self) -> impl Iterator<Item = Format> {
         self.values("format").filter_map(Format::from_value)
     }
 
-    /// The preferred verbosity; `standard` when none was declared.
+    /// The preferred verbosity; `standard` if none was declared.
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         self.values("verbosity")
@@ -236,11 +234,10 @@ impl Features {
             .unwrap_or_default()
     }
 
-    /// The format of a result that can be given in any of the `supported` formats.
+    /// Chooses the format of a result among the `supported` formats.
     ///
-    /// An explicit format beats anything inferred: the first that is supported. Only without one,
-    /// an agent gets JSON (as text and as the structured value) and a person gets markdown. None
-    /// leaves the server's own default.
+    /// The first explicit format that is supported wins. Without an explicit format, an agent gets JSON (as text and
+    /// as the structured value) and a person gets markdown. `None` means the server's default.
     ///
     /// # Examples
     ///
@@ -256,7 +253,7 @@ impl Features {
     /// assert_eq!(choose(&["agent"]), Some(Format::Json));
     /// assert_eq!(choose(&[]), None);
     ///
-    /// // Asked for what the server does not have: nothing is inferred instead.
+    /// // The requested format is not supported: nothing is inferred instead.
     /// assert_eq!(choose(&["human", "format=text"]), None);
     /// ```
     #[must_use]
@@ -275,9 +272,9 @@ impl Features {
     fn read_member(&mut self, member: &Value, ignored: &mut Ignored) {
         match member {
             Value::String(tag) => self.read_tag(tag, ignored),
-            other if self.is_full() => ignored.add(kind(other), Reason::TooMany(MAX_TAGS)),
+            other if self.is_full() => ignored.add(type_name(other), Reason::TooMany(MAX_TAGS)),
             Value::Number(number) => ignored.add(&number.to_string(), Reason::NotAString),
-            other => ignored.add(kind(other), Reason::NotAString),
+            other => ignored.add(type_name(other), Reason::NotAString),
         }
     }
 
@@ -307,7 +304,7 @@ impl Features {
             .any(|tag| tag.form() == form && tag.key() == key && tag.value() == value)
     }
 
-    /// What was said of `key` itself, `agent` with `human` taken as it was said.
+    /// The declared state of `key` itself; `agent` together with `human` is not resolved.
     fn declared_state(&self, key: &str) -> Presence {
         if self.declares(Form::Negation, key, None) {
             Presence::Absent
@@ -318,7 +315,7 @@ impl Features {
         }
     }
 
-    /// Like [`has`](Self::has), of a tag that is a key alone.
+    /// Like [`has`](Self::has), for a plain key.
     fn has_key(&self, key: &str) -> bool {
         self.state_of_key(key) == Presence::Present
     }
@@ -359,12 +356,12 @@ impl Declaration for Features {
             return (None, ignored);
         }
         match settings.get("version").map(major) {
-            None | Some(Major::One) => {}
-            Some(Major::Other(version)) => {
+            None | Some(MajorVersion::One) => {}
+            Some(MajorVersion::Other(version)) => {
                 ignored.add(version, Reason::OtherMajor);
                 return (None, ignored);
             }
-            Some(Major::Unreadable) => ignored.add("version", Reason::NotAVersion),
+            Some(MajorVersion::Unreadable) => ignored.add("version", Reason::NotAVersion),
         }
         let mut features = Self::default();
         match settings.get("features") {
@@ -380,7 +377,7 @@ impl Declaration for Features {
     }
 }
 
-/// Takes the first [`MAX_TAGS`], each once.
+/// Takes the first [`MAX_TAGS`] distinct tags.
 impl FromIterator<FeatureTag> for Features {
     fn from_iter<I: IntoIterator<Item = FeatureTag>>(tags: I) -> Self {
         let mut features = Self::default();
@@ -391,23 +388,23 @@ impl FromIterator<FeatureTag> for Features {
     }
 }
 
-/// What a client said of a tag.
+/// What a client declared about a tag.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "yes, no and nothing are all there is"
+    reason = "yes, no and undeclared are exhaustive"
 )]
 pub enum Presence {
-    /// It has it.
+    /// The client has it.
     Present,
-    /// It said that it lacks it.
+    /// The client declared that it lacks it.
     Absent,
-    /// It said nothing, or contradicts itself without a safe side.
+    /// The client declared nothing, or contradicts itself without a safe choice.
     Undeclared,
 }
 
 impl Presence {
-    /// Present for absent and the other way round; undeclared stays.
+    /// Swaps present and absent; undeclared stays.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
@@ -454,7 +451,7 @@ impl Format {
         }
     }
 
-    /// The format that `value` names, in exactly this case.
+    /// The format that `value` names; case-sensitive.
     #[must_use]
     pub fn from_value(value: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.as_str() == value)
@@ -465,7 +462,7 @@ impl Format {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Verbosity {
-    /// Without what carries nothing.
+    /// Without parts that carry no information.
     Compact,
     /// As it is.
     #[default]
@@ -488,36 +485,36 @@ impl Verbosity {
         }
     }
 
-    /// The level that `value` names, in exactly this case.
+    /// The level that `value` names; case-sensitive.
     #[must_use]
     pub fn from_value(value: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.as_str() == value)
     }
 }
 
-enum Major<'a> {
+enum MajorVersion<'a> {
     One,
     Other(&'a str),
     Unreadable,
 }
 
 /// The major version that `version` names: the number before the first `.`, `-` or `+`.
-fn major(version: &Value) -> Major<'_> {
+fn major(version: &Value) -> MajorVersion<'_> {
     let Some(text) = version.as_str() else {
-        return Major::Unreadable;
+        return MajorVersion::Unreadable;
     };
     let number = text.split(['.', '-', '+']).next().unwrap_or_default();
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-        return Major::Unreadable;
+        return MajorVersion::Unreadable;
     }
     match number.trim_start_matches('0') {
-        "1" => Major::One,
-        _ => Major::Other(text),
+        "1" => MajorVersion::One,
+        _ => MajorVersion::Other(text),
     }
 }
 
-/// What stands in a log for a value that is no string.
-fn kind(value: &Value) -> &'static str {
+/// The text in a log for a value that is not a string.
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(true) => "true",

@@ -1,4 +1,4 @@
-//! Variant hints: what a client says so that a server can rank its variants.
+//! Variant hints: what a client declares so that a server can rank its variants.
 //!
 //! Source: the server variants extension, "VariantHints".
 
@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use crate::extension::{Declaration, SERVER_VARIANTS};
 use crate::ignored::{Ignored, Reason};
 
-/// How many hint keys are read.
+/// The maximum number of hint keys.
 pub const MAX_KEYS: usize = 32;
 
 /// The longest hint key, in bytes.
 pub const MAX_KEY: usize = 128;
 
-/// How many values are read of one key.
+/// The maximum number of values of one key.
 pub const MAX_VALUES: usize = 16;
 
 /// The longest hint value, in bytes.
@@ -24,15 +24,15 @@ pub const MAX_VALUE: usize = 128;
 /// The longest description, in bytes.
 pub const MAX_DESCRIPTION: usize = 2048;
 
-/// The hint by which a client asks for experimental variants: `"status": "experimental"`.
+/// The hint with which a client requests experimental variants: `"status": "experimental"`.
 pub const STATUS: &str = "status";
 
-/// What a client said about itself to help rank variants.
+/// What a client declares about itself to help rank variants.
 ///
 /// # Properties
 ///
-/// Within the limits above. A key has at least one value, each once, the preferred first.
-/// The description was written by a client: show it to no model as if it were ours.
+/// Within the limits above. A key has at least one value, each once, preferred first. The description was written by
+/// a client: never show it to a model as trusted text.
 ///
 /// # Examples
 ///
@@ -65,7 +65,7 @@ impl VariantHints {
         (hints.unwrap_or_default(), ignored)
     }
 
-    /// Hints from keys and their values, the preferred value first; the limits hold here too.
+    /// Creates hints from keys and values, preferred values first; the limits apply here too.
     ///
     /// ```
     /// use mcp_vary::hints::VariantHints;
@@ -84,7 +84,7 @@ impl VariantHints {
         (read, ignored)
     }
 
-    /// The settings by which a client declares these hints.
+    /// The settings with which a client declares these hints.
     #[must_use]
     pub fn to_settings(&self) -> Value {
         let mut hints = Map::new();
@@ -100,13 +100,13 @@ impl VariantHints {
         json!({ "variantHints": hints })
     }
 
-    /// What the client wrote about its context, for a reader that treats it as hostile.
+    /// The client's description of its context; treat it as untrusted.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
     }
 
-    /// The values of `key`, the preferred first; empty when there is none.
+    /// The values of `key`, preferred first; empty if there are none.
     #[must_use]
     pub fn values(&self, key: &str) -> &[String] {
         self.hints.get(key).map_or(&[], Vec::as_slice)
@@ -119,15 +119,15 @@ impl VariantHints {
             .map(|(key, values)| (key.as_str(), values.as_slice()))
     }
 
-    /// Whether nothing was said.
+    /// Whether nothing was declared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.description.is_none() && self.hints.is_empty()
     }
 
-    /// Whether the client asked for experimental variants, by the hint [`STATUS`].
+    /// Whether the client requested experimental variants with the hint [`STATUS`].
     #[must_use]
-    pub fn asks_for_experimental(&self) -> bool {
+    pub fn requests_experimental(&self) -> bool {
         self.values(STATUS)
             .iter()
             .any(|value| value == "experimental")
@@ -268,7 +268,7 @@ mod tests {
     fn asking_for_experimental_has_one_way() {
         let asks = |hints: Value| {
             let (hints, _) = VariantHints::read(&json!({"variantHints": hints}));
-            hints.asks_for_experimental()
+            hints.requests_experimental()
         };
         assert!(asks(json!({"hints": {"status": "experimental"}})));
         assert!(asks(

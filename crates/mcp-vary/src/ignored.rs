@@ -1,20 +1,19 @@
-//! What was dropped from a peer's settings, in words that are safe to log.
+//! The ignored entries of a peer's settings, in a form that is safe to log.
 
 use std::fmt;
 
-/// How many entries are described; all are counted.
-pub const DESCRIBED: usize = 16;
+/// The number of entries that are described; all are counted.
+pub const MAX_DESCRIBED: usize = 16;
 
-/// How much of an entry is shown, in characters after escaping.
-const SHOWN: usize = 64;
+/// Characters of an entry that are shown, after escaping.
+const MAX_SHOWN: usize = 64;
 
 /// The entries of a peer's settings that had no effect, and why.
 ///
 /// # Properties
 ///
-/// Bounded whatever the peer sends: every entry is counted, the first [`DESCRIBED`] are described.
-/// A description is printable ASCII: what a peer wrote is escaped and cut, so that it cannot forge
-/// a log line.
+/// Bounded, whatever the peer sends: every entry is counted, and the first [`MAX_DESCRIBED`] are described.
+/// Descriptions are printable ASCII: a peer's text is escaped and truncated, so that it cannot forge a log line.
 ///
 /// # Examples
 ///
@@ -40,8 +39,8 @@ pub struct Ignored {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The entry, or the key it stood under: escaped and cut.
-    pub what: String,
+    /// The entry or its key, escaped and truncated.
+    pub item: String,
     /// Why it had no effect.
     pub reason: Reason,
 }
@@ -50,16 +49,16 @@ pub struct Entry {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// An object is asked for.
+    /// An object is required.
     #[error("not an object")]
     NotAnObject,
-    /// An array is asked for.
+    /// An array is required.
     #[error("not an array")]
     NotAnArray,
-    /// A string is asked for.
+    /// A string is required.
     #[error("not a string")]
     NotAString,
-    /// A string or an array of strings is asked for.
+    /// A string or an array of strings is required.
     #[error("not a string or an array of strings")]
     NotStrings,
     /// The entry is the empty string.
@@ -68,17 +67,19 @@ pub enum Reason {
     /// The entry is longer than the limit, in bytes.
     #[error("longer than {0} bytes")]
     TooLong(usize),
-    /// There are more entries than the limit; this one is past it.
+    /// The entry exceeds the maximum number of entries.
     #[error("more than {0} entries")]
     TooMany(usize),
     /// A version of the extension that changes its meaning.
     #[error("not a version 1.x, so the extension counts as undeclared")]
     OtherMajor,
-    /// A version that is no version.
+    /// The version is malformed.
     #[error("not a version, so 1.0 is assumed")]
     NotAVersion,
-    /// An entry among a server's variants that is none.
-    #[error("not a variant: it needs an `id` and a `description`, and known words in the rest")]
+    /// An entry in a server's variants that is not a variant.
+    #[error(
+        "not a variant: it needs an `id` and a `description`, and valid values in other members"
+    )]
     NotAVariant,
     /// A feature tag outside the grammar.
     #[error(transparent)]
@@ -86,19 +87,19 @@ pub enum Reason {
 }
 
 impl Ignored {
-    /// Counts `what`, and describes it if there is room.
+    /// Counts an entry, and describes it if there is room.
     pub fn add(&mut self, what: &str, reason: Reason) {
         self.count += 1;
-        if self.entries.len() < DESCRIBED {
-            let what = shown(what);
-            self.entries.push(Entry { what, reason });
+        if self.entries.len() < MAX_DESCRIBED {
+            let what = for_display(what);
+            self.entries.push(Entry { item: what, reason });
         }
     }
 
-    /// Takes over what `other` holds.
+    /// Adds the entries of `other`.
     pub fn append(&mut self, other: Self) {
         self.count += other.count;
-        let room = DESCRIBED - self.entries.len();
+        let room = MAX_DESCRIBED - self.entries.len();
         self.entries.extend(other.entries.into_iter().take(room));
     }
 
@@ -114,7 +115,7 @@ impl Ignored {
         self.count == 0
     }
 
-    /// The first [`DESCRIBED`] of them.
+    /// The first [`MAX_DESCRIBED`] entries.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -125,7 +126,7 @@ impl fmt::Display for Ignored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, entry) in self.entries.iter().enumerate() {
             let separator = if at > 0 { "; " } else { "" };
-            write!(f, "{separator}`{}`: {}", entry.what, entry.reason)?;
+            write!(f, "{separator}`{}`: {}", entry.item, entry.reason)?;
         }
         match self.count - self.entries.len() {
             0 => Ok(()),
@@ -134,12 +135,12 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// `text` escaped to printable ASCII and cut.
-pub fn shown(text: &str) -> String {
+/// `text` escaped to printable ASCII and truncated.
+pub fn for_display(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         let escaped = c.escape_default();
-        if out.len() + escaped.len() > SHOWN {
+        if out.len() + escaped.len() > MAX_SHOWN {
             out.push_str("...");
             break;
         }
@@ -155,7 +156,7 @@ mod tests {
     /// CN-1: what is logged is escaped and cut.
     #[track_caller]
     fn shows(text: &str, expected: &str) {
-        assert_eq!(shown(text), expected);
+        assert_eq!(for_display(text), expected);
     }
 
     #[test]
@@ -188,7 +189,7 @@ mod tests {
             ignored.add("x", Reason::NotAString);
         }
         assert_eq!(ignored.count(), 17);
-        assert_eq!(ignored.entries().len(), DESCRIBED);
+        assert_eq!(ignored.entries().len(), MAX_DESCRIBED);
         assert!(
             ignored
                 .to_string()
@@ -196,7 +197,7 @@ mod tests {
         );
         let mut all = ignored.clone();
         all.append(ignored);
-        assert_eq!((all.count(), all.entries().len()), (34, DESCRIBED));
+        assert_eq!((all.count(), all.entries().len()), (34, MAX_DESCRIBED));
     }
 
     #[test]

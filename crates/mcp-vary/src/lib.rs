@@ -1,18 +1,18 @@
 //! MCP content negotiation and server variants as values: values in, values out.
 //!
-//! No IO, no clock, no randomness, no SDK. What needs them takes them as arguments. What a peer
-//! wrote is never trusted: reading it cannot fail or panic, and keeps the limits that each module names.
+//! No IO, no clock, no randomness, no SDK: functions take these as arguments. Peers are not trusted: reading their
+//! input cannot fail or panic, and obeys the limits that each module names.
 //!
 //! | question | module |
 //! |---|---|
 //! | what did the peer declare, and where? | [`extension`], [`ignored`] |
 //! | how does the client want its content? | [`feature`], [`predicate`] |
-//! | what does the server offer, and what comes first for this client? | [`variant`], [`hints`], [`rank`] |
-//! | what becomes of a result? | [`shape`], [`render`], [`json`] |
-//! | which field of a result is for whom, and do they agree? | [`visibility`] |
-//! | what is the client told when it asks for what is not there? | [`error`], [`cursor`] |
-//! | what does one variant make of an item and of a call? | the crate `mcp-vary-view` |
-//! | what of a request comes back in its next round? | [`state`] |
+//! | what does the server offer, and in which order for this client? | [`variant`], [`hints`], [`rank`] |
+//! | how is a result shaped? | [`shape`], [`render`], [`json`] |
+//! | who reads which field of a result, and do the fields agree? | [`visibility`] |
+//! | which errors and cursors does the client get? | [`error`], [`cursor`] |
+//! | how does a variant present items and map calls? | the crate `mcp-vary-view` |
+//! | which state does a request carry into its next round? | [`state`] |
 //!
 //! # Examples
 //!
@@ -20,7 +20,7 @@
 //! use mcp_vary::extension::declared;
 //! use mcp_vary::feature::{Features, Format};
 //! use mcp_vary::hints::VariantHints;
-//! use mcp_vary::rank::{ADVERTISED, Weights, rank};
+//! use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights, rank};
 //! use mcp_vary::variant::{ServerVariant, Variants};
 //!
 //! let offered = vec![
@@ -38,7 +38,7 @@
 //!
 //! let hints = declared::<VariantHints>(&capabilities).value;
 //! let ranking = rank(&variants, &hints, &Weights::default());
-//! let (advertised, more) = ranking.advertise(ADVERTISED);
+//! let (advertised, more) = ranking.advertise(DEFAULT_ADVERTISED);
 //! assert_eq!(advertised, ["compact", "standard"]);
 //! assert!(!more);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,7 +1,7 @@
 //! Predicates: an author's condition over a client's features.
 //!
-//! A client declares [tags](crate::feature); an author asks for them. The two grammars are
-//! different: only a predicate has `&`, ranges and `*`. The ranges are those of RFC 2295, section 6.3.
+//! A client declares [tags](crate::feature); an author's condition tests them. The grammars differ: only a predicate
+//! has `&`, ranges and `*`. The ranges are those of RFC 2295, section 6.3.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::feature::{FeatureTag, Features, Form, Presence, TagError, Verbosity};
-use crate::ignored::shown;
+use crate::ignored::for_display;
 
-/// How many conditions one predicate joins.
+/// The maximum number of terms of one predicate.
 pub const MAX_TERMS: usize = 16;
 
 /// A condition over features.
@@ -25,22 +25,22 @@ pub const MAX_TERMS: usize = 16;
 /// number    = 1*digit                           ; up to 18446744073709551615
 /// ```
 ///
-/// | term | holds when the client |
+/// | term | matches if the client |
 /// |---|---|
 /// | `*` | is any client |
 /// | `agent` | declared it, and not its absence |
-/// | `!interactive` | declared its absence; saying nothing is not enough |
+/// | `!interactive` | declared its absence; no declaration is not enough |
 /// | `format=json` | declared this value, and did not exclude it |
-/// | `verbosity!=verbose` | did not declare this value; saying nothing is enough |
+/// | `verbosity!=verbose` | did not declare this value; no declaration is enough |
 /// | `x-acme-max-tokens=[1000-]` | declared a number for it, the highest of which is at least 1000 |
 ///
-/// `!tag` needs a declaration because only a declared absence takes content away. Neither a value
-/// that starts with `[` nor one that holds `&` can be asked for.
+/// `!tag` needs a declaration because only a declared absence may remove content. A predicate cannot ask for a value
+/// that starts with `[` or contains `&`.
 ///
 /// # Properties
 ///
-/// What is printed reads back as the same predicate. No term stands twice or beside its opposite,
-/// since such a predicate is a slip.
+/// A printed predicate parses to the same predicate. A predicate with a repeated term, or with a term and its
+/// opposite, is rejected as a mistake.
 ///
 /// # Examples
 ///
@@ -49,12 +49,12 @@ pub const MAX_TERMS: usize = 16;
 /// use mcp_vary::predicate::Predicate;
 ///
 /// let predicate: Predicate = "agent & !interactive & verbosity!=verbose".parse()?;
-/// let holds = |tags: &[&str]| predicate.matches(&Features::from_tags(tags.iter().copied()).0);
-/// assert!(holds(&["agent", "!interactive"]));
-/// assert!(!holds(&["agent", "!interactive", "verbosity=verbose"]));
+/// let matches = |tags: &[&str]| predicate.matches(&Features::from_tags(tags.iter().copied()).0);
+/// assert!(matches(&["agent", "!interactive"]));
+/// assert!(!matches(&["agent", "!interactive", "verbosity=verbose"]));
 ///
-/// // Not interactive because it said so, not because it said nothing.
-/// assert!(!holds(&["agent"]));
+/// // The client must declare that it is not interactive.
+/// assert!(!matches(&["agent"]));
 /// # Ok::<(), mcp_vary::predicate::PredicateError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, Serialize)]
@@ -73,46 +73,46 @@ enum Term {
 /// `key=[from-to]`
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Range {
-    /// A tag of the form of a presence: a checked key.
+    /// A presence tag, which is a validated key.
     key: FeatureTag,
     from: Option<u64>,
     to: Option<u64>,
 }
 
-/// How much a predicate asks for: the more, the more specific.
+/// How specific a predicate is.
 ///
-/// What a term implies is less specific than the term: `x=5` before `x=[1-9]` before `x!=7`.
+/// A term is more specific than everything it implies: `x=5`, then `x=[1-9]`, then `x!=7`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub struct Specificity {
-    /// Terms that need a declaration: all but exclusions.
-    pub asked: usize,
-    /// Those of them that are no ranges.
+    /// Terms that require a declaration: all except exclusions.
+    pub required: usize,
+    /// The terms among these that are not ranges.
     pub exact: usize,
     /// Exclusions: `key!=value`.
     pub excluded: usize,
 }
 
 impl Predicate {
-    /// `*`: holds for every client.
+    /// `*`: matches every client.
     #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Whether it holds for every client.
+    /// Whether it matches every client.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether it holds for a client with these features.
+    /// Whether it matches a client with these features.
     #[must_use]
     pub fn matches(&self, features: &Features) -> bool {
         self.terms.iter().all(|term| term.matches(features))
     }
 
-    /// The verbosity that it asks for by name; none where it asks for none.
+    /// The verbosity that it requires by name, if any.
     ///
     /// # Examples
     ///
@@ -123,7 +123,7 @@ impl Predicate {
     /// let terse: Predicate = "agent & verbosity=compact".parse()?;
     /// assert_eq!(terse.verbosity(), Some(Verbosity::Compact));
     ///
-    /// // What it excludes it does not ask for.
+    /// // An exclusion requires nothing.
     /// assert_eq!("verbosity!=verbose".parse::<Predicate>()?.verbosity(), None);
     /// # Ok::<(), mcp_vary::predicate::PredicateError>(())
     /// ```
@@ -137,7 +137,7 @@ impl Predicate {
         })
     }
 
-    /// How much it asks for.
+    /// How specific it is.
     #[must_use]
     pub fn specificity(&self) -> Specificity {
         let mut specificity = Specificity::default();
@@ -145,10 +145,10 @@ impl Predicate {
             match term {
                 Term::Tag(tag) if tag.form() == Form::Inequality => specificity.excluded += 1,
                 Term::Tag(_) => {
-                    specificity.asked += 1;
+                    specificity.required += 1;
                     specificity.exact += 1;
                 }
-                Term::Range(_) => specificity.asked += 1,
+                Term::Range(_) => specificity.required += 1,
             }
         }
         specificity
@@ -167,7 +167,7 @@ impl Term {
         }
     }
 
-    /// Whether no client satisfies both, whatever the values of others.
+    /// Whether no client can satisfy both terms.
     fn contradicts(&self, other: &Self) -> bool {
         let denies = |one: &Self, other: &Self| match one.form() {
             Form::Negation => !matches!(other.form(), Form::Negation | Form::Inequality),
@@ -183,7 +183,7 @@ impl Term {
             .all(|term| term.form() == Form::Presence && audiences.contains(&term.key()))
     }
 
-    /// A range asks for a value, as an equality does.
+    /// A range requires a value, like an equality.
     fn form(&self) -> Form {
         match self {
             Self::Tag(tag) => tag.form(),
@@ -197,7 +197,7 @@ impl Term {
         }
     }
 
-    /// The value that is asked for or excluded; a range has none of its own.
+    /// The required or excluded value; a range has none.
     fn value(&self) -> Option<&str> {
         match self {
             Self::Tag(tag) => tag.value(),
@@ -215,15 +215,15 @@ impl Range {
     }
 }
 
-/// The alternative for a client: of those whose predicate holds the most specific, of equally
-/// specific ones the first.
+/// The alternative for a client: the most specific one whose predicate matches, and the first of equally specific
+/// ones.
 ///
-/// None when no predicate holds; [`Alternatives`] rules that out.
+/// `None` if no predicate matches; [`Alternatives`] prevents that.
 pub fn choose<'a, T>(alternatives: &'a [(Predicate, T)], features: &Features) -> Option<&'a T> {
     choose_with_condition(alternatives, features).map(|(_, alternative)| alternative)
 }
 
-/// Like [`choose`], with the predicate that decided.
+/// Like [`choose`], with the matching predicate.
 pub fn choose_with_condition<'a, T>(
     alternatives: &'a [(Predicate, T)],
     features: &Features,
@@ -239,11 +239,11 @@ pub fn choose_with_condition<'a, T>(
     best.map(|(_, chosen)| chosen)
 }
 
-/// Alternatives under predicates, of which there is always one for a client.
+/// Alternatives under predicates, with one for every client.
 ///
 /// # Properties
 ///
-/// The last is unconditional, and no other is.
+/// Only the last is unconditional.
 ///
 /// # Examples
 ///
@@ -269,7 +269,7 @@ pub struct Alternatives<T> {
 }
 
 impl<T> Alternatives<T> {
-    /// Checks that the last alternative, and only that, is unconditional.
+    /// Creates the list, and checks that only the last alternative is unconditional.
     ///
     /// # Errors
     ///
@@ -297,17 +297,17 @@ impl<T> Alternatives<T> {
     }
 }
 
-/// Why a list of alternatives cannot answer every client.
+/// Why a list of alternatives is invalid.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlternativesError {
-    /// There is none.
+    /// There is no alternative.
     #[error("there is no alternative; add one under `*`")]
     Empty,
-    /// The last holds only for some clients.
+    /// The last alternative is conditional.
     #[error("the last alternative has the condition `{0}`; add one under `*` after it")]
     LastIsConditional(Predicate),
-    /// This one, counted from 0, is unconditional, so the last is never chosen.
+    /// The alternative at this index, counted from 0, is unconditional, so the last is never chosen.
     #[error("alternative number {} is under `*`, so the last is never chosen; remove one", .0 + 1)]
     Unreachable(usize),
 }
@@ -345,16 +345,16 @@ impl FromStr for Term {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once("=[") {
-            Some((key, _)) if key.ends_with('!') => Err(PredicateError::Range(shown(text))),
+            Some((key, _)) if key.ends_with('!') => Err(PredicateError::Range(for_display(text))),
             Some((key, range)) => parse_range(key, range)?
                 .map(Self::Range)
-                .ok_or_else(|| PredicateError::Range(shown(text))),
+                .ok_or_else(|| PredicateError::Range(for_display(text))),
             None => tag(text).map(Self::Tag),
         }
     }
 }
 
-/// Reads what stands before `=[` and after it; none when it is no range.
+/// Parses the text before and after `=[`; `None` if it is not a range.
 fn parse_range(key: &str, range: &str) -> Result<Option<Range>, PredicateError> {
     let key = tag(key)?;
     let Some((from, to)) = range.strip_suffix(']').and_then(|r| r.split_once('-')) else {
@@ -374,10 +374,10 @@ fn parse_range(key: &str, range: &str) -> Result<Option<Range>, PredicateError> 
 
 fn tag(text: &str) -> Result<FeatureTag, PredicateError> {
     text.parse()
-        .map_err(|error| PredicateError::Tag(shown(text), error))
+        .map_err(|error| PredicateError::Tag(for_display(text), error))
 }
 
-/// The number that a client's value is; one that is too large counts as the largest.
+/// The number in a client's value; one that is too large counts as the largest.
 fn number(value: &str) -> Option<u64> {
     is_number(value).then(|| value.parse().unwrap_or(u64::MAX))
 }
@@ -437,17 +437,17 @@ pub enum PredicateError {
     /// More than [`MAX_TERMS`].
     #[error("a condition joins at most {MAX_TERMS} terms")]
     TooMany,
-    /// A term that is no tag.
-    #[error("`{0}` is no term: {1}")]
+    /// A term that is not a tag.
+    #[error("`{0}` is not a term: {1}")]
     Tag(String, #[source] TagError),
-    /// A term that is no range.
-    #[error("`{0}` is no range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`")]
+    /// A term that is not a range.
+    #[error("`{0}` is not a range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`")]
     Range(String),
-    /// A term that stands twice.
-    #[error("`{0}` stands twice; remove one")]
+    /// A term that occurs twice.
+    #[error("`{0}` occurs twice; remove one")]
     Twice(String),
-    /// Two terms that never hold together.
-    #[error("`{0}` and `{1}` never hold together; remove one")]
+    /// Two terms that never match together.
+    #[error("`{0}` and `{1}` never match together; remove one")]
     Never(String, String),
 }
 
@@ -464,21 +464,21 @@ mod tests {
     #[test]
     fn errors_name_the_term() {
         refuses(" ", "a condition is not empty; write `*` for every client");
-        refuses("agent & ", "`` is no term: a tag is not empty");
+        refuses("agent & ", "`` is not a term: a tag is not empty");
         refuses(
             "agent & !format=json",
-            "`!format=json` is no term: an absent tag has no value; write `key!=value` to exclude one",
+            "`!format=json` is not a term: an absent tag has no value; write `key!=value` to exclude one",
         );
-        let range = "is no range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`";
+        let range = "is not a range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`";
         refuses("x=[2-1]", &format!("`x=[2-1]` {range}"));
         refuses("x!=[1-2]", &format!("`x!=[1-2]` {range}"));
-        refuses("agent & agent", "`agent` stands twice; remove one");
-        refuses("x=[1-] & x=[01-]", "`x=[1-]` stands twice; remove one");
+        refuses("agent & agent", "`agent` occurs twice; remove one");
+        refuses("x=[1-] & x=[01-]", "`x=[1-]` occurs twice; remove one");
         refuses(
             "format=json & a & format!=json",
-            "`format=json` and `format!=json` never hold together; remove one",
+            "`format=json` and `format!=json` never match together; remove one",
         );
-        refuses(&"a & ".repeat(20), "`a` stands twice; remove one");
+        refuses(&"a & ".repeat(20), "`a` occurs twice; remove one");
         let many: Vec<_> = (0..=MAX_TERMS).map(|n| format!("t{n}")).collect();
         refuses(&many.join("&"), "a condition joins at most 16 terms");
     }

@@ -1,4 +1,4 @@
-//! Ranking: variants × hints → an order that can say why.
+//! Ranking: orders variants by a client's hints, with reasons.
 //!
 //! Source: the server variants extension, "Rule-Based Server Ranking".
 
@@ -9,38 +9,38 @@ use std::fmt;
 use crate::hints::VariantHints;
 use crate::variant::{ServerVariant, Status, VariantId};
 
-/// The hint key whose value [`ANY`] stands for no particular family.
+/// The hint key whose value may be [`ANY_FAMILY`].
 pub const MODEL_FAMILY: &str = "modelFamily";
 
-/// The model family of a variant that is made for none in particular.
-pub const ANY: &str = "any";
+/// The model family of a variant for no particular family.
+pub const ANY_FAMILY: &str = "any";
 
-/// How many variants are advertised unless the operator says otherwise.
-pub const ADVERTISED: usize = 5;
+/// The default number of advertised variants.
+pub const DEFAULT_ADVERTISED: usize = 5;
 
-/// What a match of a hint key is worth: `first − step · place`, at least 1.
+/// The points of a matching hint: `first − step · place`, at least 1.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written as a literal in tables")]
 pub struct Weight {
-    /// For the client's first preference. A weight of 0 or less turns the key off.
+    /// Points for the client's first preference. 0 or less disables the key.
     pub first: i32,
-    /// Less for each preference after it.
+    /// Points less for each further preference.
     pub step: i32,
 }
 
-/// What counts how much in a ranking.
+/// The weights of a ranking.
 ///
-/// The default is the extension's table. A key without a weight scores nothing.
+/// The default is the extension's table. A key without a weight has no effect.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Weights {
-    /// By hint key.
+    /// Weights by hint key.
     pub hints: BTreeMap<String, Weight>,
-    /// For a variant of the family [`ANY`], when the client named a family.
+    /// Points for a variant of the family [`ANY_FAMILY`], if the client named a family.
     pub any: i32,
-    /// For a stable variant.
+    /// Points for a stable variant.
     pub stable: i32,
-    /// For a deprecated variant.
+    /// Points for a deprecated variant.
     pub deprecated: i32,
 }
 
@@ -64,7 +64,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// Sets what a match of `key` is worth.
+    /// Sets the weight of `key`.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, first: i32, step: i32) -> Self {
         self.hints.insert(key.into(), Weight { first, step });
@@ -72,14 +72,13 @@ impl Weights {
     }
 }
 
-/// Ranks `variants` for a client that said `hints`, best first.
+/// Ranks `variants` for a client with `hints`, best first.
 ///
 /// # Properties
 ///
-/// The order is total: higher score, then more settled, then lower priority, then earlier declared.
-/// Then the first that may be the default moves to the front: a stable one, or an experimental one
-/// if the client asked for such. Nothing is added, lost or doubled. A hint that either side lacks
-/// scores nothing.
+/// The order is total: higher score, then more stable, then lower priority, then earlier declared. Then the first
+/// entry that may be the default moves to the front: a stable one, or an experimental one if the client requested
+/// these. Nothing is added, lost or repeated. A hint that either side lacks has no effect.
 ///
 /// # Examples
 ///
@@ -96,7 +95,7 @@ impl Weights {
 /// ];
 /// let (hints, _) = VariantHints::from_pairs([("modelFamily", "anthropic")]);
 ///
-/// // The better match is experimental, and nobody asked for that.
+/// // The better match is experimental, which the client did not request.
 /// let ranking = rank(&variants, &hints, &Weights::default());
 /// assert_eq!(
 ///     ranking.to_string(),
@@ -119,7 +118,7 @@ pub fn rank<'a>(
     entries.sort_by_key(Ranked::key);
     let mut ranking = Ranking {
         entries,
-        experimental: hints.asks_for_experimental(),
+        experimental: hints.requests_experimental(),
     };
     if let Some(at) = ranking
         .entries
@@ -133,11 +132,11 @@ pub fn rank<'a>(
 
 /// Variants in the order in which they suit a client.
 ///
-/// Prints as one line per variant, with its score and where that comes from.
+/// Prints one line per variant, with its score and the reasons.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ranking {
     entries: Vec<Ranked>,
-    /// Whether the client asked for experimental variants.
+    /// Whether the client requested experimental variants.
     experimental: bool,
 }
 
@@ -149,22 +148,22 @@ pub struct Ranked {
     pub id: VariantId,
     /// Its status.
     pub status: Status,
-    /// The sum of the reasons' points.
+    /// The sum of the points.
     pub score: i64,
-    /// What it was given points for.
+    /// The reasons for the points.
     pub reasons: Vec<Reason>,
-    /// Whether it stands first for another reason than its score.
-    pub moved: bool,
+    /// Whether it is first for another reason than its score.
+    pub promoted: bool,
     priority: u32,
     declared: usize,
 }
 
-/// What a variant was given points for.
+/// One reason for points.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Reason {
-    /// What it is, such as `useCase=planning` or `stable`.
-    pub what: String,
+    /// What matched, such as `useCase=planning` or `stable`.
+    pub label: String,
     /// The points.
     pub points: i64,
 }
@@ -192,38 +191,38 @@ impl Ranking {
         self.entries.iter().map(|entry| &entry.id)
     }
 
-    /// The default: what a request without a selector gets.
+    /// The default variant, for requests without a selector.
     #[must_use]
     pub fn first(&self) -> Option<&VariantId> {
         self.ids().next()
     }
 
-    /// Makes `id` the default, whatever its status; false when it is not here.
+    /// Makes `id` the default, whatever its status; false if it is not in the ranking.
     ///
-    /// For what the operator or the address of the endpoint decides, not the client's hints.
-    pub fn put_first(&mut self, id: &VariantId) -> bool {
+    /// Used when the operator or the endpoint's address decides, not the client's hints.
+    pub fn promote(&mut self, id: &VariantId) -> bool {
         match self.entries.iter().position(|entry| entry.id == *id) {
             Some(at) => self.move_to_front(at),
             None => return false,
         }
-        // Decided from outside, even where it stood first already.
+        // The decision came from outside, even if the variant was already first.
         if let Some(first) = self.entries.first_mut() {
-            first.moved = true;
+            first.promoted = true;
         }
         true
     }
 
-    /// What to advertise: at most `limit` (2 to 5) variants, and whether there are more.
+    /// The variants to advertise, at most `limit` (2 to 5), and whether there are more.
     ///
-    /// The default is always among them, and another stable one if there is one: it takes the last
-    /// place when it ranks too low. Empty when the first may not be advertised as a default: it is
-    /// neither stable, nor experimental on request, nor put there by the operator.
+    /// The default is always included, and another stable variant if there is one: it takes the last place if it
+    /// ranks too low. Empty if the first variant must not be advertised as the default: it is neither stable, nor
+    /// experimental on request, nor promoted.
     #[must_use]
     pub fn advertise(&self, limit: usize) -> (Vec<VariantId>, bool) {
         let Some(first) = self.entries.first() else {
             return (Vec::new(), false);
         };
-        if !self.may_be_default(first) && !first.moved {
+        if !self.may_be_default(first) && !first.promoted {
             return (Vec::new(), false);
         }
         let mut chosen: Vec<&Ranked> = self.entries.iter().take(limit.clamp(2, 5)).collect();
@@ -253,7 +252,7 @@ impl Ranking {
     fn move_to_front(&mut self, at: usize) {
         if at > 0 {
             self.entries[..=at].rotate_right(1);
-            self.entries[0].moved = true;
+            self.entries[0].promoted = true;
         }
     }
 }
@@ -272,9 +271,9 @@ impl fmt::Display for Ranked {
         write!(f, "{}: {}", self.id, self.score)?;
         for (at, reason) in self.reasons.iter().enumerate() {
             let sign = if at > 0 { "+" } else { "=" };
-            write!(f, " {sign} {} {}", reason.what, reason.points)?;
+            write!(f, " {sign} {} {}", reason.label, reason.points)?;
         }
-        if self.moved {
+        if self.promoted {
             f.write_str(", moved to the front")?;
         }
         Ok(())
@@ -294,7 +293,10 @@ fn score(
             let value = variant.hints.get(key)?;
             let points = points(key, value, hints.values(key), *weight, weights.any)?;
             let what = format!("{key}={value}");
-            Some(Reason { what, points })
+            Some(Reason {
+                label: what,
+                points,
+            })
         })
         .collect();
     let of_status = match variant.status {
@@ -304,7 +306,7 @@ fn score(
     };
     if of_status != 0 {
         reasons.push(Reason {
-            what: variant.status.as_str().to_owned(),
+            label: variant.status.as_str().to_owned(),
             points: of_status.into(),
         });
     }
@@ -313,24 +315,24 @@ fn score(
         status: variant.status,
         score: reasons.iter().map(|reason| reason.points).sum(),
         reasons,
-        moved: false,
+        promoted: false,
         priority: variant.priority,
         declared,
     }
 }
 
-/// The points of a variant's hint `key=value` for a client that prefers `wanted`; none for no match.
+/// The points of a variant's hint `key=value` for a client that prefers `wanted`; `None` without a match.
 fn points(key: &str, value: &str, wanted: &[String], weight: Weight, any: i32) -> Option<i64> {
     if wanted.is_empty() || weight.first <= 0 {
         return None;
     }
-    // A variant for any family is a guess: worth less than every definite match.
+    // A variant for any family is worth less than every definite match.
     let any = if key == MODEL_FAMILY {
         i64::from(any)
     } else {
         0
     };
-    if key == MODEL_FAMILY && value == ANY {
+    if key == MODEL_FAMILY && value == ANY_FAMILY {
         return (any != 0).then_some(any);
     }
     let place = wanted.iter().position(|one| one == value)?;
@@ -433,12 +435,12 @@ mod tests {
             "c/0/experimental",
             "d/0/deprecated",
         ]);
-        assert!(ranking.put_first(&"c".parse().unwrap()));
+        assert!(ranking.promote(&"c".parse().unwrap()));
         assert!(ranking.ids().eq(["c", "a", "b", "d"].iter()));
-        assert!(ranking.entries()[0].moved);
+        assert!(ranking.entries()[0].promoted);
         let (advertised, more) = ranking.advertise(2);
         assert!(advertised == ["c", "a"] && more);
-        assert!(!ranking.put_first(&"x".parse().unwrap()));
+        assert!(!ranking.promote(&"x".parse().unwrap()));
         assert_eq!(ranking.first().map(VariantId::as_str), Some("c"));
     }
 
@@ -447,9 +449,9 @@ mod tests {
     fn a_lone_experimental_variant_is_advertised_only_on_purpose() {
         let mut ranking = ranking(&["a/0/experimental"]);
         assert_eq!(ranking.first().map(VariantId::as_str), Some("a"));
-        assert_eq!(ranking.advertise(ADVERTISED), (Vec::new(), false));
-        assert!(ranking.put_first(&"a".parse().unwrap()));
-        assert_eq!(ranking.advertise(ADVERTISED).0, ["a"]);
+        assert_eq!(ranking.advertise(DEFAULT_ADVERTISED), (Vec::new(), false));
+        assert!(ranking.promote(&"a".parse().unwrap()));
+        assert_eq!(ranking.advertise(DEFAULT_ADVERTISED).0, ["a"]);
     }
 
     /// SV-5: the weights are the extension's unless they are set.
@@ -503,9 +505,12 @@ mod tests {
             first: 100,
             step: 10,
         };
-        assert_eq!(points(MODEL_FAMILY, ANY, &wanted, weight, 0), None);
-        assert_eq!(points(MODEL_FAMILY, ANY, &wanted, weight, 50), Some(50));
-        assert_eq!(points(MODEL_FAMILY, ANY, &[], weight, 50), None);
-        assert_eq!(points("useCase", ANY, &wanted, weight, 50), None);
+        assert_eq!(points(MODEL_FAMILY, ANY_FAMILY, &wanted, weight, 0), None);
+        assert_eq!(
+            points(MODEL_FAMILY, ANY_FAMILY, &wanted, weight, 50),
+            Some(50)
+        );
+        assert_eq!(points(MODEL_FAMILY, ANY_FAMILY, &[], weight, 50), None);
+        assert_eq!(points("useCase", ANY_FAMILY, &wanted, weight, 50), None);
     }
 }

@@ -1,6 +1,7 @@
-//! The state of a request that takes several rounds: it comes back only to where it was made, and in time.
+//! The state of a request with several rounds: it opens only for the request that it was created for, and before it
+//! expires.
 //!
-//! Source: MCP 2026-07-28, "Multi Round-Trip Requests"; what binds it is a decision of this project.
+//! Source: MCP 2026-07-28, "Multi Round-Trip Requests"; the binding is a decision of this project.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -14,12 +15,12 @@ use crate::cursor::{self, CursorKeys};
 use crate::json::{JsonError, Key, folded};
 use crate::variant::VariantId;
 
-/// What a request is about, in 32 bytes: what it names, and its arguments.
+/// A digest of a request's name and arguments, in 32 bytes.
 ///
 /// # Properties
 ///
-/// The order of an object's members does not count, everything else does, also how a number is
-/// written: a client sends again what it has sent.
+/// The order of an object's members has no effect; everything else has, even the spelling of numbers: a client
+/// repeats what it has sent.
 ///
 /// # Examples
 ///
@@ -30,14 +31,14 @@ use crate::variant::VariantId;
 /// let pay = |arguments: serde_json::Value| Parameters::of("pay", arguments.as_object());
 /// assert_eq!(pay(json!({"to": "Ada", "francs": 5})), pay(json!({"francs": 5, "to": "Ada"})));
 /// assert_ne!(pay(json!({"francs": 5})), pay(json!({"francs": 50})));
-/// // No arguments are not the same as an object without any.
+/// // Missing arguments differ from an empty object.
 /// assert_ne!(pay(json!({})), Parameters::of("pay", None));
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Parameters([u8; 32]);
 
 impl Parameters {
-    /// Of a request for `name` (of a tool or prompt, or a URI) with `arguments`.
+    /// The digest of a request for `name` (a tool, prompt or URI) with `arguments`.
     #[must_use]
     pub fn of(name: &str, arguments: Option<&Map<String, Value>>) -> Self {
         let mut hash = Sha256::new();
@@ -49,12 +50,12 @@ impl Parameters {
         Self(hash.finalize().into())
     }
 
-    /// The same of arguments that are JSON text, in one pass and without a tree of them.
+    /// The same for arguments in JSON text, in one pass and without a tree.
     ///
     /// # Errors
     ///
-    /// When the text is not JSON, when an object in it repeats a key, be it in another spelling that some readers take
-    /// for the same, and when no `f64` holds a number of it.
+    /// When the text is not JSON, when an object repeats a key (also in another spelling that some readers treat as
+    /// equal), and when a number does not fit an `f64`.
     ///
     /// # Examples
     ///
@@ -76,9 +77,9 @@ impl Parameters {
             Some(text) => {
                 let mut json = serde_json::Deserializer::from_str(text);
                 let repeated = Cell::new(None);
-                let read = Hashed(&mut hash, &repeated).deserialize(&mut json);
+                let read = HashingVisitor(&mut hash, &repeated).deserialize(&mut json);
                 if let Some(key) = repeated.take() {
-                    return Err(JsonError::repeated(&key));
+                    return Err(JsonError::duplicate_key_error(&key));
                 }
                 read?;
                 json.end()?;
@@ -88,20 +89,20 @@ impl Parameters {
     }
 }
 
-/// What the state of a request is bound to.
+/// What a request state is bound to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "written as a literal where a state is sealed; a fifth part must be said everywhere"
+    reason = "written as a literal where a state is sealed; a fifth part must be added everywhere"
 )]
-pub struct Binding<'a> {
+pub struct StateBinding<'a> {
     /// The active variant.
     pub variant: &'a VariantId,
     /// The method, such as `tools/call`.
     pub method: &'a str,
-    /// Who asks; empty for nobody in particular.
+    /// The principal of the request; empty if there is none.
     pub principal: &'a str,
-    /// What the request is about.
+    /// The digest of the request.
     pub parameters: &'a Parameters,
 }
 
@@ -109,17 +110,17 @@ pub struct Binding<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// Malformed, forged, or made for another variant, method, principal or other parameters.
+    /// Malformed, forged, or created for another variant, method, principal or other parameters.
     #[error("the request state is invalid")]
     Invalid,
-    /// We made it for this request, and its time is over.
+    /// The state is authentic, for this request, but expired.
     #[error("the request state has expired")]
     Expired,
 }
 
 /// Seals the `state` of a server until `expires`, in seconds since 1970 like `now` of [`open`].
 ///
-/// What is sealed is authentic, not secret, as with a [cursor](cursor::seal); the keys may be the same.
+/// A sealed state is authentic, not secret, like a [cursor](cursor::seal); both may use the same keys.
 ///
 /// # Examples
 ///
@@ -140,11 +141,11 @@ pub enum StateError {
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
 /// ```
 #[must_use]
-pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, state: &str, expires: u64) -> String {
-    let what = what(binding);
+pub fn seal(keys: &CursorKeys, binding: &StateBinding<'_>, state: &str, expires: u64) -> String {
+    let what = purpose(binding);
     cursor::seal(
         keys,
-        &of_cursor(binding, &what),
+        &cursor_binding(binding, &what),
         &format!("{expires} {state}"),
     )
 }
@@ -153,17 +154,16 @@ pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, state: &str, expires: u64)
 ///
 /// # Errors
 ///
-/// When it was not made for this request, and when its time is over. Which of both is said only of
-/// a state that is authentic.
+/// When it was not created for this request, or has expired. Expiry is reported only for authentic states.
 pub fn open(
     keys: &CursorKeys,
-    binding: &Binding<'_>,
+    binding: &StateBinding<'_>,
     sealed: &str,
     now: u64,
 ) -> Result<String, StateError> {
-    let what = what(binding);
-    let opened =
-        cursor::open(keys, &of_cursor(binding, &what), sealed).map_err(|_| StateError::Invalid)?;
+    let what = purpose(binding);
+    let opened = cursor::open(keys, &cursor_binding(binding, &what), sealed)
+        .map_err(|_| StateError::Invalid)?;
     let (expires, state) = opened.split_once(' ').ok_or(StateError::Invalid)?;
     let expires: u64 = expires.parse().map_err(|_| StateError::Invalid)?;
     match now < expires {
@@ -172,8 +172,9 @@ pub fn open(
     }
 }
 
-/// The rest of what is bound. No list is called that, so no cursor is a state or the other way round.
-fn what(binding: &Binding<'_>) -> String {
+/// The remaining bound parts, as the method of a cursor. No list has such a name, so cursors and states cannot be
+/// confused.
+fn purpose(binding: &StateBinding<'_>) -> String {
     let mut what = format!("{} state ", binding.method);
     for byte in binding.parameters.0 {
         what.push_str(&format!("{byte:02x}"));
@@ -181,17 +182,17 @@ fn what(binding: &Binding<'_>) -> String {
     what
 }
 
-fn of_cursor<'a>(binding: &Binding<'a>, what: &'a str) -> cursor::Binding<'a> {
-    cursor::Binding {
+fn cursor_binding<'a>(binding: &StateBinding<'a>, what: &'a str) -> cursor::CursorBinding<'a> {
+    cursor::CursorBinding {
         variant: binding.variant,
         method: what,
         principal: binding.principal,
     }
 }
 
-/// Every value after a letter of its kind and, where it can vary, its length or its end: no two look alike.
+/// Hashes each value after a letter for its kind and, if needed, its length or end, so that no two values are alike.
 ///
-/// Of an object's members digests are hashed, so that they can be sorted without being held.
+/// Members of objects are hashed as digests, so that they can be sorted without storing them.
 fn hash_value(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Null => hash.update(b"n"),
@@ -216,7 +217,7 @@ fn hash_members(hash: &mut Sha256, members: &Map<String, Value>) {
     hash_sorted(hash, members.collect());
 }
 
-/// The members of an object by their keys, each with the digest of its value.
+/// Hashes the members of an object, sorted by key, each with the digest of its value.
 fn hash_sorted(hash: &mut Sha256, mut members: Vec<(Cow<'_, str>, [u8; 32])>) {
     hash.update(b"o");
     hash.update((members.len() as u64).to_be_bytes());
@@ -241,10 +242,10 @@ fn hash_string(hash: &mut Sha256, text: &str) {
     hash_text(hash, text);
 }
 
-/// Hashes the value that is read next, and remembers a key that readers may take for two values.
-struct Hashed<'h>(&'h mut Sha256, &'h Cell<Option<String>>);
+/// Hashes the next value, and records a repeated key.
+struct HashingVisitor<'h>(&'h mut Sha256, &'h Cell<Option<String>>);
 
-impl<'de> DeserializeSeed<'de> for Hashed<'_> {
+impl<'de> DeserializeSeed<'de> for HashingVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -252,7 +253,7 @@ impl<'de> DeserializeSeed<'de> for Hashed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Hashed<'_> {
+impl<'de> Visitor<'de> for HashingVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -292,7 +293,10 @@ impl<'de> Visitor<'de> for Hashed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.update(b"a");
-        while items.next_element_seed(Hashed(self.0, self.1))?.is_some() {}
+        while items
+            .next_element_seed(HashingVisitor(self.0, self.1))?
+            .is_some()
+        {}
         self.0.update(b"e");
         Ok(())
     }
@@ -301,20 +305,20 @@ impl<'de> Visitor<'de> for Hashed<'_> {
         let mut members: Vec<(Cow<'de, str>, [u8; 32])> = Vec::new();
         while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
             let mut digest = Sha256::new();
-            map.next_value_seed(Hashed(&mut digest, self.1))?;
+            map.next_value_seed(HashingVisitor(&mut digest, self.1))?;
             members.push((key, digest.finalize().into()));
         }
-        if let Some(key) = folded_twice(&members) {
+        if let Some(key) = repeated_folded_key(&members) {
             self.1.set(Some(key));
-            return Err(A::Error::custom("a key is given twice"));
+            return Err(A::Error::custom("a key occurs twice"));
         }
         hash_sorted(self.0, members);
         Ok(())
     }
 }
 
-/// A key that is given twice, or in two spellings that [fold](folded) to the same.
-fn folded_twice<V>(members: &[(Cow<'_, str>, V)]) -> Option<String> {
+/// A key that occurs twice, or in two spellings that [fold](folded) to the same text.
+fn repeated_folded_key<V>(members: &[(Cow<'_, str>, V)]) -> Option<String> {
     let mut keys: Vec<String> = members
         .iter()
         .map(|(key, _)| folded(key).collect())
@@ -406,13 +410,13 @@ mod tests {
     fn a_state_is_no_cursor() {
         let (keys, variant) = (CursorKeys::new([1; 32]), "v".parse().unwrap());
         let parameters = Parameters::of("x", None);
-        let binding = Binding {
+        let binding = StateBinding {
             variant: &variant,
             method: "tools/list",
             principal: "",
             parameters: &parameters,
         };
-        let of_list = cursor::Binding {
+        let of_list = cursor::CursorBinding {
             variant: &variant,
             method: "tools/list",
             principal: "",

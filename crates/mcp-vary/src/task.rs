@@ -1,13 +1,12 @@
-//! The id of a task, as clients of a gateway know it: it says which server made the task, and under which
-//! variant, so that it is found again by whoever holds it.
+//! Sealed task ids for the clients of a gateway: an id contains the server that created the task and its variant, so
+//! that the holder of the id can find the task again.
 //!
-//! Source: MCP 2025-11-25, basic/utilities/tasks; the extension `io.modelcontextprotocol/tasks` (SEP-2663).
-//! That a task stays with the variant it was made under is a decision of this project (SV-28).
+//! That a task stays with the variant it was created under is a decision of this project (SV-28).
 
-use crate::cursor::{self, Binding, CursorKeys};
+use crate::cursor::{self, CursorBinding, CursorKeys};
 use crate::variant::VariantId;
 
-/// A task, and what it takes to find it again.
+/// A task, and what is needed to find it.
 ///
 /// # Examples
 ///
@@ -25,10 +24,10 @@ use crate::variant::VariantId;
 ///
 /// let sealed = task.seal(&keys, "ada");
 /// assert_eq!(Task::open(&keys, "ada", &sealed).as_ref(), Some(&task));
-/// // The same task has the same id each time, so that clients can compare them.
+/// // Sealing is deterministic, so clients can compare ids.
 /// assert_eq!(task.seal(&keys, "ada"), sealed);
 ///
-/// // Nobody else can use it, and an id of the server's own is none.
+/// // Other principals cannot use it, and an upstream id is not a sealed one.
 /// assert_eq!(Task::open(&keys, "eve", &sealed), None);
 /// assert_eq!(Task::open(&keys, "ada", "786512e2"), None);
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
@@ -36,35 +35,35 @@ use crate::variant::VariantId;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "written as a literal where a task is made; a fifth part must be said everywhere"
+    reason = "written as a literal where a task is created; a fifth part must be added everywhere"
 )]
 pub struct Task {
-    /// The server that made it, by the name that the operator gave it.
+    /// The server that created it, by its configured name.
     pub server: String,
-    /// The variant that it was made under.
+    /// The variant of the call.
     pub variant: VariantId,
-    /// The tool whose call it is, by the server's own name.
+    /// The called tool, by its name on the server.
     pub tool: String,
-    /// What the server calls it.
+    /// The task's id on the server.
     pub id: String,
 }
 
-/// A server's own id is at most so many bytes long; a longer one could not travel in the header `Mcp-Name`.
+/// The maximum length of a server's task id, in bytes: a longer one does not fit into the header `Mcp-Name`.
 pub const MAX_ID: usize = 1024;
 
 impl Task {
-    /// The id that `principal` gets, who is empty where nobody is told apart. It is authentic, not secret: what
-    /// is in it can be decoded by whoever holds it.
+    /// The id for `principal`, which is empty without authentication. The id is authentic, not secret: its holder
+    /// can decode it.
     #[must_use]
     pub fn seal(&self, keys: &CursorKeys, principal: &str) -> String {
         let inner = serde_json::json!([self.server, self.tool, self.id]);
         cursor::seal(keys, &binding(&self.variant, principal), &inner.to_string())
     }
 
-    /// The task of an id that `principal` sent; `None` when we never made it for them.
+    /// The task of an id from `principal`; `None` if the id was not sealed for this principal.
     #[must_use]
     pub fn open(keys: &CursorKeys, principal: &str, sealed: &str) -> Option<Self> {
-        let variant = cursor::variant(sealed)?;
+        let variant = cursor::claimed_variant(sealed)?;
         let inner = cursor::open(keys, &binding(&variant, principal), sealed).ok()?;
         let (server, tool, id) = serde_json::from_str(&inner).ok()?;
         Some(Self {
@@ -76,9 +75,9 @@ impl Task {
     }
 }
 
-/// No list is called that, so no cursor is a task or the other way round.
-fn binding<'a>(variant: &'a VariantId, principal: &'a str) -> Binding<'a> {
-    Binding {
+/// The binding of a task. No list has this name, so cursors and task ids cannot be confused.
+fn binding<'a>(variant: &'a VariantId, principal: &'a str) -> CursorBinding<'a> {
+    CursorBinding {
         variant,
         method: "task",
         principal,
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn a_task_is_no_cursor() {
         let variant: VariantId = "v".parse().unwrap();
-        let list = Binding {
+        let list = CursorBinding {
             variant: &variant,
             method: "tools/list",
             principal: "",

@@ -1,10 +1,10 @@
 //! Text that a person reads.
 
-/// Whether a reader does not see `c` but may be deceived by it: it drives a terminal, turns the direction of what
-/// follows, hides itself, or looks like an empty place.
+/// Whether `c` is invisible but can deceive a reader: it controls a terminal, changes the text direction, hides
+/// itself, or looks like a blank.
 ///
-/// Joiners and variation selectors count, too, though some emoji are written with them: text can be hidden in them.
-/// Line breaks and tabs are control characters; a caller that allows them checks for them first.
+/// Includes joiners and variation selectors, although some emoji use them: text can be hidden in them. Includes line
+/// breaks and tabs, which are control characters; callers that allow them check for them first.
 ///
 /// # Examples
 ///

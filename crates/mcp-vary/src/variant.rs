@@ -1,4 +1,4 @@
-//! Variants: the faces that a server offers.
+//! Variants: the alternative catalogs that a server offers.
 //!
 //! Source: the server variants extension, "ServerVariant" and "InitializeResult".
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use self::date::{Date, DateError};
-use crate::ignored::shown;
+use crate::ignored::for_display;
 
 /// The longest identifier of a variant, in bytes.
 pub const MAX_ID: usize = 128;
@@ -111,7 +111,7 @@ pub enum VariantIdError {
     Control(char),
 }
 
-/// One face of a server, as it stands in `availableVariants`.
+/// One variant of a server, as listed in `availableVariants`.
 ///
 /// # Examples
 ///
@@ -125,7 +125,7 @@ pub enum VariantIdError {
 ///     r#"{"id":"compact","description":"For tight context budgets","hints":{"contextSize":"compact"},"status":"stable"}"#,
 /// );
 ///
-/// // A variant that says nothing of its status is stable.
+/// // A variant without a status is stable.
 /// let variant: ServerVariant = serde_json::from_str(r#"{"id": "a", "description": ""}"#).unwrap();
 /// assert_eq!(variant.status, Status::Stable);
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
@@ -136,18 +136,18 @@ pub enum VariantIdError {
 pub struct ServerVariant {
     /// Unique among the variants of a server.
     pub id: VariantId,
-    /// For users, and for models that choose: use case, characteristics, trade-offs.
+    /// A description for users and for models that choose: use case, characteristics, trade-offs.
     pub description: String,
-    /// What the variant is made for, for ranking.
+    /// Hints for ranking.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hints: BTreeMap<String, String>,
-    /// How settled it is.
+    /// Its stability.
     #[serde(default)]
     pub status: Status,
-    /// How to move on, when it is deprecated.
+    /// How to migrate, if it is deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecation_info: Option<DeprecationInfo>,
-    /// Decides between variants of equal score and status: the lower comes first. Not on the wire.
+    /// Breaks ties of score and status: lower comes first. Not on the wire.
     #[serde(skip)]
     pub priority: u32,
 }
@@ -180,7 +180,7 @@ impl ServerVariant {
         self
     }
 
-    /// Makes the variant deprecated, and says how to move on.
+    /// Deprecates the variant.
     #[must_use]
     pub fn deprecated(mut self, info: DeprecationInfo) -> Self {
         self.status = Status::Deprecated;
@@ -195,9 +195,9 @@ impl ServerVariant {
         self
     }
 
-    /// The variant for a reader who sees only some: a replacement that is hidden is not named.
+    /// The variant for a client that sees only some variants: a hidden replacement is removed.
     #[must_use]
-    pub fn seen_by(&self, sees: impl Fn(&VariantId) -> bool) -> Self {
+    pub fn visible_to(&self, sees: impl Fn(&VariantId) -> bool) -> Self {
         let mut seen = self.clone();
         if let Some(info) = &mut seen.deprecation_info {
             info.replacement = info.replacement.take().filter(sees);
@@ -206,9 +206,9 @@ impl ServerVariant {
     }
 }
 
-/// How settled a variant is.
+/// The stability of a variant.
 ///
-/// The order is from the most settled to the least.
+/// Ordered from most to least stable.
 #[derive(
     Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize,
 )]
@@ -225,7 +225,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word on the wire.
+    /// The value on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -236,7 +236,7 @@ impl Status {
     }
 }
 
-/// How to move on from a deprecated variant.
+/// How to migrate from a deprecated variant.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -246,7 +246,7 @@ pub struct DeprecationInfo {
     /// The variant to use instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<VariantId>,
-    /// When the variant is planned to go: a date, or a date and time, as RFC 3339 writes them.
+    /// The planned removal: an RFC 3339 date, or date and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removal_date: Option<String>,
 }
@@ -262,9 +262,9 @@ impl DeprecationInfo {
         }
     }
 
-    /// How many days the variant is still planned to be there; 0 on its last one, negative after it.
+    /// Days until the planned removal; 0 on the last day, negative after it.
     ///
-    /// `None` without a date, and with one that cannot be read.
+    /// `None` without a valid date.
     ///
     /// # Examples
     ///
@@ -277,7 +277,7 @@ impl DeprecationInfo {
     /// info.removal_date = Some("2027-01-02".to_owned());
     /// assert_eq!(info.days_left(today), Some(3));
     ///
-    /// // What is past is still served.
+    /// // A variant is still served after the date.
     /// info.removal_date = Some("2026-12-29T23:59:59Z".to_owned());
     /// assert_eq!(info.days_left(today), Some(-1));
     /// # Ok::<(), mcp_vary::variant::DateError>(())
@@ -289,26 +289,26 @@ impl DeprecationInfo {
     }
 }
 
-/// The variants of a server, checked.
+/// The validated variants of a server.
 ///
 /// # Properties
 ///
-/// In the order of declaration; identifiers are unique; at least one is stable; every replacement
-/// is another variant of the list; every date can be read.
+/// In the order of declaration; identifiers are unique; at least one is stable; every replacement is another variant
+/// of the list; every date is valid.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Variants {
     all: Vec<ServerVariant>,
 }
 
 impl Variants {
-    /// Checks `declared` as a whole.
+    /// Validates `declared`.
     ///
-    /// `today` decides only whether a date is past, which warns: "servers SHOULD continue to
-    /// support the variant until that date", and what happens then is the operator's to say.
+    /// `today` only decides whether a date is past, which is a warning: "servers SHOULD continue to support the
+    /// variant until that date", and the operator decides what happens then.
     ///
     /// # Errors
     ///
-    /// All mistakes, not only the first.
+    /// All problems, not only the first.
     ///
     /// # Examples
     ///
@@ -317,9 +317,9 @@ impl Variants {
     ///
     /// let today: Date = "2026-11-20".parse()?;
     /// let a = ServerVariant::new("a".parse()?, "").with_status(Status::Experimental);
-    /// let mistakes = Variants::new(vec![a.clone(), a], today).unwrap_err();
+    /// let problems = Variants::new(vec![a.clone(), a], today).unwrap_err();
     /// assert_eq!(
-    ///     mistakes.to_string(),
+    ///     problems.to_string(),
     ///     "variant `a` is declared twice; rename one; \
     ///      no variant is stable; the default must be: mark one as stable",
     /// );
@@ -328,16 +328,16 @@ impl Variants {
     pub fn new(
         declared: Vec<ServerVariant>,
         today: Date,
-    ) -> Result<(Self, Vec<Warning>), Mistakes> {
+    ) -> Result<(Self, Vec<Warning>), VariantDiagnostics> {
         let (mut mistakes, mut warnings) = (Vec::new(), Vec::new());
         let mut ids = BTreeSet::new();
         for variant in &declared {
             if !ids.insert(&variant.id) {
-                mistakes.push(Mistake::Twice(variant.id.clone()));
+                mistakes.push(VariantDiagnostic::Twice(variant.id.clone()));
             }
         }
         if !declared.iter().any(|v| v.status == Status::Stable) {
-            mistakes.push(Mistake::NoneStable);
+            mistakes.push(VariantDiagnostic::NoneStable);
         }
         for variant in &declared {
             if let Some(info) = &variant.deprecation_info {
@@ -346,30 +346,35 @@ impl Variants {
         }
         match mistakes.is_empty() {
             true => Ok((Self { all: declared }, warnings)),
-            false => Err(Mistakes(mistakes)),
+            false => Err(VariantDiagnostics(mistakes)),
         }
     }
 
-    /// Reads and checks variants as a configuration writes them, each in the form of the wire.
+    /// Reads and validates variants from a configuration, in their wire format.
     ///
     /// # Errors
     ///
-    /// All mistakes; a variant that cannot be read does not hide those of the others.
-    pub fn read(declared: &[Value], today: Date) -> Result<(Self, Vec<Warning>), Mistakes> {
+    /// All problems; an unreadable variant does not hide those of others.
+    pub fn read(
+        declared: &[Value],
+        today: Date,
+    ) -> Result<(Self, Vec<Warning>), VariantDiagnostics> {
         let mut readable = Vec::new();
         let mut mistakes = Vec::new();
         for (index, value) in declared.iter().enumerate() {
             match ServerVariant::deserialize(value) {
                 Ok(variant) => readable.push(variant),
-                Err(error) => mistakes.push(Mistake::Unreadable(index, error.to_string())),
+                Err(error) => {
+                    mistakes.push(VariantDiagnostic::Unreadable(index, error.to_string()))
+                }
             }
         }
         match Self::new(readable, today) {
             Ok(checked) if mistakes.is_empty() => Ok(checked),
-            Ok(_) => Err(Mistakes(mistakes)),
+            Ok(_) => Err(VariantDiagnostics(mistakes)),
             Err(more) => {
                 mistakes.extend(more.0);
-                Err(Mistakes(mistakes))
+                Err(VariantDiagnostics(mistakes))
             }
         }
     }
@@ -406,7 +411,7 @@ fn check_info(
     info: &DeprecationInfo,
     ids: &BTreeSet<&VariantId>,
     today: Date,
-    mistakes: &mut Vec<Mistake>,
+    mistakes: &mut Vec<VariantDiagnostic>,
     warnings: &mut Vec<Warning>,
 ) {
     let id = || variant.id.clone();
@@ -414,9 +419,11 @@ fn check_info(
         warnings.push(Warning::NotDeprecated(id()));
     }
     match &info.replacement {
-        Some(other) if *other == variant.id => mistakes.push(Mistake::ReplacesItself(id())),
+        Some(other) if *other == variant.id => {
+            mistakes.push(VariantDiagnostic::ReplacesItself(id()))
+        }
         Some(other) if !ids.contains(other) => {
-            mistakes.push(Mistake::UnknownReplacement(id(), other.clone()));
+            mistakes.push(VariantDiagnostic::UnknownReplacement(id(), other.clone()));
         }
         _ => {}
     }
@@ -428,23 +435,23 @@ fn check_info(
         None => {}
         Some((_, Ok(date))) if date < today => warnings.push(Warning::PastDate(id(), date)),
         Some((_, Ok(_))) => {}
-        Some((text, Err(_))) => mistakes.push(Mistake::Date(id(), text.to_owned())),
+        Some((text, Err(_))) => mistakes.push(VariantDiagnostic::Date(id(), text.to_owned())),
     }
 }
 
-/// Everything that is wrong with a list of variants.
+/// All problems of a list of variants.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Mistakes(Vec<Mistake>);
+pub struct VariantDiagnostics(Vec<VariantDiagnostic>);
 
-impl Mistakes {
-    /// Each of them; there is at least one.
+impl VariantDiagnostics {
+    /// The problems; at least one.
     #[must_use]
-    pub fn all(&self) -> &[Mistake] {
+    pub fn as_slice(&self) -> &[VariantDiagnostic] {
         &self.0
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for VariantDiagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, mistake) in self.0.iter().enumerate() {
             let separator = if at > 0 { "; " } else { "" };
@@ -454,48 +461,48 @@ impl fmt::Display for Mistakes {
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for VariantDiagnostics {}
 
-/// One thing that is wrong with a list of variants.
+/// One problem of a list of variants.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Mistake {
-    /// The value at this index is no variant.
+pub enum VariantDiagnostic {
+    /// The value at this index is not a variant.
     #[error("variant number {} cannot be read: {}", .0 + 1, .1)]
     Unreadable(usize, String),
-    /// The identifier is taken.
-    #[error("variant `{}` is declared twice; rename one", shown(.0.as_str()))]
+    /// The identifier is not unique.
+    #[error("variant `{}` is declared twice; rename one", for_display(.0.as_str()))]
     Twice(VariantId),
-    /// Nothing can be the default.
+    /// No variant can be the default.
     #[error("no variant is stable; the default must be: mark one as stable")]
     NoneStable,
     /// The replacement is the variant itself.
-    #[error("variant `{}` names itself as its replacement; name another", shown(.0.as_str()))]
+    #[error("variant `{}` names itself as its replacement; name another", for_display(.0.as_str()))]
     ReplacesItself(VariantId),
     /// The replacement does not exist.
-    #[error("variant `{}` names the replacement `{}`, which is not declared", shown(.0.as_str()), shown(.1.as_str()))]
+    #[error("variant `{}` names the replacement `{}`, which is not declared", for_display(.0.as_str()), for_display(.1.as_str()))]
     UnknownReplacement(VariantId, VariantId),
     /// The removal date cannot be read.
-    #[error("variant `{}` has the removal date `{}`; write it as 2027-01-31", shown(.0.as_str()), shown(.1))]
+    #[error("variant `{}` has the removal date `{}`; write it as 2027-01-31", for_display(.0.as_str()), for_display(.1))]
     Date(VariantId, String),
 }
 
-/// What is allowed and probably not meant.
+/// A setting that is allowed, but probably a mistake.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
     /// The removal date is past; the variant is still served.
-    #[error("variant `{}` was to be removed on {}; it is still served", shown(.0.as_str()), .1)]
+    #[error("variant `{}` was to be removed on {}; it is still served", for_display(.0.as_str()), .1)]
     PastDate(VariantId, Date),
-    /// There is deprecation information, and the status is not `deprecated`.
-    #[error("variant `{}` has deprecation information and is not deprecated", shown(.0.as_str()))]
+    /// There is deprecation information, but the status is not `deprecated`.
+    #[error("variant `{}` has deprecation information and is not deprecated", for_display(.0.as_str()))]
     NotDeprecated(VariantId),
 }
 
-/// The settings by which a server offers `variants`, in this order.
+/// The settings with which a server offers `variants`, in this order.
 ///
-/// "Servers SHOULD omit the field rather than returning an empty array", and without variants the
-/// whole key says nothing: none for none. `moreVariantsAvailable` is written only when true.
+/// `None` without variants: "Servers SHOULD omit the field rather than returning an empty array", and the whole key
+/// would be empty. `moreVariantsAvailable` is written only if true.
 ///
 /// ```
 /// use mcp_vary::variant::{ServerVariant, to_settings};
@@ -583,7 +590,7 @@ mod tests {
             replaced("c", "d", "2027-02-29"),
         ];
         let mistakes = Variants::new(declared, today()).unwrap_err();
-        assert_eq!(mistakes.all().len(), 6);
+        assert_eq!(mistakes.as_slice().len(), 6);
         assert_eq!(
             mistakes.to_string(),
             "variant `a\\u{202e}` is declared twice; rename one; \
@@ -634,8 +641,8 @@ mod tests {
     #[test]
     fn a_hidden_replacement_is_not_named() {
         let old = replaced("old", "new", "2027-01-31");
-        assert_eq!(old.seen_by(|id| id == "new"), old);
-        let seen = old.seen_by(|id| id != "new");
+        assert_eq!(old.visible_to(|id| id == "new"), old);
+        let seen = old.visible_to(|id| id != "new");
         let info = seen.deprecation_info.unwrap();
         assert_eq!(info.replacement, None);
         assert_eq!(info.message, "use the other");

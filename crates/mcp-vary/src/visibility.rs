@@ -1,12 +1,12 @@
-//! Which field of a tool's result is for whom, and whether the two say the same.
+//! Who reads which field of a tool's result, and whether the two fields agree.
 //!
 //! Source: the tool result clarification. "`content` is the model-oriented representation of a tool
 //! result", "`structuredContent` is the machine-oriented representation for programmatic use".
 
 mod compare;
 
-pub use self::compare::{Field, Finding, LARGER, MAX_NAMED, SMALLEST_LARGE, compare};
-pub(crate) use self::compare::{retells, say_all};
+pub use self::compare::{Field, Finding, LARGER_RATIO, MAX_NAMED, MIN_LARGE, compare};
+pub(crate) use self::compare::{covers_all, restates};
 
 use crate::json::{Json, JsonError, Members, elements};
 use crate::shape::{META_APPLIED, Relation, blocks, meta, relations_to, text_of, texts};
@@ -23,7 +23,7 @@ pub enum Experience {
     UserInterface,
 }
 
-/// What of a result to forward to its reader.
+/// The parts of a result to forward to its reader.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -36,33 +36,33 @@ pub enum Forward<'a> {
     Structured {
         /// `structuredContent`, as written.
         value: &'a str,
-        /// The blocks of `content` that say what no structured value can: images, audio, links,
-        /// embedded resources, each as written.
+        /// The blocks of `content` that no structured value can replace: images, audio, links, embedded resources,
+        /// each as written.
         others: Vec<&'a str>,
     },
-    /// The result says nothing.
+    /// The result is empty.
     Nothing,
 }
 
-/// What of `result`, the `result` member of a `tools/call` answer, its reader gets.
+/// Selects the parts of `result`, the `result` member of a `tools/call` response, for its reader.
 ///
 /// # Properties
 ///
-/// "Clients SHOULD NOT forward both fields verbatim to the model as separate inputs": a text block
-/// and the structured value never go together, but for a text that says something of its own beside
-/// JSON that the client negotiated. No image, audio, link or error is lost on the way.
+/// "Clients SHOULD NOT forward both fields verbatim to the model as separate inputs": a text block and the
+/// structured value are never forwarded together, except an author's own text beside negotiated JSON. No image,
+/// audio, link or error is lost.
 ///
 /// | result | conversation | program, user interface |
 /// |---|---|---|
 /// | both fields | `content` | `structuredContent` |
 /// | only one of them | that one | that one |
-/// | `content` without words | `structuredContent`, and the images | the same |
+/// | `content` without text | `structuredContent`, and the images | the same |
 /// | negotiated as JSON | `structuredContent` | the same |
 /// | an error | `content` | `content` |
 ///
 /// # Errors
 ///
-/// When `result` is no JSON object, or its `content` no array.
+/// When `result` is not a JSON object, or its `content` not an array.
 ///
 /// # Examples
 ///
@@ -79,7 +79,7 @@ pub enum Forward<'a> {
 ///     Forward::Structured { value: r#"{"c": 8.0}"#, others: vec![] },
 /// );
 ///
-/// // A structured value does not hold a picture.
+/// // A structured value cannot contain an image.
 /// let result = r#"{"content": [{"type": "image", "data": ""}], "structuredContent": {"c": 8.0}}"#;
 /// assert_eq!(
 ///     forward(result, Experience::Conversation)?,
@@ -103,7 +103,7 @@ pub fn forward(result: &str, experience: Experience) -> Result<Forward<'_>, Json
     let reads_content = match experience {
         _ if members.get("isError") == Some("true") => !content.is_empty(),
         _ if is_negotiated => false,
-        Experience::Conversation => content.iter().any(|block| has_words(block)),
+        Experience::Conversation => content.iter().any(|block| has_text(block)),
         Experience::Program | Experience::UserInterface => false,
     };
     Ok(match structured {
@@ -123,7 +123,7 @@ pub fn forward(result: &str, experience: Experience) -> Result<Forward<'_>, Json
     })
 }
 
-/// Whether the client negotiated JSON for this result, so that its texts are at most notices.
+/// Whether the client negotiated JSON for this result, so that its texts are only notices.
 fn negotiated_json(result: &Members<'_>) -> Result<bool, JsonError> {
     let meta = meta(result)?;
     let Some(applied) = meta.get(META_APPLIED) else {
@@ -135,7 +135,7 @@ fn negotiated_json(result: &Members<'_>) -> Result<bool, JsonError> {
     Ok(format.as_deref() == Some("json"))
 }
 
-/// Whether a text of `content` is JSON of its own: the value in fewer words.
+/// Whether a text of `content` is other JSON, such as a compacted value.
 fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
     let is_json = |block: &&str| {
         let text = text_of(block);
@@ -145,7 +145,7 @@ fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
     Ok(all.iter().any(is_json))
 }
 
-/// The blocks of `content` that say more than `value`.
+/// The blocks of `content` that do not repeat `value`.
 fn not_repeating<'c>(value: &str, content: Vec<&'c str>) -> Result<Vec<&'c str>, JsonError> {
     let written = format!("[{}]", content.join(","));
     let blocks = blocks(&written)?;
@@ -165,7 +165,7 @@ fn is_text(block: &str) -> bool {
 }
 
 /// Whether a model can read `block`: a text, or an embedded resource that is text.
-fn has_words(block: &str) -> bool {
+fn has_text(block: &str) -> bool {
     let says = |block: &Members<'_>| {
         let text = block.get_str("text");
         text.is_some_and(|text| !text.trim().is_empty())

@@ -6,7 +6,7 @@
 )]
 
 use mcp_vary::feature::Features;
-use mcp_vary::shape::{Alternative, Policy, Said, Shaped, ToolFacts};
+use mcp_vary::shape::{Alternative, Policy, Shaped, ToolFacts, ToolOutput};
 use mcp_vary_view::OutputCheck;
 
 const WEATHER: &str = r#"{"content":[{"type":"image"},{"type":"text","text":"It is 8 °C."},{"type":"text","text":"{\"c\":8,\"log\":[]}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#;
@@ -281,11 +281,14 @@ fn what_was_told_otherwise_says_so() {
     );
     let shaped = r#"{"content":[],"structuredContent":{"c":8},"_meta":{"vary/applied":{}}}"#;
     tells(&weather(), shaped, &reporting, "");
-    assert_eq!(Said::read(shaped, true), None);
-    let said = Said::read(WEATHER, false).unwrap();
+    assert_eq!(ToolOutput::read(shaped, true), None);
+    let said = ToolOutput::read(WEATHER, false).unwrap();
     assert_eq!(said.value.as_deref(), Some(r#"{"c":8,"log":[]}"#));
     assert_eq!(said.text, "It is 8 °C.\n\n{\"c\":8,\"log\":[]}");
-    assert_eq!(Said::read(r#"{"content":[],"isError":true}"#, true), None);
+    assert_eq!(
+        ToolOutput::read(r#"{"content":[],"isError":true}"#, true),
+        None
+    );
 }
 
 /// CN-7, CN-14: what has nothing for a client leaves it what it gets without.

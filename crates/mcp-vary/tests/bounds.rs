@@ -9,8 +9,8 @@ use mcp_vary::feature::Features;
 use mcp_vary::json::Json;
 use mcp_vary::render::{Contract, META_LEFT_OUT, read, tokens};
 use mcp_vary::shape::{
-    Bounds, Compacted, Compaction, Policy, Shaped, ToolFacts, Whole, Words, compact_tool_result,
-    tool_result,
+    Bounds, Compacted, Compaction, CustomText, Policy, Shaped, ToolFacts, Whole,
+    compact_tool_result, tool_result,
 };
 use serde_json::{Value, json};
 
@@ -280,10 +280,10 @@ fn a_template_says_what_is_left() {
             elements: Some(2),
             ..Bounds::default()
         },
-        words: Some(Words {
+        custom_text: Some(CustomText {
             value: &written,
             text: Some(&text),
-            say: &say,
+            render: &say,
         }),
         ..Compaction::default()
     };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members};
 use mcp_vary::render::{
-    Contract, ELLIPSIS, LeftOut, Limits, META_LEFT_OUT, Rule, compact, compact_columns,
+    Contract, ELLIPSIS, LeftOut, LeftOutRule, Limits, META_LEFT_OUT, compact, compact_columns,
     compact_markdown, compact_structured, compact_text, notice, read,
 };
 use mcp_vary::shape::{
@@ -67,7 +67,10 @@ fn rows_keep_their_keys_or_lead_to_them() {
         let key = |row: &BTreeMap<String, String>| serde_json::from_str(&row[&set.key]).unwrap();
         let mut keys: Vec<Value> = rows_of(&read_back[&set.list]).iter().map(key).collect();
         assert_eq!(keys.len(), set.keys().len().min(500), "{name}");
-        let cut = short.left_out.iter().find(|one| one.rule == Rule::Elements);
+        let cut = short
+            .left_out
+            .iter()
+            .find(|one| one.rule == LeftOutRule::Elements);
         let mut part = cut.map(LeftOut::part);
         let mut pages = 0;
         while let Some(asked) = part {
@@ -79,7 +82,7 @@ fn rows_keep_their_keys_or_lead_to_them() {
                     .iter()
                     .map(|row| row[&set.key].clone()),
             );
-            part = page.next.map(|next| asked.from(next));
+            part = page.next.map(|next| asked.with_offset(next));
             pages += 1;
         }
         assert_eq!(keys.iter().collect::<Vec<_>>(), set.keys(), "{name}");
@@ -312,9 +315,9 @@ proptest! {
         prop_assert_eq!(short.left_out.is_empty(), left == value);
         for one in &short.left_out {
             let first = value.pointer(&one.first);
-            let is_row = one.rule == Rule::Details;
+            let is_row = one.rule == LeftOutRule::Details;
             prop_assert!(first.is_some_and(|first| is_row || is_part(&json!(null), first) || !first.is_number()), "{}", one);
-            prop_assert!(one.kept < one.of && one.places > 0);
+            prop_assert!(one.retained < one.total && one.occurrences > 0);
         }
     }
 
@@ -686,7 +689,10 @@ fn an_object_of_many_members_is_a_list_of_them() {
             "/by_key/*: 64 of 500 in full, the others by their key",
         ]
     );
-    for (rule, first) in [(Rule::Members, "k500"), (Rule::Details, "k64")] {
+    for (rule, first) in [
+        (LeftOutRule::Members, "k500"),
+        (LeftOutRule::Details, "k64"),
+    ] {
         let cut = short.left_out.iter().find(|one| one.rule == rule);
         let page = read(&whole, &cut.unwrap().part()).unwrap();
         let begins = format!(r#"{{"{first}":{{"n":"#);
@@ -791,7 +797,7 @@ proptest! {
         prop_assert!(is_cut_of(&left, &value), "{} of {}", left, value);
         prop_assert_eq!(short.left_out.is_empty(), left == value, "{} of {}: {:?}", left, value, short.left_out);
         for one in &short.left_out {
-            prop_assert!(one.kept < one.of && one.places > 0, "{:?}", one);
+            prop_assert!(one.retained < one.total && one.occurrences > 0, "{:?}", one);
             prop_assert!(read(&whole, &one.part()).is_ok(), "{:?} of {}", one, value);
         }
         prop_assert!(depth(&left) <= limits.depth.min(99), "{}", left);

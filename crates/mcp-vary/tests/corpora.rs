@@ -92,7 +92,7 @@ fn the_corpora_reach_both_outcomes() {
     });
     parsed("cursor", |text| {
         let variant = "compact".parse().expect("a valid identifier");
-        let binding = mcp_vary::cursor::Binding {
+        let binding = mcp_vary::cursor::CursorBinding {
             variant: &variant,
             method: "tools/list",
             principal: "alice",

@@ -8,7 +8,8 @@
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::render::{
-    ELLIPSIS, Index, LARGEST_PAGE, LeftOut, Limits, PAGE, Part, PartError, Rule, compact, read,
+    DEFAULT_PAGE, ELLIPSIS, Index, LeftOut, LeftOutRule, Limits, MAX_PAGE_BYTES, Part, PartError,
+    compact, read,
 };
 use mcp_vary::shape::{
     Compaction, META_APPLIED, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
@@ -76,7 +77,7 @@ fn read_on(whole: &Json<'_>, part: &Part) -> Value {
     let mut all: Option<Value> = None;
     let mut next = Some(part.offset);
     while let Some(offset) = next {
-        let page = read(whole, &part.clone().from(offset)).unwrap();
+        let page = read(whole, &part.clone().with_offset(offset)).unwrap();
         assert_eq!(page.offset, offset, "what is cut ends with a character");
         let value: Value = serde_json::from_str(&page.value.to_json()).unwrap();
         all = Some(match (all, value) {
@@ -118,13 +119,13 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
     // Rows first: what is missing within them comes with them.
     let mut in_order: Vec<_> = left_out.iter().collect();
     in_order.sort_by_key(|one| match one.rule {
-        Rule::Elements => (0, one.path.len()),
-        Rule::Details => (1, one.path.len()),
+        LeftOutRule::Elements => (0, one.path.len()),
+        LeftOutRule::Details => (1, one.path.len()),
         _ => (2, one.path.len()),
     });
     for one in in_order {
         match one.rule {
-            Rule::Details => {
+            LeftOutRule::Details => {
                 let part = one.part();
                 let rest = read_on(whole, &part);
                 let rows = short.pointer_mut(&part.pointer).unwrap().as_array_mut();
@@ -132,12 +133,12 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                 rows.truncate(part.offset);
                 rows.extend(rest.as_array().unwrap().clone());
             }
-            Rule::Elements => {
+            LeftOutRule::Elements => {
                 for place in places(&short, &one.path) {
                     let Some(Value::Array(kept)) = short.pointer(&place) else {
                         continue;
                     };
-                    let from = Part::at(place.as_str()).from(kept.len());
+                    let from = Part::at(place.as_str()).with_offset(kept.len());
                     if let Err(error) = read(whole, &from) {
                         assert!(matches!(error, PartError::PastEnd { .. }), "{error}");
                         continue;
@@ -147,7 +148,7 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                     kept.extend(rest.as_array().unwrap().clone());
                 }
             }
-            Rule::Empty => {
+            LeftOutRule::Empty => {
                 for place in places(&short, &one.path) {
                     let (parent, key) = place.rsplit_once('/').unwrap();
                     let Ok(page) = read(whole, &Part::at(place.as_str())) else {
@@ -160,7 +161,7 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                     }
                 }
             }
-            Rule::Text => {
+            LeftOutRule::Text => {
                 for place in places(&short, &one.path) {
                     let Some(Value::String(text)) = short.pointer_mut(&place) else {
                         continue;
@@ -168,7 +169,7 @@ fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value 
                     let Some(kept) = text.strip_suffix(ELLIPSIS) else {
                         continue;
                     };
-                    let from = Part::at(place.as_str()).from(kept.len());
+                    let from = Part::at(place.as_str()).with_offset(kept.len());
                     *text = format!("{kept}{}", read_on(whole, &from).as_str().unwrap());
                 }
             }
@@ -357,7 +358,7 @@ proptest! {
     /// CN-13: a part says itself in a query, and any query is read or refused without a panic.
     #[test]
     fn a_part_reads_back_as_it_prints(pointer in "\\PC{0,12}", offset in 0..9_usize, limit in prop::option::of(1..9_usize), query in "\\PC{0,24}") {
-        let mut part = Part::at(pointer).from(offset);
+        let mut part = Part::at(pointer).with_offset(offset);
         part.limit = limit;
         let printed = part.to_query();
         prop_assert!(printed.is_ascii() && !printed.contains(['#', ' ', '"', '<', '?']));
@@ -394,10 +395,10 @@ fn a_page_is_bounded() {
     let written = set["structuredContent"].to_string();
     let whole = Json::parse(&written).unwrap();
     let page = read(&whole, &Part::at("/logs")).unwrap();
-    assert_eq!((page.total, page.next), (5000, Some(PAGE)));
+    assert_eq!((page.total, page.next), (5000, Some(DEFAULT_PAGE)));
     let page = read(&whole, &Part::at("/logs").with_limit(usize::MAX)).unwrap();
-    assert!(page.value.to_json().len() <= LARGEST_PAGE);
-    assert!(page.next.is_some_and(|next| next > PAGE));
+    assert!(page.value.to_json().len() <= MAX_PAGE_BYTES);
+    assert!(page.next.is_some_and(|next| next > DEFAULT_PAGE));
 }
 
 /// Every page that there is, by the value and by the index of its text.
@@ -407,7 +408,7 @@ fn agree(written: &str, pointer: &str, limit: usize) {
     let index = Index::of(written, pointer);
     let mut next = Some(0);
     while let Some(offset) = next {
-        let mut part = Part::at(pointer).from(offset);
+        let mut part = Part::at(pointer).with_offset(offset);
         if limit > 0 {
             part = part.with_limit(limit);
         }

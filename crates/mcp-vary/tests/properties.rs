@@ -8,7 +8,7 @@
 #[path = "../../../fuzz/checks/lenient_path.rs"]
 mod lenient_path;
 
-use mcp_vary::cursor::{Binding, CursorError, CursorKeys, open, seal};
+use mcp_vary::cursor::{CursorBinding, CursorError, CursorKeys, open, seal};
 use mcp_vary::error::with_active_variant;
 use mcp_vary::extension::{
     CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER_VARIANTS, advertise, declared, settings,
@@ -374,11 +374,11 @@ proptest! {
     fn a_ranking_is_ordered(variants in variants(), hints in hints()) {
         let ranking = rank(&variants, &hints, &Weights::default());
         let keys: Vec<_> = ranking.entries().iter().map(|entry| key(entry, &variants)).collect();
-        let moved = ranking.entries().iter().take_while(|entry| entry.moved).count();
+        let moved = ranking.entries().iter().take_while(|entry| entry.promoted).count();
         prop_assert!(moved <= 1);
         prop_assert!(keys[moved..].is_sorted_by(|a, b| a < b));
         prop_assert!(moved == 0 || keys[1] < keys[0], "moved only when it had to be");
-        prop_assert!(!ranking.entries().iter().skip(1).any(|entry| entry.moved));
+        prop_assert!(!ranking.entries().iter().skip(1).any(|entry| entry.promoted));
     }
 
     /// SV-3: the first is stable if any is, or experimental if the client asked for that.
@@ -429,12 +429,12 @@ proptest! {
     fn uris_of_a_view_are_one_to_one(moves in vec((common_uri(), common_uri()), 0..5), uris in vec(common_uri(), 20)) {
         let map = UriMap::new(moves.iter().map(|(own, shown)| (own.as_str(), shown.as_str())));
         for uri in uris.iter().chain(moves.iter().flat_map(|(own, shown)| [own, shown])) {
-            if let Some(own) = map.own(uri) {
-                let back = map.shown(&own);
+            if let Some(own) = map.to_upstream(uri) {
+                let back = map.to_view(&own);
                 prop_assert_eq!(back.as_deref(), Some(uri.as_str()));
             }
-            if let Some(shown) = map.shown(uri) {
-                let back = map.own(&shown);
+            if let Some(shown) = map.to_view(uri) {
+                let back = map.to_upstream(&shown);
                 let back = back.as_deref().map(uri_identity);
                 prop_assert_eq!(back, Some(uri_identity(uri)));
             }
@@ -465,14 +465,14 @@ proptest! {
     fn a_lenient_reader_reads_what_was_checked(uri in odd_uri()) {
         let selection: Selection = serde_json::from_value(json!({"exclude": ["f:/secret", "f:/secret/*"]})).unwrap();
         let only: Selection = serde_json::from_value(json!({"include": ["f:/a/*", "f:/*.md"]})).unwrap();
-        let item = Candidate { name: &uri, own: &uri, server: "s", hints: None };
+        let item = Candidate { name: &uri, upstream_name: &uri, server: "s", hints: None };
         // What stands behind two slashes is no path.
         if uri.starts_with("f:/") && !uri.starts_with("f://") && check_uri(&uri).is_ok() {
             let path = path_read(&uri);
-            if selection.shows_unlisted_resource(item) {
+            if selection.selects_unlisted_resource(item) {
                 prop_assert!(path != "secret" && !path.starts_with("secret/"), "{path}");
             }
-            if only.shows_unlisted_resource(item) {
+            if only.selects_unlisted_resource(item) {
                 prop_assert!(path == "a" || path.starts_with("a/") || path.ends_with(".md"), "{path}");
             }
         }
@@ -494,7 +494,7 @@ proptest! {
         uri += rest;
         let read = UriTemplate::new(&template);
         prop_assert!(!fits || read.matches(&uri), "{template} {uri}");
-        prop_assert!(read.matches_loosely(&uri), "{template} {uri}");
+        prop_assert!(read.matches_with_slashes(&uri), "{template} {uri}");
         // The pattern that says the same.
         let pattern = template.replace("{x}", "[^/]*").replace("{+y}", ".*").replace("{z*}", ".*");
         let known = json!({"pattern": format!("^{pattern}$")});
@@ -506,7 +506,7 @@ proptest! {
     #[test]
     fn a_cursor_opens_where_it_was_made(key: [u8; 32], id in "[^\\p{Cc}]{1,32}", method in ".{0,20}", principal in ".{0,20}", inner in ".{0,40}") {
         let (keys, variant) = (CursorKeys::new(key), id.parse().unwrap());
-        let binding = Binding { variant: &variant, method: &method, principal: &principal };
+        let binding = CursorBinding { variant: &variant, method: &method, principal: &principal };
         prop_assert_eq!(open(&keys, &binding, &seal(&keys, &binding, &inner)), Ok(inner));
     }
 
@@ -515,14 +515,14 @@ proptest! {
     fn a_cursor_opens_nowhere_else(one in vec("[ab]{1,3}", 4), other in vec("[ab]{1,3}", 4), rotated: bool) {
         let (keys, others) = (CursorKeys::new([1; 32]), CursorKeys::new([2; 32]));
         let (here, there): (VariantId, VariantId) = (one[0].parse().unwrap(), other[0].parse().unwrap());
-        let made = Binding { variant: &here, method: &one[1], principal: &one[2] };
-        let used = Binding { variant: &there, method: &other[1], principal: &other[2] };
+        let made = CursorBinding { variant: &here, method: &one[1], principal: &one[2] };
+        let used = CursorBinding { variant: &there, method: &other[1], principal: &other[2] };
         let cursor = seal(&keys, &made, &one[3]);
         prop_assert_eq!(open(&others, &made, &cursor), Err(CursorError::Invalid));
         let keys = if rotated { others.with_previous([[1; 32]]) } else { keys };
         let expected = match (made == used, (&one[1], &one[2]) == (&other[1], &other[2])) {
             (true, _) => Ok(one[3].clone()),
-            (false, true) => Err(CursorError::OfAnotherVariant(here.clone())),
+            (false, true) => Err(CursorError::WrongVariant(here.clone())),
             (false, false) => Err(CursorError::Invalid),
         };
         prop_assert_eq!(open(&keys, &used, &cursor), expected);
@@ -532,7 +532,7 @@ proptest! {
     #[test]
     fn a_changed_cursor_is_forged(inner in ".{0,20}", at: Index, to in "[A-Za-z0-9_-]", how in 0..3) {
         let (keys, variant) = (CursorKeys::new([1; 32]), "compact".parse().unwrap());
-        let binding = Binding { variant: &variant, method: "tools/list", principal: "alice" };
+        let binding = CursorBinding { variant: &variant, method: "tools/list", principal: "alice" };
         let sealed = seal(&keys, &binding, &inner);
         let mut forged = sealed.clone();
         let at = at.index(forged.len());
@@ -552,8 +552,8 @@ proptest! {
         let about = |name: &str| Parameters::of(name, None);
         let (made_for, used_for) = (about(&one[3]), about(&other[3]));
         let (here, there): (VariantId, VariantId) = (one[0].parse().unwrap(), other[0].parse().unwrap());
-        let made = state::Binding { variant: &here, method: &one[1], principal: &one[2], parameters: &made_for };
-        let used = state::Binding { variant: &there, method: &other[1], principal: &other[2], parameters: &used_for };
+        let made = state::StateBinding { variant: &here, method: &one[1], principal: &one[2], parameters: &made_for };
+        let used = state::StateBinding { variant: &there, method: &other[1], principal: &other[2], parameters: &used_for };
         let sealed = state::seal(&keys, &made, &text, expires);
         let in_time = if now < expires { Ok(text) } else { Err(StateError::Expired) };
         prop_assert_eq!(&state::open(&keys, &made, &sealed, now), &in_time);

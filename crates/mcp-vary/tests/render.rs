@@ -165,13 +165,13 @@ fn objects_in_a_column_are_columns_and_lists_are_listed() {
 
 #[test]
 fn what_is_too_wide_for_a_table_has_sections() {
-    let long = "x".repeat(render::LONGEST_CELL);
+    let long = "x".repeat(render::MAX_CELL);
     reads(
         &format!(r#"[{{"a": "{long}"}}, {{"a": "y"}}]"#),
         &format!("## 1\n\n- **a**: {long}\n\n## 2\n\n- **a**: y"),
     );
     let members = |from: usize| {
-        let members: Vec<_> = (from..from + render::MOST_COLUMNS + 1)
+        let members: Vec<_> = (from..from + render::MAX_COLUMNS + 1)
             .map(|at| format!(r#""k{at}":{at}"#))
             .collect();
         format!("{{{}}}", members.join(","))

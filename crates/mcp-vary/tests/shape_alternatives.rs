@@ -265,7 +265,7 @@ fn representations_that_cannot_be_asked_for_are_refused() {
     let error = Representations::default().with(html).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no `format` asks for this representation; give it a condition"
+        "no `format` selects this representation; give it a condition"
     );
     let text = Representation::Rendered(Rendering::Text);
     let twice = Representations::default()
@@ -290,7 +290,7 @@ fn representations_that_cannot_be_asked_for_are_refused() {
     }
     assert_eq!(
         "markdown".parse::<MediaType>().unwrap_err().to_string(),
-        "`markdown` is no media type; write one like `text/markdown`"
+        "`markdown` is not a media type; write one like `text/markdown`"
     );
     assert!(
         format!("text/{}", "x".repeat(250))

@@ -10,8 +10,8 @@ mod view_cases;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
-use mcp_vary::error::{Era, Error, Identifier, RpcError, with_active_variant};
+use mcp_vary::cursor::{CursorBinding, CursorKeys, open, seal};
+use mcp_vary::error::{Era, Error, ErrorObject, Identifier, with_active_variant};
 use mcp_vary::extension::{
     CONTENT_NEGOTIATION, Carrier, Declared, EXTENSIONS, ExtensionId, declared, strip_meta,
 };
@@ -19,7 +19,7 @@ use mcp_vary::feature::{FeatureTag, Features, Form, Format, Presence};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Alternatives, Predicate};
-use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
+use mcp_vary::rank::{DEFAULT_ADVERTISED, Weight, Weights, rank};
 use mcp_vary::render::{
     Contract, Limits, Part, compact, compact_columns, compact_markdown, compact_structured,
     compact_text, read,
@@ -30,7 +30,7 @@ use mcp_vary::shape::{
     tool_result,
 };
 use mcp_vary::state::{self, Parameters, StateError};
-use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
+use mcp_vary::variant::{ServerVariant, VariantDiagnostic, VariantId, Variants, Warning};
 use mcp_vary::visibility::{Experience, Forward, compare, forward};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -307,7 +307,7 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
             .map_or(Contract::default(), Contract::of),
         whole,
         reader: input["reader"].as_str(),
-        words: None,
+        custom_text: None,
     };
     let result = input["result"].to_string();
     let features = features(&input["features"]);
@@ -495,7 +495,7 @@ fn variants() {
                 "warnings": warnings.iter().map(warning).collect::<Vec<_>>(),
             }),
             Err(mistakes) => {
-                json!({"mistakes": mistakes.all().iter().map(mistake).collect::<Vec<_>>()})
+                json!({"mistakes": mistakes.as_slice().iter().map(mistake).collect::<Vec<_>>()})
             }
         }
     });
@@ -515,7 +515,7 @@ fn ranking() {
         let ranking = rank(&variants, &hints, &weights(&input["weights"]));
         let limit = input["limit"]
             .as_u64()
-            .map_or(ADVERTISED, |n| n.try_into().unwrap());
+            .map_or(DEFAULT_ADVERTISED, |n| n.try_into().unwrap());
         let (advertised, more) = ranking.advertise(limit);
         json!({
             "order": ranking.ids().collect::<Vec<_>>(),
@@ -552,7 +552,7 @@ fn cursors() {
             Ok(inner) => json!({"inner": inner}),
             Err(error) => {
                 let sees = |id: &VariantId| strings(&input["hidden"]).all(|hidden| *id != hidden);
-                json!({"error": wire(&error.into_error(&active, sees).to_rpc())})
+                json!({"error": wire(&error.into_error(&active, sees).to_error_object())})
             }
         }
     });
@@ -602,8 +602,8 @@ fn of_state<'a>(
     request: &'a Value,
     variant: &'a VariantId,
     parameters: &'a Parameters,
-) -> state::Binding<'a> {
-    state::Binding {
+) -> state::StateBinding<'a> {
+    state::StateBinding {
         variant,
         method: string(&request["method"]),
         principal: string(&request["principal"]),
@@ -615,7 +615,7 @@ fn of_state<'a>(
 #[test]
 fn errors() {
     holds("errors.json", |input| match input.get("error") {
-        Some(kind) => wire(&error(string(kind), input).to_rpc()),
+        Some(kind) => wire(&error(string(kind), input).to_error_object()),
         None => {
             let data = input["upstreamData"].as_str();
             json!(with_active_variant(data, &id(&input["active"])))
@@ -636,7 +636,7 @@ fn error(kind: &str, input: &Value) -> Error {
             Error::invalid_variant(&input["requested"], available)
         }
         "variants-not-supported" => Error::VariantsNotSupported,
-        "cursor-of-another-variant" => Error::CursorOfAnotherVariant {
+        "cursor-of-another-variant" => Error::CursorVariantMismatch {
             cursor: id(&input["cursor"]),
             requested: id(&input["requested"]),
         },
@@ -644,7 +644,7 @@ fn error(kind: &str, input: &Value) -> Error {
             active: id(&input["active"]),
         },
         "not-found" => Error::NotFound {
-            what: identifier(input),
+            identifier: identifier(input),
             active: input.get("active").map(id),
             era: era(),
         },
@@ -653,7 +653,7 @@ fn error(kind: &str, input: &Value) -> Error {
             era: era(),
         },
         "another-variant-in-header" => {
-            Error::another_variant_in_header(string(&input["header"]), &input["requested"], era())
+            Error::header_variant_mismatch(string(&input["header"]), &input["requested"], era())
         }
         "too-many-switches" => Error::TooManySwitches {
             active: id(&input["active"]),
@@ -674,18 +674,18 @@ fn identifier(input: &Value) -> Identifier {
 }
 
 /// The error as a peer reads it.
-fn wire(error: &RpcError) -> Value {
+fn wire(error: &ErrorObject) -> Value {
     serde_json::from_str(&error.to_json()).unwrap()
 }
 
-fn mistake(mistake: &Mistake) -> &'static str {
+fn mistake(mistake: &VariantDiagnostic) -> &'static str {
     match mistake {
-        Mistake::Unreadable(..) => "unreadable",
-        Mistake::Twice(_) => "twice",
-        Mistake::NoneStable => "none-stable",
-        Mistake::ReplacesItself(_) => "replaces-itself",
-        Mistake::UnknownReplacement(..) => "unknown-replacement",
-        Mistake::Date(..) => "date",
+        VariantDiagnostic::Unreadable(..) => "unreadable",
+        VariantDiagnostic::Twice(_) => "twice",
+        VariantDiagnostic::NoneStable => "none-stable",
+        VariantDiagnostic::ReplacesItself(_) => "replaces-itself",
+        VariantDiagnostic::UnknownReplacement(..) => "unknown-replacement",
+        VariantDiagnostic::Date(..) => "date",
         other => unreachable!("no vector has {other:?}"),
     }
 }
@@ -735,8 +735,8 @@ fn carrier(carrier: Option<Carrier>) -> Option<String> {
     carrier.map(|carrier| carrier.path().join("."))
 }
 
-fn binding<'a>(value: &'a Value, variant: &'a VariantId) -> Binding<'a> {
-    Binding {
+fn binding<'a>(value: &'a Value, variant: &'a VariantId) -> CursorBinding<'a> {
+    CursorBinding {
         variant,
         method: string(&value["method"]),
         principal: string(&value["principal"]),

@@ -77,8 +77,8 @@ fn finds(text: &str, structured: &str, expected: &[&str]) {
 /// TR-2: a label, a number and a word longer than any that people write name nothing.
 #[test]
 fn what_is_longer_than_people_write_is_not_compared() {
-    let denied = "`content` says `9` where `structuredContent` holds `8` at `/temperature`";
-    let added = "`content` says `9`, which `structuredContent` nowhere holds";
+    let denied = "`content` says `9` where `structuredContent` has `8` at `/temperature`";
+    let added = "`content` says `9`, which `structuredContent` does not contain";
     let label = |length: usize| format!("{:*>length$}: 9", "Temperature");
     finds(&label(128), r#"{"temperature":8}"#, &[denied]);
     finds(&label(129), r#"{"temperature":8}"#, &[added]);
@@ -100,7 +100,7 @@ fn what_is_longer_than_people_write_is_not_compared() {
 /// TR-2: a value is named once, and no more than [`MAX_NAMED`] are.
 #[test]
 fn each_value_is_named_once_and_only_so_many() {
-    let added = "`content` says `7`, which `structuredContent` nowhere holds";
+    let added = "`content` says `7`, which `structuredContent` does not contain";
     finds("7 and 7\nand 7 again", r#"{"n":100}"#, &[added]);
     let many: String = (200..300).map(|n| format!("{n} ")).collect();
     let findings = compare(&result(&[&many], &[], r#"{"n":1}"#), ToolFacts::default()).unwrap();
@@ -203,7 +203,7 @@ proptest! {
     fn another_number_is_found(before in plain_value(), number in 0..1000_u32, after in plain_value()) {
         let document = |n: u32| format!(r#"{{"p":{},"q":[{{"r":{n}}}],"s":{}}}"#, before.to_json(), after.to_json());
         let findings = compare(&result(&[&document(number + 1)], &[], &document(number)), ToolFacts::default()).unwrap();
-        let expected = format!("`content` says `{}` where `structuredContent` holds `{number}` at `/q/0/r`", number + 1);
+        let expected = format!("`content` says `{}` where `structuredContent` has `{number}` at `/q/0/r`", number + 1);
         prop_assert_eq!(findings.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     }
 

@@ -24,7 +24,7 @@ impl Why<'_> {
             let mut points = ranked.score.to_string();
             for (at, reason) in ranked.reasons.iter().enumerate() {
                 let sign = if at == 0 { "=" } else { "+" };
-                let _ = write!(points, " {sign} {} {}", reason.what, reason.points);
+                let _ = write!(points, " {sign} {} {}", reason.label, reason.points);
             }
             for remark in self.remarks(ranked, at) {
                 let _ = write!(points, ", {remark}");
@@ -48,7 +48,7 @@ impl Why<'_> {
         let is_first = self.first == Some(&ranked.id);
         let is_advertised = self.explanation.advertised.contains(&ranked.id);
         let remarks = [
-            (ranked.moved, "moved to the front: the first is stable"),
+            (ranked.promoted, "moved to the front: the first is stable"),
             (is_first && at > 0, "put first by `variant` or `clients`"),
             (!is_advertised && !is_first, "not advertised"),
         ];
@@ -59,13 +59,13 @@ impl Why<'_> {
     pub(crate) fn to_json(&self) -> Value {
         let order = self.explanation.ranking.entries().iter().map(|ranked| {
             let reasons = ranked.reasons.iter();
-            let reasons = reasons.map(|it| json!({"what": it.what, "points": it.points}));
+            let reasons = reasons.map(|it| json!({"what": it.label, "points": it.points}));
             let is_first = self.first == Some(&ranked.id);
             json!({
                 "id": ranked.id,
                 "score": ranked.score,
                 "reasons": reasons.collect::<Value>(),
-                "movedToFront": ranked.moved,
+                "movedToFront": ranked.promoted,
                 "first": is_first,
                 "advertised": is_first || self.explanation.advertised.contains(&ranked.id),
             })

@@ -317,7 +317,7 @@ fn a_result_that_contradicts_itself_is_found() {
     }
 
     lint:
-    - denied: `content` says `9` where `structuredContent` holds `8` at `/temperature`
+    - denied: `content` says `9` where `structuredContent` has `8` at `/temperature`
     "#);
     let found: Value = serde_json::from_str(&lints(denies, &["--json"], 1)).unwrap();
     assert_eq!(found["result"]["structuredContent"]["temperature"], 8);
@@ -340,10 +340,10 @@ fn a_result_that_contradicts_itself_is_found() {
     }                                                  }
 
     lint of agent, format=json:
-    - denied: `content` says `9` where `structuredContent` holds `8` at `/temperature`
+    - denied: `content` says `9` where `structuredContent` has `8` at `/temperature`
 
     lint of verbosity=compact:
-    - denied: `content` says `9` where `structuredContent` holds `8` at `/temperature`
+    - denied: `content` says `9` where `structuredContent` has `8` at `/temperature`
     "#
     );
 }

@@ -72,8 +72,8 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     standard      2     871
     brief         2     871
 
-    check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is in no list of this view; did you mean `get_weather`?
-    check-slips.yaml:8:22: `variants.brief.tools[1]` holds for nothing: `git_*`; look for a slip in it, or take it out
+    check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is not in any list of this view; did you mean `get_weather`?
+    check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; look for a slip in it, or take it out
 
     2 problems
     "#);
@@ -250,15 +250,15 @@ fn a_slip_has_its_line() {
     };
     let said: Vec<_> = slips.map(said).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    base 7:43 variants.base.tools.exclude[0] holds for nothing: `x`; look for a slip in it, or take it out
-    base 7:46 variants.base.tools.exclude[1] holds for nothing: `git_*`; look for a slip in it, or take it out
+    base 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
+    base 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
     base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
     base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 7:43 variants.base.tools.exclude[0] holds for nothing: `x`; look for a slip in it, or take it out
-    brief 7:46 variants.base.tools.exclude[1] holds for nothing: `git_*`; look for a slip in it, or take it out
+    brief 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
+    brief 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
     brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
     brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 12:33 variants.brief.prompts[0] holds for nothing: `*wether*`; look for a slip in it, or take it out
+    brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; look for a slip in it, or take it out
     ");
 }
 

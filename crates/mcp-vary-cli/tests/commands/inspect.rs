@@ -304,7 +304,7 @@ fn lint_calls_what_only_reads_and_asks_nothing() {
         run(&[&["inspect", "--lint", "--variant", "standard"], &server[..]].concat()).data(1);
     let (_, lint) = said.split_once("\nlint:\n").unwrap();
     insta::assert_snapshot!(lint, @r#"
-    - denies: added: `content` says `9`, which `structuredContent` nowhere holds
+    - denies: added: `content` says `9`, which `structuredContent` does not contain
     - breaks: schema: its `structuredContent` is not what its `outputSchema` says
     - fails: error: it says that it failed
     - writes: schema: its `outputSchema` cannot be checked: \"nothing\" is not valid under any of the schemas listed in the ...

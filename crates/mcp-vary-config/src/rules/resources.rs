@@ -205,9 +205,11 @@ const SETTINGS: &[Setting<Draft>] = &[
                 };
                 match word.parse() {
                     Ok(media_type) => draft.media_type = Some(media_type),
-                    Err(_) => {
-                        reader.wrong(field, "is no media type", "write one like `text/markdown`")
-                    }
+                    Err(_) => reader.wrong(
+                        field,
+                        "is not a media type",
+                        "write one like `text/markdown`",
+                    ),
                 }
             },
         ),

@@ -395,7 +395,7 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "is no day of the calendar",
     "leads back to the variant itself",
     "is no address to listen on",
-    "is no media type",
+    "is not a media type",
     "says no points",
     "has a first pause that is longer than the longest",
 ];

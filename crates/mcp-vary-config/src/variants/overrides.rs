@@ -156,7 +156,7 @@ fn resources(reader: &mut Reader<'_>, field: &Field<'_>, all: &mut Overrides) {
         let Some(uri) = &change.uri else { continue };
         let at = field.deepest(&[own, "uri"]);
         if let Err(why) = UriMap::check(own, uri) {
-            reader.wrong(&at, why.what(), &why.fix());
+            reader.wrong(&at, why.problem(), &why.fix());
         } else if Kept::is_uri(uri) {
             let what = "is a URI of the gateway's own";
             reader.wrong(&at, what, "begin with another scheme");
@@ -345,7 +345,11 @@ const ARGUMENT: &[Setting<Argument>] = &[
 fn media_type(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
     let word = reader.word(field)?;
     if word.parse::<MediaType>().is_err() {
-        reader.wrong(field, "is no media type", "write one like `text/markdown`");
+        reader.wrong(
+            field,
+            "is not a media type",
+            "write one like `text/markdown`",
+        );
     }
     Some(word)
 }

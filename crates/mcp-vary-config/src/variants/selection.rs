@@ -1,6 +1,6 @@
 //! Which items a variant shows.
 
-use mcp_vary_view::{Hint, Pattern, Rule, Selection, Wanted};
+use mcp_vary_view::{HintCondition, Pattern, Rule, Selection, ToolHint};
 use serde_json::json;
 
 use super::choice;
@@ -72,7 +72,7 @@ fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
             );
             rules.push(rule);
         } else {
-            rules.extend(pattern(reader, &item).map(Rule::named));
+            rules.extend(pattern(reader, &item).map(Rule::by_name));
         }
     }
     rules
@@ -102,7 +102,7 @@ defaults count: a tool writes, destroys, and is open to the world",
         default: "",
         takes: Takes::Other(
             |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, Hint::ReadOnlyHint, rule),
+            |reader, field, rule| hint(reader, field, ToolHint::ReadOnlyHint, rule),
         ),
     },
     Setting {
@@ -111,7 +111,7 @@ defaults count: a tool writes, destroys, and is open to the world",
         default: "",
         takes: Takes::Other(
             |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, Hint::DestructiveHint, rule),
+            |reader, field, rule| hint(reader, field, ToolHint::DestructiveHint, rule),
         ),
     },
     Setting {
@@ -120,7 +120,7 @@ defaults count: a tool writes, destroys, and is open to the world",
         default: "",
         takes: Takes::Other(
             |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, Hint::IdempotentHint, rule),
+            |reader, field, rule| hint(reader, field, ToolHint::IdempotentHint, rule),
         ),
     },
     Setting {
@@ -129,12 +129,12 @@ defaults count: a tool writes, destroys, and is open to the world",
         default: "",
         takes: Takes::Other(
             |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, Hint::OpenWorldHint, rule),
+            |reader, field, rule| hint(reader, field, ToolHint::OpenWorldHint, rule),
         ),
     },
 ];
 
-fn hint(reader: &mut Reader<'_>, field: &Field<'_>, hint: Hint, rule: &mut Rule) {
+fn hint(reader: &mut Reader<'_>, field: &Field<'_>, hint: ToolHint, rule: &mut Rule) {
     if let Some(wanted) = choice(reader, field, WANTED) {
         rule.hints.insert(hint, wanted);
     }
@@ -156,10 +156,10 @@ fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
     }
 }
 
-const WANTED: &[(&str, Wanted)] = &[
-    ("true", Wanted::True),
-    ("false", Wanted::False),
-    ("absent", Wanted::Absent),
+const WANTED: &[(&str, HintCondition)] = &[
+    ("true", HintCondition::True),
+    ("false", HintCondition::False),
+    ("absent", HintCondition::Absent),
 ];
 
 /// What may stand under `tools`, `resources` and `prompts`.

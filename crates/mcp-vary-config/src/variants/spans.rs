@@ -54,7 +54,7 @@ impl Places {
     ///
     /// A variant that the file does not declare has its mistakes at the file's start.
     #[must_use]
-    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::Mistake) -> Mistake {
+    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::ViewDiagnostic) -> Mistake {
         let (at, key) = self.place(variant.as_str(), mistake.key());
         let (what, fix) = said(mistake);
         Mistake::new(at, key, what).with_fix(fix)
@@ -96,18 +96,22 @@ impl Places {
 }
 
 /// What is wrong, to be read after the key, and what to do.
-fn said(mistake: &mcp_vary_view::Mistake) -> (String, String) {
-    use mcp_vary_view::Mistake as Is;
+fn said(mistake: &mcp_vary_view::ViewDiagnostic) -> (String, String) {
+    use mcp_vary_view::ViewDiagnostic as Is;
     let meant = |meant: &Option<String>| match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "take it out".to_owned(),
     };
     let (what, fix) = match mistake {
-        Is::UnknownItem { meant: name, .. } => {
-            return ("is in no list of this view".to_owned(), meant(name));
+        Is::UnknownItem {
+            suggestion: name, ..
+        } => {
+            return ("is not in any list of this view".to_owned(), meant(name));
         }
-        Is::UnknownArgument { meant: name, .. } => {
-            return ("is no argument".to_owned(), meant(name));
+        Is::UnknownArgument {
+            suggestion: name, ..
+        } => {
+            return ("is not an argument".to_owned(), meant(name));
         }
         Is::Collision {
             name,
@@ -116,7 +120,7 @@ fn said(mistake: &mcp_vary_view::Mistake) -> (String, String) {
             format!("is called `{name}` in this view, like `{other}`"),
             "give one of them another `name`",
         ),
-        Is::ArgumentTaken { name, .. } => (
+        Is::ArgumentNameTaken { name, .. } => (
             format!("is `{name}`, as there is an argument already"),
             "choose another name, or rename or hide that one",
         ),
@@ -124,41 +128,48 @@ fn said(mistake: &mcp_vary_view::Mistake) -> (String, String) {
             "hides an argument that the server requires".to_owned(),
             "give it a `fixed` value or a `default`",
         ),
-        Is::Contradiction {
-            said: [one, other], ..
+        Is::Conflict {
+            settings: [one, other],
+            ..
         } => (format!("has `{one}` and `{other}`"), "take out one of them"),
-        Is::UnfitValue { why, .. } => (
+        Is::InvalidValue { reason: why, .. } => (
             format!("is not what the server takes: {why}"),
             "write a value that its schema accepts",
         ),
-        Is::UnfitName {
-            dialect, instead, ..
+        Is::InvalidName {
+            dialect,
+            suggestion: instead,
+            ..
         } => {
-            let what = format!("is no name for the dialect `{}`", dialect.as_str());
+            let what = format!("is not a valid name in the dialect `{}`", dialect.as_str());
             return (what, format!("write `{instead}`"));
         }
-        Is::UnfitUri { why, .. } => return (why.what(), why.fix()),
-        Is::UriTaken { own, uri, .. } => (
-            format!("leaves no URI to `{own}`: `{uri}` is another's in this view"),
+        Is::InvalidUri { reason: why, .. } => return (why.problem(), why.fix()),
+        Is::UriTaken {
+            upstream_uri: own,
+            uri,
+            ..
+        } => (
+            format!("leaves no URI for `{own}`: another item has `{uri}` in this view"),
             "give one of them another `uri`",
         ),
-        Is::OwnName {
+        Is::UpstreamNameOnly {
             rule,
             server,
-            own,
+            upstream_name: own,
             name,
             ..
         } => {
             let what = format!(
-                "holds for nothing that clients see: server `{server}` calls it `{own}`, and they see `{name}`"
+                "matches nothing that clients see: the item is `{own}` on server `{server}`, and clients see `{name}`"
             );
             let fix = format!(
-                "say whose it is, as in `{{server: {server}, name: {rule}}}`, or `server: \"*\"` for every server's"
+                "name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers"
             );
             return (what, fix);
         }
-        Is::Idle { rule, .. } => (
-            format!("holds for nothing: `{rule}`"),
+        Is::UnmatchedRule { rule, .. } => (
+            format!("matches nothing: `{rule}`"),
             "look for a slip in it, or take it out",
         ),
         other => (other.to_string(), "change it"),

@@ -9,7 +9,7 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::name_rewriter::Words;
 use mcp_vary_catalog::shown::Prompt;
-use mcp_vary_view::{Fault, PreparedPrompt, Selection};
+use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
 use mcp_vary_wire::response::Failure;
 
 use super::Call;
@@ -169,7 +169,7 @@ impl Call<'_> {
         let argument = self.asked.params.object("argument")?.to_owned();
         let name = edit::get(&argument, "name").unwrap_or("null");
         let name: String = serde_json::from_str(name).unwrap_or_default();
-        let own = prepared.own_argument(&name);
+        let own = prepared.upstream_argument(&name);
         let own = own.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
             self.about_the_variant(variant, Failure::invalid_params(why))
@@ -194,14 +194,14 @@ impl Call<'_> {
         prepared: &PreparedPrompt,
         name: &str,
         completed: &str,
-    ) -> Result<Option<String>, Vec<Fault>> {
+    ) -> Result<Option<String>, Vec<ArgumentError>> {
         let context = self.asked.params.members.get("context").unwrap_or("{}");
         let given = edit::get(context, "arguments").unwrap_or("{}");
         let own = prepared.arguments(given)?;
         // Its default is what a request without it gets; here it is being asked for.
         let own = match edit::get(given, name) {
             Some(_) => own,
-            None => edit::cut(&own, completed).into_owned().into(),
+            None => edit::remove(&own, completed).into_owned().into(),
         };
         if own == "{}" && !self.asked.params.members.contains("context") {
             return Ok(None);

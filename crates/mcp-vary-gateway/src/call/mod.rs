@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary_view::Fault;
+use mcp_vary_view::ArgumentError;
 
 pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;
@@ -104,7 +104,11 @@ impl Call<'_> {
     pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {
         let active = self.active_variant(variant);
         let era = self.client.era();
-        Failure::from(&Error::NotFound { what, active, era })
+        Failure::from(&Error::NotFound {
+            identifier: what,
+            active,
+            era,
+        })
     }
 
     /// The failure with the active variant in its data.
@@ -137,7 +141,7 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// The error for arguments that a prompt does not take.
-    fn invalid_arguments(&self, faults: &[Fault]) -> Failure {
+    fn invalid_arguments(&self, faults: &[ArgumentError]) -> Failure {
         match Refusal::of_arguments(faults) {
             Some(refusal) => refusal.counted(&self.gateway.lasting.counters),
             None => Failure::invalid_params(sentence(faults)),
@@ -145,7 +149,7 @@ impl Call<'_> {
     }
 }
 
-fn sentence(faults: &[Fault]) -> String {
+fn sentence(faults: &[ArgumentError]) -> String {
     let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
     format!("invalid arguments: {}", faults.join("; "))
 }

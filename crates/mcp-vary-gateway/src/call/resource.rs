@@ -11,7 +11,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::resource::Address;
 use mcp_vary_results::are_about;
 use mcp_vary_results::result_store::{Kept, Unread};
-use mcp_vary_view::{UriFault, check_uri};
+use mcp_vary_view::{UriRejection, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Failure};
@@ -130,7 +130,7 @@ impl Call<'_> {
         // A server that points to it may write it as it likes, as long as that says what it is.
         known.or_else(|| {
             fault
-                .is_none_or(UriFault::is_spelling)
+                .is_none_or(UriRejection::is_spelling)
                 .then(linked)
                 .flatten()
         })

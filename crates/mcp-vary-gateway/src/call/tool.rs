@@ -11,7 +11,7 @@ use mcp_vary_catalog::link_index::Origin;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::Repeat;
-use mcp_vary_view::Fault;
+use mcp_vary_view::ArgumentError;
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::Refusal;
 use mcp_vary_wire::response::Failure;
@@ -120,11 +120,11 @@ impl Call<'_> {
         &self,
         tool: &Tool,
         arguments: &'t str,
-    ) -> Result<Result<Cow<'t, str>, Vec<Fault>>, Failure> {
+    ) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, Failure> {
         let Some(prepared) = &tool.prepared else {
             return Ok(Ok(Cow::Borrowed(arguments)));
         };
-        let tree = match prepared.passes_arguments() {
+        let tree = match prepared.forwards_arguments_unchanged() {
             true => 0,
             false => memory::of_tree(arguments),
         };
@@ -137,7 +137,7 @@ impl Call<'_> {
 ///
 /// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
 /// > (MCP 2025-11-25, server/tools, "Error Handling")
-fn refused_arguments(faults: &[Fault]) -> String {
+fn refused_arguments(faults: &[ArgumentError]) -> String {
     let text = json::string(&sentence(faults));
     format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#)
 }

@@ -186,7 +186,7 @@ impl Page {
         let items = members
             .get(key)
             .ok_or_else(|| format!("`{key}` is missing"))?;
-        let texts = json::elements_within(items, most).map_err(|e| format!("`{key}`: {e}"))?;
+        let texts = json::elements_up_to(items, most).map_err(|e| format!("`{key}`: {e}"))?;
         let items: Vec<_> = texts
             .iter()
             .filter_map(|item| Item::read(item, kind))

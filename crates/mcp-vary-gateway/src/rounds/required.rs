@@ -83,7 +83,7 @@ pub(super) fn without_elicitation_id<'a>(
 ) -> Option<Cow<'a, str>> {
     let params = params?;
     Some(match method {
-        ELICIT => edit::cut(params, ELICITATION_ID),
+        ELICIT => edit::remove(params, ELICITATION_ID),
         _ => Cow::Borrowed(params),
     })
 }

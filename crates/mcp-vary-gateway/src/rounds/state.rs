@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
+use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response::Failure;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl Subject {
     pub(super) fn ambiguous_key(&self) -> Option<String> {
         let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
         let error = Parameters::of_json(&self.name, arguments.as_deref()).err()?;
-        error.repeated_key().map(str::to_owned)
+        error.duplicate_key().map(str::to_owned)
     }
 }
 
@@ -114,8 +114,8 @@ impl Seal {
         serde_json::from_str(&opened).map_err(|_| Failure::invalid_params("Invalid request state"))
     }
 
-    fn binding<'a>(&'a self, parameters: &'a Parameters) -> Binding<'a> {
-        Binding {
+    fn binding<'a>(&'a self, parameters: &'a Parameters) -> StateBinding<'a> {
+        StateBinding {
             variant: &self.variant,
             method: self.method,
             principal: self.principal,

@@ -109,11 +109,11 @@ impl Running {
     pub(super) fn without_its_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_by_task = self.taken.by_task.is_some() && result.contains(RELATED);
         let meta = edit::get(result, "_meta").filter(|_| is_by_task);
-        let Some(meta) = meta.map(|meta| edit::cut(meta, RELATED)) else {
+        let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED)) else {
             return Cow::Borrowed(result);
         };
         match &*meta {
-            "{}" => edit::cut(result, "_meta"),
+            "{}" => edit::remove(result, "_meta"),
             meta => edit::set(result, "_meta", meta),
         }
     }

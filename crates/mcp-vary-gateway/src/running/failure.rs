@@ -25,7 +25,7 @@ impl Finish {
         let mut failure = self.failure_as_told(failure);
         let is_named = !matches!(self.action, Action::Call | Action::Task(_));
         let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
-        let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
+        let not_found = named && mcp_vary::error::concerns_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
             failure = failure.with_data(data);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
-use mcp_vary::rank::{ADVERTISED, Weights};
+use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
 use mcp_vary_base::environment::Outside;
 use mcp_vary_catalog::merge::Naming;
@@ -120,7 +120,7 @@ impl Config {
             faces: Arc::new(Faces::built_in()),
             choosing: Choosing::default(),
             weights: variant_config::weights(),
-            advertised: ADVERTISED,
+            advertised: DEFAULT_ADVERTISED,
             negotiation: true,
             required: Vec::new(),
             always_both: false,
@@ -167,7 +167,7 @@ impl Config {
     pub fn with_variants_of(
         mut self,
         faces: Vec<VariantConfig>,
-    ) -> Result<Self, variant::Mistakes> {
+    ) -> Result<Self, variant::VariantDiagnostics> {
         let today = Date::from_unix((self.outside.now)());
         let faces = Faces::new(faces)?;
         faces.log_warnings(today);

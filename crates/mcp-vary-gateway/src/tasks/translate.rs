@@ -90,7 +90,7 @@ fn respelled(task: Cow<'_, str>, form: Form) -> Cow<'_, str> {
 }
 
 fn without_the_extension(task: &str) -> Cow<'_, str> {
-    let cut = |told, key| on(told, |told| edit::cut(told, key));
+    let cut = |told, key| on(told, |told| edit::remove(told, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
@@ -99,8 +99,8 @@ fn without_subscription(told: &str) -> Cow<'_, str> {
     let Some(meta) = edit::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
         return Cow::Borrowed(told);
     };
-    match &*edit::cut(meta, SUBSCRIPTION_ID) {
-        meta if edit::members(meta).next().is_none() => edit::cut(told, META),
+    match &*edit::remove(meta, SUBSCRIPTION_ID) {
+        meta if edit::members(meta).next().is_none() => edit::remove(told, META),
         meta => edit::set(told, META, meta),
     }
 }
@@ -136,7 +136,9 @@ fn flat(result: &str) -> String {
 /// task's.
 fn nested(result: &str) -> String {
     let meta = edit::get(result, META);
-    let task = on(without_the_extension(result), |told| edit::cut(told, META));
+    let task = on(without_the_extension(result), |told| {
+        edit::remove(told, META)
+    });
     let task = respelled(task, Form::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())

@@ -356,21 +356,22 @@ async fn slips(moves: &[(&str, &str)]) -> Vec<String> {
 async fn what_a_variant_calls_wrongly_is_a_slip() {
     assert_eq!(slips(&[("doc:index", "doc:start")]).await, [""; 0]);
     let said = slips(&[("doc:index", "file:///srv/app/README")]).await;
-    let taken = "`resources.doc:index.uri` leaves no URI to `file:///srv/app/README`: `file:///srv/app/README` is another's in this \
+    let taken = "`resources.doc:index.uri` leaves no URI for `file:///srv/app/README`: another item has `file:///srv/app/README` in this \
                  view; give one of them another `uri`";
     assert_eq!(said, [taken]);
     let said = slips(&[("doc:index", "a:1"), ("file:///srv/app/README", "a:1")]).await;
-    let taken = "`resources.file:///srv/app/README.uri` leaves no URI to `file:///srv/app/README`: `a:1` is another's in this view; give \
+    let taken = "`resources.file:///srv/app/README.uri` leaves no URI for `file:///srv/app/README`: another item has `a:1` in this view; give \
                  one of them another `uri`";
     assert_eq!(said, [taken]);
     let said = slips(&[("doc:indxe", "a:1")]).await;
-    let unknown = "`resources.doc:indxe` is in no list of this view; did you mean `doc:index`?";
+    let unknown =
+        "`resources.doc:indxe` is not in any list of this view; did you mean `doc:index`?";
     assert_eq!(said, [unknown]);
     let said = slips(&[("log:{day}", "day:{date}"), ("doc:index", "index")]).await;
     let unfit = [
-        "`resources.doc:index.uri` is no URI; begin with a scheme, such as `docs:`, and leave out white space",
-        "`resources.log:{day}.uri` has `{date}` instead of `{day}` of the server's template; write the same in braces, in the same \
-         order, and change what stands around them",
+        "`resources.doc:index.uri` is not a URI; begin with a scheme, such as `docs:`, and leave out white space",
+        "`resources.log:{day}.uri` has `{date}` instead of `{day}` of the server's template; write the same expressions in \
+         the same order, and change only the text around them",
     ];
     assert_eq!(said, unfit);
 }

@@ -361,7 +361,7 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
         "{said:?}"
     );
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
-    assert!(said[1].contains("`dok:*` holds for nothing"), "{said:?}");
+    assert!(said[1].contains("`dok:*` matches nothing"), "{said:?}");
     let without = Peer::start(|seen| lacking(seen, "templates")).await;
     let said = resource_slips(without, &["doc:*"], &["doc:{name}"]).await;
     assert_eq!(said.len(), 1, "{said:?}");
@@ -401,13 +401,10 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
         .collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     // What is only ever linked is in no list, so that it looks like a slip.
-    assert!(
-        said[3].contains("`see:secret` holds for nothing"),
-        "{said:?}"
-    );
+    assert!(said[3].contains("`see:secret` matches nothing"), "{said:?}");
     assert!(said[0].starts_with("all: ") && said[0].contains("both called `search_issues`"));
     assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
-    assert!(said[2].contains("`serch_*` holds for nothing"), "{said:?}");
+    assert!(said[2].contains("`serch_*` matches nothing"), "{said:?}");
     // Of two with one name the first is shown and reached.
     let list = ask(&house, "all", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["search_issues", "admin_purge"]);
@@ -440,8 +437,8 @@ async fn behind_two(variants: &str) -> ((House, Peer), Vec<String>, Vec<String>)
 async fn names_of_the_servers_narrow_and_never_widen() {
     let (_servers, shown, slips) = behind_two("{tools: [search_*]}").await;
     assert_eq!(shown, [""; 0]);
-    let said = "3:15: `variants.v.tools[0]` holds for nothing that clients see: server `a` calls it `search_issues`, and they see \
-                `a_search_issues`; say whose it is, as in `{server: a, name: search_*}`, or `server: \"*\"` for every server's";
+    let said = "3:15: `variants.v.tools[0]` matches nothing that clients see: the item is `search_issues` on server `a`, and clients see \
+                `a_search_issues`; name the server, as in `{server: a, name: search_*}`, or write `server: \"*\"` for all servers";
     assert_eq!(slips, [said]);
     let all = "{tools: [{name: search_*, server: \"*\"}]}";
     let (_servers, shown, slips) = behind_two(all).await;
@@ -455,7 +452,7 @@ async fn names_of_the_servers_narrow_and_never_widen() {
         "{overrides: {tools: {search_issues: {arguments: {owner: {fixed: acme}, ownr: {}}}}}}";
     let ((house, _two), shown, slips) = behind_two(fixed).await;
     assert_eq!(shown.len(), 6);
-    let said = "3:77: `variants.v.overrides.tools.search_issues.arguments.ownr` is no argument; did you mean `owner`?";
+    let said = "3:77: `variants.v.overrides.tools.search_issues.arguments.ownr` is not an argument; did you mean `owner`?";
     assert_eq!(slips, [said, said]);
     for name in ["a_search_issues", "b_search_issues"] {
         let call = |arguments: Value| json!({"name": name, "arguments": arguments});

@@ -9,8 +9,8 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary::error::Identifier;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::{ADVERTISED, Weights};
-use mcp_vary::variant::{Date, Mistake, ServerVariant, VariantId, Variants};
+use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
+use mcp_vary::variant::{Date, ServerVariant, VariantDiagnostic, VariantId, Variants};
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
@@ -458,7 +458,7 @@ impl Builder {
         mistakes.extend(unsettled.map(|(id, _)| BuildDiagnostic::SettingsNotObject(id.clone())));
         if self
             .max_advertised
-            .is_some_and(|limit| !(2..=ADVERTISED).contains(&limit))
+            .is_some_and(|limit| !(2..=DEFAULT_ADVERTISED).contains(&limit))
         {
             mistakes.push(BuildDiagnostic::AdvertisedOutOfRange);
         }
@@ -506,7 +506,13 @@ impl Builder {
             match Variants::new(declared, self.today.unwrap_or(Date::from_unix(0))) {
                 Ok(checked) => checked,
                 Err(wrong) => {
-                    mistakes.extend(wrong.all().iter().cloned().map(BuildDiagnostic::Variant));
+                    mistakes.extend(
+                        wrong
+                            .as_slice()
+                            .iter()
+                            .cloned()
+                            .map(BuildDiagnostic::Variant),
+                    );
                     return (None, Vec::new());
                 }
             };
@@ -525,7 +531,7 @@ impl Builder {
             audit: self.audit.take(),
             visibility: self.visibility.take(),
             principal: self.principal.take(),
-            max_advertised: self.max_advertised.unwrap_or(ADVERTISED),
+            max_advertised: self.max_advertised.unwrap_or(DEFAULT_ADVERTISED),
             advertised_only: self.advertised_only,
             lists_available: !self.hides_available,
             keys,
@@ -590,11 +596,11 @@ pub enum BuildDiagnostic {
     #[error("the settings of the extension `{0}` are not a JSON object")]
     SettingsNotObject(ExtensionId),
     /// The number of advertised variants is out of range.
-    #[error("the number of advertised variants must be 2 to {ADVERTISED}")]
+    #[error("the number of advertised variants must be 2 to {DEFAULT_ADVERTISED}")]
     AdvertisedOutOfRange,
     /// A variant, or the set of variants, is invalid.
     #[error(transparent)]
-    Variant(#[from] Mistake),
+    Variant(#[from] VariantDiagnostic),
     /// A view contradicts itself.
     #[error("the view of {}: {what}", match variant { Some(id) => format!("variant `{id}`"), None => "the handler".to_owned() })]
     View {

@@ -198,7 +198,7 @@ impl fmt::Debug for VariantHandler {
 
 pub(super) fn not_found(what: Identifier, active: Option<&VariantId>, era: Era) -> ErrorData {
     to_error_data(&Error::NotFound {
-        what,
+        identifier: what,
         active: active.cloned(),
         era,
     })

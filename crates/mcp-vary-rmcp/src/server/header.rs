@@ -41,7 +41,7 @@ impl HeaderPolicy {
     /// strict server rejects requests in which the two differ.
     pub(super) fn check(self, header: &str, selector: &Value, era: Era) -> Result<(), Error> {
         match self == Self::Strict && selector != header {
-            true => Err(Error::another_variant_in_header(header, selector, era)),
+            true => Err(Error::header_variant_mismatch(header, selector, era)),
             false => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary::cursor::{Binding, open, seal};
+use mcp_vary::cursor::{CursorBinding, open, seal};
 use mcp_vary::error::{Era, Identifier};
 use rmcp::model::{
     CacheScope, ClientRequest, ListPromptsRequest, ListPromptsResult, ListResourceTemplatesRequest,
@@ -105,7 +105,7 @@ pub(super) async fn page<L: ListResult>(
         return handler_page::<L>(active, params, context).await;
     };
     let principal = offers.principal(&context);
-    let binding = Binding {
+    let binding = CursorBinding {
         variant,
         method: L::METHOD,
         principal: &principal,

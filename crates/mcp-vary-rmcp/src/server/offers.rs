@@ -258,7 +258,7 @@ impl VariantSet {
         let offered: Vec<ServerVariant> = ids
             .iter()
             .filter_map(|id| self.variants.get(id.as_str()))
-            .map(|variant| variant.seen_by(sees))
+            .map(|variant| variant.visible_to(sees))
             .collect();
         match to_settings(&offered, more) {
             Some(Value::Object(settings)) => Some(settings),
@@ -302,7 +302,7 @@ impl VariantSet {
             if let Some(chosen) = chosen()
                 && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
             {
-                Arc::make_mut(&mut ranking).put_first(&variant.id);
+                Arc::make_mut(&mut ranking).promote(&variant.id);
                 return (ranking, by);
             }
         }
@@ -331,10 +331,10 @@ impl VariantSet {
             let mut order = ranker(visible, hints);
             order.truncate(visible.len());
             for variant in order.iter().rev().filter_map(|at| visible.get(*at)) {
-                ranking.put_first(&variant.id);
+                ranking.promote(&variant.id);
             }
             if let Some(default) = best_default(&ranking, hints) {
-                ranking.put_first(&default);
+                ranking.promote(&default);
             }
         }
         ranking
@@ -412,7 +412,7 @@ impl RankingCache {
 fn best_default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
     let may_be_default = |status: Status| match status {
         Status::Stable => true,
-        Status::Experimental => hints.asks_for_experimental(),
+        Status::Experimental => hints.requests_experimental(),
         _ => false,
     };
     let entries = ranking.entries();

@@ -2,7 +2,7 @@
 //! limited time.
 
 use mcp_vary::error::{Era, Identifier};
-use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
+use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
 use rmcp::model::{InputRequiredResult, JsonObject};
 use rmcp::service::RequestContext;
@@ -76,8 +76,8 @@ impl<'a> RequestStateCodec<'a> {
         }
     }
 
-    fn binding(&self) -> Binding<'_> {
-        Binding {
+    fn binding(&self) -> StateBinding<'_> {
+        StateBinding {
             variant: self.variant,
             method: self.method,
             principal: &self.principal,

@@ -1,13 +1,13 @@
 //! Errors of the extensions as rmcp errors.
 
-use mcp_vary::error::{Error, is_about_an_identifier};
+use mcp_vary::error::{Error, concerns_identifier};
 use mcp_vary::variant::VariantId;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 
 pub(super) fn to_error_data(error: &Error) -> ErrorData {
-    let rpc = error.to_rpc();
+    let rpc = error.to_error_object();
     ErrorData::new(ErrorCode(rpc.code), rpc.message, rpc.data)
 }
 
@@ -21,7 +21,7 @@ pub(super) fn with_active_variant(mut error: ErrorData, active: Option<&VariantI
     let Some(active) = active else {
         return error;
     };
-    if !is_about_an_identifier(error.code.0.into()) {
+    if !concerns_identifier(error.code.0.into()) {
         return error;
     }
     match &mut error.data {

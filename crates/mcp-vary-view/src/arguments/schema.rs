@@ -1,4 +1,4 @@
-//! A tool's input schema, as a view that changes its arguments lists it.
+//! The input schema of a tool whose arguments a view changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use mcp_vary::json::{Json, JsonError, Members, elements, string};
 use super::{ArgumentOverride, Arguments, object};
 
 impl Arguments {
-    /// A tool's input schema as the view lists it.
+    /// The input schema that the view lists.
     pub(crate) fn schema<'t>(&self, schema: &'t str) -> Result<Cow<'t, str>, JsonError> {
         if self.overrides.is_empty() {
             return Ok(Cow::Borrowed(schema));
@@ -27,12 +27,12 @@ impl Arguments {
             None => drop(root.remove("required")),
         }
         let written = root.to_json();
-        if !self.is_mentioned(&root, &written) {
+        if !self.has_conditions(&root, &written) {
             return Ok(Cow::Owned(written));
         }
         let mut json = Json::parse(&written)?.into_owned();
-        self.elsewhere(&mut json, true);
-        self.references(&mut json, schema);
+        self.rewrite_conditions(&mut json, true);
+        self.redirect_references(&mut json, schema);
         Ok(Cow::Owned(json.to_json()))
     }
 
@@ -43,7 +43,7 @@ impl Arguments {
                 shown.push((name, Cow::Borrowed(schema)));
                 continue;
             };
-            if changed.is_gone() {
+            if changed.is_unavailable() {
                 continue;
             }
             let mut schema = Cow::Borrowed(schema);
@@ -62,12 +62,12 @@ impl Arguments {
                 }
                 schema = Cow::Owned(members.to_json());
             }
-            shown.push((self.shown(name), schema));
+            shown.push((self.view_name(name), schema));
         }
         Ok(object(&shown))
     }
 
-    /// What is required now, in the order in which it was.
+    /// The required arguments, in their original order.
     fn required(&self, required: &[&str]) -> Option<String> {
         let named = required
             .iter()
@@ -82,35 +82,37 @@ impl Arguments {
         let kept = |name: &&String| {
             let changed = self.overrides.get(*name);
             changed.is_none_or(|changed| {
-                !changed.is_gone() && (changed.default.is_none() || changed.required)
+                !changed.is_unavailable() && (changed.default.is_none() || changed.required)
             })
         };
         let names: Vec<String> = names
             .iter()
             .filter(kept)
-            .map(|name| string(self.shown(name)))
+            .map(|name| string(self.view_name(name)))
             .collect();
         (!names.is_empty()).then(|| format!("[{}]", names.join(",")))
     }
 
-    /// Whether a changed argument may be named outside `properties` and `required`.
-    fn is_mentioned(&self, root: &Members<'_>, written: &str) -> bool {
+    /// Whether a changed argument may be named outside of `properties` and `required`.
+    fn has_conditions(&self, root: &Members<'_>, written: &str) -> bool {
         let elsewhere = root.iter().filter(|(key, _)| CONDITIONS.contains(key));
         elsewhere.count() > 0 || written.contains("#/properties/")
     }
 
-    /// Says what conditions on the same object say in the view's names. A condition on what is gone goes:
-    /// the server has it still.
-    fn elsewhere(&self, schema: &mut Json<'_>, root: bool) {
+    /// Rewrites conditions on the same object with the view's names. A condition on an unavailable argument is
+    /// removed; the server still checks it.
+    fn rewrite_conditions(&self, schema: &mut Json<'_>, root: bool) {
         let Json::Object(members) = schema else {
             return;
         };
         let negative = |key: &str| ["if", "then", "else", "not"].contains(&key);
         let drops = members
             .iter()
-            .any(|(key, value)| negative(key) && self.is_about_gone(value));
+            .any(|(key, value)| negative(key) && self.mentions_unavailable(value));
         members.retain(|(key, value)| match key.as_ref() {
-            "dependentRequired" | "dependentSchemas" | "dependencies" => !self.is_about_gone(value),
+            "dependentRequired" | "dependentSchemas" | "dependencies" => {
+                !self.mentions_unavailable(value)
+            }
             key => !(drops && negative(key)),
         });
         for (key, value) in members.iter_mut() {
@@ -124,26 +126,28 @@ impl Arguments {
                     self.rename_dependent(named);
                 }
                 ("allOf" | "anyOf" | "oneOf", Json::Array(schemas)) => {
-                    // Two branches may come to say the same, of which then both hold.
-                    let loosened = schemas.iter().any(|schema| self.is_about_gone(schema));
+                    // Two branches may become equal, and then both match.
+                    let loosened = schemas
+                        .iter()
+                        .any(|schema| self.mentions_unavailable(schema));
                     schemas
                         .iter_mut()
-                        .for_each(|schema| self.elsewhere(schema, false));
+                        .for_each(|schema| self.rewrite_conditions(schema, false));
                     if loosened && key == "oneOf" {
                         *key = Cow::Borrowed("anyOf");
                     }
                 }
-                (key, schema) if negative(key) => self.elsewhere(schema, false),
+                (key, schema) if negative(key) => self.rewrite_conditions(schema, false),
                 _ => {}
             }
         }
     }
 
-    fn is_about_gone(&self, json: &Json<'_>) -> bool {
+    fn mentions_unavailable(&self, json: &Json<'_>) -> bool {
         let mut gone = self
             .overrides
             .iter()
-            .filter(|(_, changed)| changed.is_gone());
+            .filter(|(_, changed)| changed.is_unavailable());
         gone.any(|(name, _)| mentions(json, name))
     }
 
@@ -151,7 +155,7 @@ impl Arguments {
         let is_gone = |name: &str| {
             self.overrides
                 .get(name)
-                .is_some_and(ArgumentOverride::is_gone)
+                .is_some_and(ArgumentOverride::is_unavailable)
         };
         named.retain(|(name, _)| !is_gone(name));
         named.iter_mut().for_each(|(name, _)| self.rename(name));
@@ -160,18 +164,20 @@ impl Arguments {
     fn rename_required(&self, names: &mut Vec<Json<'_>>) {
         names.retain(|name| {
             let changed = name.as_str().and_then(|name| self.overrides.get(name));
-            changed.is_none_or(|changed| !changed.is_gone() && changed.filled().is_none())
+            changed.is_none_or(|changed| {
+                !changed.is_unavailable() && changed.implied_value().is_none()
+            })
         });
         names.iter_mut().for_each(|name| self.rename_text(name));
     }
 
-    /// Names or schemas, by the name that they depend on.
+    /// Rewrites names or schemas that depend on the presence of an argument.
     fn rename_dependent(&self, named: &mut [(Cow<'_, str>, Json<'_>)]) {
         for (name, value) in named {
             self.rename(name);
             match value {
                 Json::Array(names) => names.iter_mut().for_each(|name| self.rename_text(name)),
-                schema => self.elsewhere(schema, false),
+                schema => self.rewrite_conditions(schema, false),
             }
         }
     }
@@ -192,10 +198,10 @@ impl Arguments {
         }
     }
 
-    /// Lets references to an argument lead to where it is: under its new name, or apart from the arguments.
-    fn references(&self, json: &mut Json<'static>, original: &str) {
+    /// Redirects references to an argument: to its new name, or to a definition if it is no longer listed.
+    fn redirect_references(&self, json: &mut Json<'static>, original: &str) {
         let mut moved = BTreeSet::new();
-        self.refer(json, &mut moved);
+        self.redirect_in(json, &mut moved);
         let Ok(original) = Json::parse(original) else {
             return;
         };
@@ -205,8 +211,8 @@ impl Arguments {
                 .get("properties")
                 .and_then(|properties| properties.get(&name));
             let mut schema = schema.cloned().map_or(Json::Bool(true), Json::into_owned);
-            self.refer(&mut schema, &mut BTreeSet::new());
-            definitions.push((Cow::Owned(apart(&name)), schema));
+            self.redirect_in(&mut schema, &mut BTreeSet::new());
+            definitions.push((Cow::Owned(definition_name(&name)), schema));
         }
         if let (Json::Object(members), false) = (json, definitions.is_empty()) {
             match members.iter_mut().find(|(key, _)| key == "$defs") {
@@ -216,30 +222,30 @@ impl Arguments {
         }
     }
 
-    fn refer(&self, json: &mut Json<'_>, moved: &mut BTreeSet<String>) {
+    fn redirect_in(&self, json: &mut Json<'_>, moved: &mut BTreeSet<String>) {
         match json {
             Json::Object(members) => members.iter_mut().for_each(|(key, value)| match value {
                 Json::String(reference) if key == "$ref" => {
-                    if let Some(new) = self.referred(reference, moved) {
+                    if let Some(new) = self.redirected(reference, moved) {
                         *reference = Cow::Owned(new);
                     }
                 }
-                value => self.refer(value, moved),
+                value => self.redirect_in(value, moved),
             }),
             Json::Array(elements) => elements
                 .iter_mut()
-                .for_each(|element| self.refer(element, moved)),
+                .for_each(|element| self.redirect_in(element, moved)),
             _ => {}
         }
     }
 
-    fn referred(&self, reference: &str, moved: &mut BTreeSet<String>) -> Option<String> {
+    fn redirected(&self, reference: &str, moved: &mut BTreeSet<String>) -> Option<String> {
         let rest = reference.strip_prefix("#/properties/")?;
         let (token, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let name = token.replace("~1", "/").replace("~0", "~");
         let changed = self.overrides.get(&name)?;
-        if changed.is_gone() {
-            let pointer = mcp_vary::json::pointer("#/$defs", &apart(&name));
+        if changed.is_unavailable() {
+            let pointer = mcp_vary::json::pointer("#/$defs", &definition_name(&name));
             moved.insert(name);
             return Some(format!("{pointer}{rest}"));
         }
@@ -251,12 +257,12 @@ impl Arguments {
     }
 }
 
-/// What a hidden argument's schema is called that others refer to.
-fn apart(name: &str) -> String {
+/// The name of the definition that holds a hidden argument's schema.
+fn definition_name(name: &str) -> String {
     format!("argument {name}")
 }
 
-/// Whether a text or key somewhere in `json` is `name`.
+/// Whether any text or key in `json` equals `name`.
 fn mentions(json: &Json<'_>, name: &str) -> bool {
     match json {
         Json::String(text) => text == name,
@@ -268,7 +274,7 @@ fn mentions(json: &Json<'_>, name: &str) -> bool {
     }
 }
 
-/// Keywords under which schemas speak of the same object.
+/// Keywords whose schemas apply to the same object.
 const CONDITIONS: [&str; 10] = [
     "allOf",
     "anyOf",

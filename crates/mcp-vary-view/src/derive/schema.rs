@@ -1,16 +1,15 @@
-//! Input schemas without prose, accepting the same arguments.
+//! Input schemas without prose that accept the same arguments.
 //!
-//! JSON Schema, drafts 4 to 2020-12. What a key means depends on where it stands: under
-//! `properties` it names a property, in a schema it is a keyword, in `enum`, `const` and `default`
-//! it is data. So the walk follows only the keywords that hold schemas, and leaves everything else
-//! as it was written.
+//! Supports JSON Schema drafts 4 to 2020-12. The meaning of a key depends on its position: under `properties` it
+//! names a property, in a schema it is a keyword, in `enum`, `const` and `default` it is data. The walk therefore
+//! follows only the keywords that hold schemas, and leaves everything else as written.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use mcp_vary::json::{Json, JsonError};
 
-/// The schema without prose, or as it is where that could change what it accepts.
+/// The schema without prose, or unchanged if removing the prose could change what it accepts.
 pub(crate) fn compact(schema: &str) -> Result<String, JsonError> {
     let schema = Json::parse(schema)?;
     let mut compacted = schema.clone();
@@ -18,7 +17,7 @@ pub(crate) fn compact(schema: &str) -> Result<String, JsonError> {
     Ok(if safe { compacted } else { schema }.to_json())
 }
 
-/// Nothing when the schema is in an unknown dialect, or what a reference means could have changed.
+/// `None` if the schema is in an unknown dialect, or if the target of a reference could have changed.
 fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
     let dialect = dialect(schema)?;
     let mut closes = false;
@@ -40,7 +39,7 @@ fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
         let used = used_definitions(schema);
         DEFINITIONS
             .iter()
-            .for_each(|keyword| keep_definitions(schema, keyword, &used));
+            .for_each(|keyword| retain_definitions(schema, keyword, &used));
     }
     if PORTABLE_DIALECTS.contains(&dialect) && is_portable(schema, true) {
         retain(schema, |keyword, _| keyword != "$schema");
@@ -50,10 +49,10 @@ fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// Takes the prose out of the schema and of those in it, and what says nothing.
+/// Removes prose and keywords without effect from the schema and its subschemas.
 ///
-/// `closes` says that there is an `unevaluatedProperties`, to which `additionalProperties: true`
-/// does say something: that no property is left for it.
+/// `closes`: the schema has an `unevaluatedProperties`. Then `additionalProperties: true` has an effect: it leaves
+/// no property unevaluated.
 fn strip(schema: &mut Json<'_>, closes: bool) {
     let Json::Object(members) = schema else {
         return;
@@ -69,8 +68,8 @@ fn strip(schema: &mut Json<'_>, closes: bool) {
     });
 }
 
-/// Whether the keyword is for people and holds what it should: a schema that misuses one of them
-/// is invalid, and stays so.
+/// Whether the keyword is prose with a value of the right type. A schema that misuses such a keyword is invalid, and
+/// stays invalid.
 fn is_prose(keyword: &str, value: &Json<'_>) -> bool {
     match keyword {
         "$comment" | "description" | "title" => value.as_str().is_some(),
@@ -83,7 +82,7 @@ fn allows_everything(schema: &Json<'_>) -> bool {
     *schema == Json::Bool(true) || schema.as_object().is_some_and(<[_]>::is_empty)
 }
 
-/// Whether the schema asks of a name at most that it is a string.
+/// Whether the schema accepts every name.
 fn allows_every_name(schema: &Json<'_>) -> bool {
     let string =
         |(keyword, value): &Member<'_>| keyword == "type" && value.as_str() == Some("string");
@@ -93,17 +92,17 @@ fn allows_every_name(schema: &Json<'_>) -> bool {
             .is_some_and(|members| members.iter().all(string))
 }
 
-/// What a keyword holds, in any draft.
-enum Holds {
+/// What the value of a keyword is, in any draft.
+enum KeywordValue {
     /// A schema, or an array of them.
     Schemas,
     /// Schemas by name.
-    Named,
-    /// Data, or nothing that is known here.
+    NamedSchemas,
+    /// Data, or an unknown keyword.
     Other,
 }
 
-fn holds(keyword: &str) -> Holds {
+fn keyword_value(keyword: &str) -> KeywordValue {
     match keyword {
         "additionalItems"
         | "additionalProperties"
@@ -120,28 +119,30 @@ fn holds(keyword: &str) -> Holds {
         | "propertyNames"
         | "then"
         | "unevaluatedItems"
-        | "unevaluatedProperties" => Holds::Schemas,
+        | "unevaluatedProperties" => KeywordValue::Schemas,
         "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties"
-        | "properties" => Holds::Named,
-        _ => Holds::Other,
+        | "properties" => KeywordValue::NamedSchemas,
+        _ => KeywordValue::Other,
     }
 }
 
-/// The schemas that stand under a keyword. (`dependencies` may hold arrays of names: no schemas,
-/// and no harm in asking.)
+/// The schemas under a keyword. (`dependencies` may also hold arrays of names, which are not schemas and do no
+/// harm.)
 fn subschemas<'s, 'a>(
     keyword: &str,
     value: &'s mut Json<'a>,
 ) -> Box<dyn Iterator<Item = &'s mut Json<'a>> + 's> {
-    match (holds(keyword), value) {
-        (Holds::Schemas, Json::Array(schemas)) => Box::new(schemas.iter_mut()),
-        (Holds::Schemas, schema) => Box::new(std::iter::once(schema)),
-        (Holds::Named, Json::Object(named)) => Box::new(named.iter_mut().map(|(_, schema)| schema)),
+    match (keyword_value(keyword), value) {
+        (KeywordValue::Schemas, Json::Array(schemas)) => Box::new(schemas.iter_mut()),
+        (KeywordValue::Schemas, schema) => Box::new(std::iter::once(schema)),
+        (KeywordValue::NamedSchemas, Json::Object(named)) => {
+            Box::new(named.iter_mut().map(|(_, schema)| schema))
+        }
         _ => Box::new(std::iter::empty()),
     }
 }
 
-/// The draft that `$schema` names; the newest when there is none, since that is what MCP says.
+/// The draft that `$schema` names; the newest if there is none, as MCP says.
 fn dialect(schema: &Json<'_>) -> Option<&'static str> {
     let Some(named) = schema.get("$schema") else {
         return Some(DIALECTS[0]);
@@ -154,8 +155,8 @@ fn dialect(schema: &Json<'_>) -> Option<&'static str> {
     DIALECTS.into_iter().find(|dialect| named == *dialect)
 }
 
-/// Whether a schema reads the same in every one of [`PORTABLE_DIALECTS`], and so needs no
-/// `$schema`: a peer may take any of them for its default.
+/// Whether a schema means the same in each of [`PORTABLE_DIALECTS`] and so needs no `$schema`: a peer may use any of
+/// them as its default.
 fn is_portable(schema: &Json<'_>, root: bool) -> bool {
     let Some(members) = schema.as_object() else {
         return true;
@@ -178,7 +179,7 @@ fn is_portable(schema: &Json<'_>, root: bool) -> bool {
         })
 }
 
-/// Where a `$ref` points, within its own schema.
+/// The target of a `$ref` within its own schema.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Reference {
     /// `#`, `#/$defs/a`
@@ -201,7 +202,7 @@ impl Reference {
         Some(Self::Pointer(pointer.split('/').map(token).collect()))
     }
 
-    /// The definition that it leads to or through, as keyword and name.
+    /// The definition that it points to or passes through: keyword and name.
     fn definition(self) -> Option<(String, String)> {
         let Self::Pointer(tokens) = self else {
             return None;
@@ -224,15 +225,14 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// Every reference in `json`, in data too; nothing when one leads out of it, or when there are more
-/// than anyone writes.
+/// All references in `json`, also in data; `None` if one points out of it, or if there are too many.
 fn references(json: &Json<'_>) -> Option<BTreeSet<Reference>> {
     let mut found = BTreeSet::new();
     let mut all = true;
     visit(json, &mut |key, value| {
-        // Where the value is no string, `$ref` is the name of a property.
+        // If the value is not a string, `$ref` is the name of a property.
         if let (true, Some(text)) = (REFERENCES.contains(&key), value.as_str()) {
-            let reference = Reference::parse(text).filter(|_| found.len() < MOST_REFERENCES);
+            let reference = Reference::parse(text).filter(|_| found.len() < MAX_REFERENCES);
             all &= reference.is_some();
             found.extend(reference);
         }
@@ -240,7 +240,7 @@ fn references(json: &Json<'_>) -> Option<BTreeSet<Reference>> {
     all.then_some(found)
 }
 
-/// Whether pointers below the root may start elsewhere than at the root.
+/// Whether an inner schema changes the base of pointers.
 fn has_inner_base(schema: &Json<'_>, dialect: &str) -> bool {
     let base = if dialect == DRAFT_4 { "id" } else { "$id" };
     let mut bases = 0;
@@ -250,23 +250,23 @@ fn has_inner_base(schema: &Json<'_>, dialect: &str) -> bool {
     bases > usize::from(schema.get(base).is_some())
 }
 
-/// The schema at a pointer that goes through nothing but schemas.
+/// The schema at a pointer that passes only through schemas.
 pub(crate) fn find<'s, 'a>(schema: &'s Json<'a>, pointer: &[String]) -> Option<&'s Json<'a>> {
     let [keyword, rest @ ..] = pointer else {
         return matches!(schema, Json::Object(_) | Json::Bool(_)).then_some(schema);
     };
     let value = schema.get(keyword)?;
-    match (holds(keyword), value, rest) {
-        (Holds::Schemas, Json::Array(schemas), [index, rest @ ..]) => {
+    match (keyword_value(keyword), value, rest) {
+        (KeywordValue::Schemas, Json::Array(schemas), [index, rest @ ..]) => {
             find(schemas.get(index.parse::<usize>().ok()?)?, rest)
         }
-        (Holds::Schemas, schema, _) => find(schema, rest),
-        (Holds::Named, named, [name, rest @ ..]) => find(named.get(name)?, rest),
+        (KeywordValue::Schemas, schema, _) => find(schema, rest),
+        (KeywordValue::NamedSchemas, named, [name, rest @ ..]) => find(named.get(name)?, rest),
         _ => None,
     }
 }
 
-/// The definitions that are used, directly or by a used one, as keyword and name.
+/// The definitions that are used directly or by a used definition: keyword and name.
 fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
     let mut rest = schema.clone();
     retain(&mut rest, |keyword, _| !DEFINITIONS.contains(&keyword));
@@ -284,7 +284,7 @@ fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
     used
 }
 
-fn keep_definitions(schema: &mut Json<'_>, keyword: &str, used: &BTreeSet<(String, String)>) {
+fn retain_definitions(schema: &mut Json<'_>, keyword: &str, used: &BTreeSet<(String, String)>) {
     retain(schema, |key, value| {
         let (true, Json::Object(named)) = (key == keyword, value) else {
             return true;
@@ -294,7 +294,7 @@ fn keep_definitions(schema: &mut Json<'_>, keyword: &str, used: &BTreeSet<(Strin
     });
 }
 
-/// Shows every member of every object in `json`, whatever it means.
+/// Calls `see` with every member of every object in `json`.
 fn visit(json: &Json<'_>, see: &mut impl FnMut(&str, &Json<'_>)) {
     match json {
         Json::Object(members) => members.iter().for_each(|(key, value)| {
@@ -306,7 +306,7 @@ fn visit(json: &Json<'_>, see: &mut impl FnMut(&str, &Json<'_>)) {
     }
 }
 
-/// Keeps the members that `keep` says, where `json` is an object.
+/// Retains the members for which `keep` returns true, if `json` is an object.
 fn retain<'a>(json: &mut Json<'a>, mut keep: impl FnMut(&str, &mut Json<'a>) -> bool) {
     if let Json::Object(members) = json {
         members.retain_mut(|(key, value)| keep(key, value));
@@ -315,8 +315,8 @@ fn retain<'a>(json: &mut Json<'a>, mut keep: impl FnMut(&str, &mut Json<'a>) -> 
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
-/// A schema with more different references is listed as it is: each costs a walk.
-const MOST_REFERENCES: usize = 1000;
+/// A schema with more distinct references stays unchanged: each costs a walk.
+const MAX_REFERENCES: usize = 1000;
 
 const DRAFT_4: &str = "json-schema.org/draft-04/schema";
 /// Newest first.
@@ -329,10 +329,10 @@ const DIALECTS: [&str; 5] = [
 ];
 const PORTABLE_DIALECTS: &[&str] = DIALECTS.split_at(3).0;
 
-/// Keywords that read the same in every one of those, and hold no schemas.
+/// Keywords that mean the same in each of these dialects and hold no schemas.
 ///
-/// Not here: `$ref` (its neighbours count or not), `format` and `content*` (asserted or not),
-/// `definitions`, `dependencies` and whatever one of the drafts does not have.
+/// Not included: `$ref` (its siblings are ignored in some drafts), `format` and `content*` (asserted in some),
+/// `definitions`, `dependencies`, and keywords that one of the drafts lacks.
 const PORTABLE: [&str; 21] = [
     "const",
     "default",
@@ -488,9 +488,9 @@ mod tests {
             let parts: Vec<String> = (0..references).map(part).collect();
             format!(r#"{{"title":"T","properties":{{{}}}}}"#, parts.join(","))
         };
-        let many = schema(MOST_REFERENCES);
+        let many = schema(MAX_REFERENCES);
         compacts(&[(&many, &many.replace(r#""title":"T","#, ""))]);
-        stays(&[&schema(MOST_REFERENCES + 1)]);
+        stays(&[&schema(MAX_REFERENCES + 1)]);
     }
 
     #[test]

@@ -4,17 +4,17 @@
 ///
 /// # Properties
 ///
-/// - At most 300 characters; text in which no sentence ends is cut between two words after at most
-///   200, and says so with `…`.
+/// - At most 300 characters. Text without the end of a sentence is truncated between two words after at most 200
+///   characters, and then ends with `…`.
 /// - A sentence ends with a terminator of its script before a space, a closing mark or the end; not
 ///   inside brackets or backticks, not before a lowercase letter, not after an abbreviation.
-/// - It also ends where the paragraph, a list, a label (`Args:`) or a short line does.
-/// - Headings and list markers in front are left out, unless there is nothing else.
+/// - It also ends at the end of a paragraph, a list, a label (`Args:`) or a short line.
+/// - Leading headings and list markers are removed, unless there is nothing else.
 ///
 /// # Examples
 ///
 /// ```
-/// use crate::derive::first_sentence;
+/// use mcp_vary_view::derive::first_sentence;
 ///
 /// assert_eq!(
 ///     first_sentence("Searches files, e.g. *.rs, with ripgrep v1.2. Hidden ones too."),
@@ -26,14 +26,14 @@
 pub fn first_sentence(text: &str) -> String {
     let passage = passage(text);
     match end(&passage) {
-        Some(end) if passage[..end].chars().count() <= LONGEST => passage[..end].to_owned(),
-        None if passage.chars().count() <= CUT => passage,
-        _ => cut(&passage),
+        Some(end) if passage[..end].chars().count() <= MAX_SENTENCE => passage[..end].to_owned(),
+        None if passage.chars().count() <= MAX_TRUNCATED => passage,
+        _ => truncated(&passage),
     }
 }
 
-/// The first lines of `text` that read on from one another, on one line, a little longer than any
-/// sentence that is kept.
+/// The first lines of `text` that continue one another, joined into one line a little longer than the longest
+/// sentence.
 fn passage(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).peekable();
     let mut passage = String::new();
@@ -60,7 +60,7 @@ fn passage(text: &str) -> String {
     };
     push_words(&mut passage, without_marker(last));
     for line in lines {
-        if passage.chars().count() > LONGEST || !reads_on(last, line) {
+        if passage.chars().count() > MAX_SENTENCE || !reads_on(last, line) {
             break;
         }
         push_words(&mut passage, line);
@@ -73,18 +73,18 @@ fn passage(text: &str) -> String {
 fn push_words(passage: &mut String, line: &str) {
     let mut length = passage.chars().count();
     for word in line.split_whitespace() {
-        if length > LONGEST {
+        if length > MAX_SENTENCE {
             break;
         }
         if !passage.is_empty() {
             passage.push(' ');
         }
-        passage.extend(word.chars().take(LONGEST + 1));
-        length += 1 + word.chars().take(LONGEST + 1).count();
+        passage.extend(word.chars().take(MAX_SENTENCE + 1));
+        length += 1 + word.chars().take(MAX_SENTENCE + 1).count();
     }
 }
 
-/// Whether `line` goes on with the sentence that `last` left open.
+/// Whether `line` continues the sentence at the end of `last`.
 fn reads_on(last: &str, line: &str) -> bool {
     let Some(first) = line.chars().next() else {
         return false;
@@ -92,11 +92,11 @@ fn reads_on(last: &str, line: &str) -> bool {
     if starts_item(line) || is_heading(line) || is_ornament(line) || is_label(line) {
         return false;
     }
-    // A line as long as an editor wraps it was wrapped; a shorter one was ended.
+    // A line of at least the usual wrap width was wrapped by an editor; a shorter one was ended by its author.
     first.is_lowercase() || last.ends_with(',') || last.chars().count() >= WRAPPED
 }
 
-/// Whether `line`, which begins with no space, begins with nothing but `#` before one.
+/// Whether `line` is a heading: only `#` before the first space.
 fn is_heading(line: &str) -> bool {
     let rest = line.trim_start_matches('#');
     rest.is_empty() || rest.starts_with(' ')
@@ -107,7 +107,7 @@ fn is_ornament(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~") || is_rule(line)
 }
 
-/// A rule, or what underlines a heading.
+/// A horizontal rule, or the underline of a heading.
 fn is_rule(line: &str) -> bool {
     line.len() > 1 && line.chars().all(|c| "=-*_#~".contains(c))
 }
@@ -141,7 +141,7 @@ fn is_label(line: &str) -> bool {
         && label.split_whitespace().count() <= 3
 }
 
-/// Where the first sentence of the passage ends, if it does.
+/// The end of the first sentence of the passage, if it has one.
 fn end(passage: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(c) = passage[at..].chars().next() {
@@ -180,13 +180,13 @@ fn closed(passage: &str, at: usize, open: char) -> Option<usize> {
     None
 }
 
-/// The length of what belongs to a terminator: more of them, and closing marks.
+/// The length of the terminators and closing marks at the start of `rest`.
 fn trailing(rest: &str) -> usize {
     let belongs = |c: char| WIDE_ENDS.contains(c) || NARROW_ENDS.contains(c) || CLOSING.contains(c);
     rest.len() - rest.trim_start_matches(belongs).len()
 }
 
-/// Whether the terminator at `at` ends a sentence, given that `after` comes after it.
+/// Whether the terminator at `at`, which extends to `after`, ends a sentence.
 fn ends_here(passage: &str, at: usize, after: usize) -> bool {
     let rest = &passage[after..];
     let Some(next) = rest.trim_start().chars().next() else {
@@ -212,13 +212,13 @@ fn is_abbreviated(text: &str, next: char) -> bool {
 }
 
 /// The first words of the passage and `…`.
-fn cut(passage: &str) -> String {
+fn truncated(passage: &str) -> String {
     let limit = passage
         .char_indices()
-        .nth(CUT - 1)
+        .nth(MAX_TRUNCATED - 1)
         .map_or(passage.len(), |(at, _)| at);
     let start = &passage[..limit];
-    // Scripts without spaces, and words without end, are cut between two characters.
+    // Scripts without spaces and endless words are cut between two characters.
     let whole = match start.rfind(' ') {
         Some(space) if space > limit / 2 => &start[..space],
         _ => start.trim_end_matches(joins),
@@ -227,15 +227,15 @@ fn cut(passage: &str) -> String {
     format!("{}…", whole.trim_end_matches(open))
 }
 
-/// What must not be the last of a cut text, since what follows would belong to it.
+/// Characters that must not end a truncated text, since they join the character before them.
 fn joins(c: char) -> bool {
     matches!(c, '\u{200d}' | '\u{fe0f}' | '\u{0300}'..='\u{036f}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// A sentence with more characters is cut.
-const LONGEST: usize = 300;
-/// What is cut has at most this many characters, `…` included.
-const CUT: usize = 200;
+/// Longer sentences are truncated, in characters.
+const MAX_SENTENCE: usize = 300;
+/// Characters of a truncated text, `…` included.
+const MAX_TRUNCATED: usize = 200;
 /// A line with fewer characters was not broken by an editor.
 const WRAPPED: usize = 60;
 
@@ -243,7 +243,7 @@ const WRAPPED: usize = 60;
 const WIDE_ENDS: &str = "。！？｡．।॥။።";
 /// Terminators before a space.
 const NARROW_ENDS: &str = ".!?…؟۔։";
-/// What closes together with a sentence.
+/// Marks that close after a terminator.
 const CLOSING: &str = "\"')]}”’»›*_`）」』】";
 const BRACKETS: [(char, char); 7] = [
     ('(', ')'),
@@ -462,7 +462,7 @@ mod tests {
         let endless = "word ".repeat(100);
         let cut = first_sentence(&endless);
         assert!(
-            cut.ends_with("word…") && cut.chars().count() <= CUT,
+            cut.ends_with("word…") && cut.chars().count() <= MAX_TRUNCATED,
             "{cut}"
         );
 
@@ -470,7 +470,7 @@ mod tests {
         assert!(first_sentence(&sentence).ends_with("word end."));
 
         let unbroken = first_sentence(&"字".repeat(1000));
-        assert_eq!(unbroken.chars().count(), CUT);
+        assert_eq!(unbroken.chars().count(), MAX_TRUNCATED);
         let family = first_sentence(&"👩\u{200d}👩\u{200d}👧".repeat(1000));
         assert!(
             family.ends_with("👧…") || family.ends_with("👩…"),
@@ -481,12 +481,12 @@ mod tests {
     #[test]
     fn a_cut_falls_between_words_in_its_second_half_only() {
         let length = |words: &str| {
-            let cut = first_sentence(&format!("{words}{}", "b".repeat(LONGEST)));
+            let cut = first_sentence(&format!("{words}{}", "b".repeat(MAX_SENTENCE)));
             assert!(cut.ends_with('…') && !cut.contains(['b', ',']) || cut.ends_with("b…"));
             cut.chars().count()
         };
-        assert_eq!(length("aa "), CUT);
-        assert_eq!(length(&format!("{} ", "a".repeat(99))), CUT);
+        assert_eq!(length("aa "), MAX_TRUNCATED);
+        assert_eq!(length(&format!("{} ", "a".repeat(99))), MAX_TRUNCATED);
         assert_eq!(length(&format!("{} ", "a".repeat(100))), 101);
         assert_eq!(length(&format!("{}, ", "a".repeat(120))), 121);
     }
@@ -497,7 +497,7 @@ mod tests {
             text in "(\\PC|[ \n\r.!?()`#*:,-]|e\\.g\\.|\n\n){0,400}",
         ) {
             let first = first_sentence(&text);
-            assert!(first.chars().count() <= LONGEST);
+            assert!(first.chars().count() <= MAX_SENTENCE);
             assert!(!first.contains('\n'));
             assert_eq!(first.is_empty(), text.trim().is_empty());
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

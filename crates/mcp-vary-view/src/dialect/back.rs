@@ -1,72 +1,72 @@
-//! From arguments in a dialect's form to the server's: nulls that say "left out" go, objects that were
-//! written as text are objects again.
+//! Decodes arguments from a dialect's form into the server's form: a `null` that means "omitted" is removed, and
+//! objects that were written as text become objects again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::json::{Json, JsonError};
 
-/// The way back for the arguments of one tool.
+/// Decodes the arguments of one tool.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WayBack {
+pub(crate) struct ArgumentDecoder {
     fields: Fields,
-    definitions: Vec<Back>,
+    definitions: Vec<ValueDecoder>,
 }
 
-/// What becomes of the value in one place.
+/// How to decode the value at one position.
 #[derive(Clone, Debug)]
-pub(super) enum Back {
-    /// It stays.
-    Keep,
+pub(super) enum ValueDecoder {
+    /// The value stays as it is.
+    Unchanged,
     Object(Fields),
     Items(Box<Self>),
-    /// One of several may apply.
+    /// One of several decoders applies.
     Any(Vec<Self>),
     Definition(usize),
-    /// It is an object, and written as text.
+    /// An object that was written as text.
     ObjectAsText,
-    /// It is an array, and written as text.
+    /// An array that was written as text.
     ArrayAsText,
 }
 
-type Fields = BTreeMap<String, Field>;
+type Fields = BTreeMap<String, FieldDecoder>;
 
-/// What becomes of one property.
+/// How to decode one property.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
-    /// `null` says that it is left out.
+pub(super) struct FieldDecoder {
+    /// `null` means that the property is omitted.
     pub(super) optional: bool,
-    /// `null` is a value that it may have.
-    pub(super) null: bool,
-    pub(super) back: Back,
+    /// `null` is a valid value of the property.
+    pub(super) nullable: bool,
+    pub(super) decoder: ValueDecoder,
 }
 
-impl Back {
-    pub(super) fn object(fields: Vec<(String, Field)>) -> Self {
+impl ValueDecoder {
+    pub(super) fn object(fields: Vec<(String, FieldDecoder)>) -> Self {
         Self::Object(fields.into_iter().collect())
     }
 
     pub(super) fn items(items: Self) -> Self {
         match items {
-            Self::Keep => Self::Keep,
+            Self::Unchanged => Self::Unchanged,
             items => Self::Items(Box::new(items)),
         }
     }
 
     pub(super) fn any(mut all: Vec<Self>) -> Self {
-        all.retain(|back| !matches!(back, Self::Keep));
+        all.retain(|back| !matches!(back, Self::Unchanged));
         match all.len() {
-            0 => Self::Keep,
+            0 => Self::Unchanged,
             1 => all.remove(0),
             _ => Self::Any(all),
         }
     }
 }
 
-impl WayBack {
-    pub(super) fn new(root: Back, definitions: Vec<Back>) -> Self {
+impl ArgumentDecoder {
+    pub(super) fn new(root: ValueDecoder, definitions: Vec<ValueDecoder>) -> Self {
         let fields = match root {
-            Back::Object(fields) => fields,
+            ValueDecoder::Object(fields) => fields,
             _ => BTreeMap::new(),
         };
         Self {
@@ -75,8 +75,8 @@ impl WayBack {
         }
     }
 
-    /// The same for arguments that the server calls by what `own` says.
-    pub(crate) fn renamed(self, own: impl Fn(&str) -> Option<String>) -> Self {
+    /// The same decoder, by the server's names of the arguments, which `own` returns.
+    pub(crate) fn renamed_upstream(self, own: impl Fn(&str) -> Option<String>) -> Self {
         let named = self.fields.into_iter();
         let named = named.map(|(name, field)| (own(&name).unwrap_or(name), field));
         Self {
@@ -85,11 +85,11 @@ impl WayBack {
         }
     }
 
-    /// The server's form of the argument `name`; nothing when it is left out.
+    /// Decodes the argument `name`; `None` if it is omitted.
     ///
     /// # Errors
     ///
-    /// When an object in a value that would be rewritten repeats a key: readers may disagree on which one counts.
+    /// When an object in a value that needs decoding repeats a key: readers may disagree on which one counts.
     pub(crate) fn argument<'t>(
         &self,
         name: &str,
@@ -101,16 +101,16 @@ impl WayBack {
         if field.optional && written == "null" {
             return Ok(None);
         }
-        if matches!(field.back, Back::Keep) {
+        if matches!(field.decoder, ValueDecoder::Unchanged) {
             return Ok(Some(Cow::Borrowed(written)));
         }
         let value = match Json::parse(written) {
             Ok(value) => value,
-            Err(error) if error.repeated_key().is_some() => return Err(error),
-            // What cannot be read is the server's to refuse.
+            Err(error) if error.duplicate_key().is_some() => return Err(error),
+            // The server rejects what cannot be read.
             Err(_) => return Ok(Some(Cow::Borrowed(written))),
         };
-        let returned = self.value(value.clone(), &self.resolved(&[&field.back]));
+        let returned = self.value(value.clone(), &self.resolved(&[&field.decoder]));
         Ok(Some(if returned == value {
             Cow::Borrowed(written)
         } else {
@@ -118,11 +118,11 @@ impl WayBack {
         }))
     }
 
-    /// What becomes of a value in a place where one of `backs` applies.
-    fn value<'t>(&self, value: Json<'t>, backs: &[&Back]) -> Json<'t> {
+    /// Decodes a value to which one of the decoders applies.
+    fn value<'t>(&self, value: Json<'t>, backs: &[&ValueDecoder]) -> Json<'t> {
         match value {
             Json::Object(members) => {
-                let objects = meant(&members, backs);
+                let objects = matching_objects(&members, backs);
                 let members = members.into_iter().filter_map(|(name, value)| {
                     let value = self.member(&name, value, &objects)?;
                     Some((name, value))
@@ -130,10 +130,10 @@ impl WayBack {
                 Json::Object(members.collect())
             }
             Json::Array(elements) => {
-                let items: Vec<&Back> = backs
+                let items: Vec<&ValueDecoder> = backs
                     .iter()
                     .filter_map(|back| match back {
-                        Back::Items(items) => Some(items.as_ref()),
+                        ValueDecoder::Items(items) => Some(items.as_ref()),
                         _ => None,
                     })
                     .collect();
@@ -143,38 +143,38 @@ impl WayBack {
                     .map(|element| self.value(element, &items));
                 Json::Array(elements.collect())
             }
-            Json::String(text) => untexted(text, backs),
+            Json::String(text) => parse_embedded(text, backs),
             other => other,
         }
     }
 
-    /// A property's value; nothing when it is left out.
+    /// The decoded value of a property; `None` if it is omitted.
     fn member<'t>(&self, name: &str, value: Json<'t>, objects: &[&Fields]) -> Option<Json<'t>> {
-        let fields: Vec<&Field> = objects
+        let fields: Vec<&FieldDecoder> = objects
             .iter()
             .filter_map(|fields| fields.get(name))
             .collect();
         let left_out = fields.iter().any(|field| field.optional)
-            && fields.iter().all(|field| field.optional || !field.null);
+            && fields.iter().all(|field| field.optional || !field.nullable);
         if left_out && value == Json::Null {
             return None;
         }
-        let backs: Vec<&Back> = fields.iter().map(|field| &field.back).collect();
+        let backs: Vec<&ValueDecoder> = fields.iter().map(|field| &field.decoder).collect();
         Some(self.value(value, &self.resolved(&backs)))
     }
 
-    /// What definitions and choices come down to, each once.
-    fn resolved<'b>(&'b self, backs: &[&'b Back]) -> Vec<&'b Back> {
-        let mut pending: Vec<&Back> = backs.to_vec();
+    /// Resolves definitions and choices; returns each decoder once.
+    fn resolved<'b>(&'b self, backs: &[&'b ValueDecoder]) -> Vec<&'b ValueDecoder> {
+        let mut pending: Vec<&ValueDecoder> = backs.to_vec();
         let (mut seen, mut resolved) = (BTreeSet::new(), Vec::new());
         while let Some(back) = pending.pop() {
-            if seen.len() >= MOST || !seen.insert(std::ptr::from_ref(back)) {
+            if seen.len() >= MAX_ALTERNATIVES || !seen.insert(std::ptr::from_ref(back)) {
                 continue;
             }
             match back {
-                Back::Any(all) => pending.extend(all),
-                Back::Definition(number) => pending.extend(self.definitions.get(*number)),
-                Back::Keep => {}
+                ValueDecoder::Any(all) => pending.extend(all),
+                ValueDecoder::Definition(number) => pending.extend(self.definitions.get(*number)),
+                ValueDecoder::Unchanged => {}
                 other => resolved.push(other),
             }
         }
@@ -182,11 +182,14 @@ impl WayBack {
     }
 }
 
-/// The kinds of objects that one may be of these members: those that have just them, if there are such,
-/// since in the dialect an object has all properties and no others.
-fn meant<'b>(members: &[(Cow<'_, str>, Json<'_>)], backs: &[&'b Back]) -> Vec<&'b Fields> {
+/// The object decoders for these members: those with exactly these properties if there are any, since in the dialect
+/// an object has all properties and no others.
+fn matching_objects<'b>(
+    members: &[(Cow<'_, str>, Json<'_>)],
+    backs: &[&'b ValueDecoder],
+) -> Vec<&'b Fields> {
     let objects = backs.iter().filter_map(|back| match back {
-        Back::Object(fields) => Some(fields),
+        ValueDecoder::Object(fields) => Some(fields),
         _ => None,
     });
     let all: Vec<&Fields> = objects.collect();
@@ -200,10 +203,14 @@ fn meant<'b>(members: &[(Cow<'_, str>, Json<'_>)], backs: &[&'b Back]) -> Vec<&'
     if fitting.is_empty() { all } else { fitting }
 }
 
-/// The object or array that a text is, where one is written so.
-fn untexted<'t>(text: Cow<'t, str>, backs: &[&Back]) -> Json<'t> {
-    let object = backs.iter().any(|back| matches!(back, Back::ObjectAsText));
-    let array = backs.iter().any(|back| matches!(back, Back::ArrayAsText));
+/// Parses a text that holds an object or array.
+fn parse_embedded<'t>(text: Cow<'t, str>, backs: &[&ValueDecoder]) -> Json<'t> {
+    let object = backs
+        .iter()
+        .any(|back| matches!(back, ValueDecoder::ObjectAsText));
+    let array = backs
+        .iter()
+        .any(|back| matches!(back, ValueDecoder::ArrayAsText));
     if object || array {
         match Json::parse(&text).ok().map(Json::into_owned) {
             Some(value @ Json::Object(_)) if object => return value,
@@ -214,5 +221,5 @@ fn untexted<'t>(text: Cow<'t, str>, backs: &[&Back]) -> Json<'t> {
     Json::String(text)
 }
 
-/// How many choices are looked at for one value.
-const MOST: usize = 256;
+/// The number of alternatives that are tried for one value.
+const MAX_ALTERNATIVES: usize = 256;

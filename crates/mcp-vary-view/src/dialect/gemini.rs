@@ -1,16 +1,16 @@
-//! Parameters as Gemini's function declarations take them.
+//! Writes schemas for Gemini's function declarations.
 
 use std::borrow::Cow;
 
 use mcp_vary::json::Json;
 
 use super::reading::{Reader, References};
-use super::told::{Choice, Kind, Number, Object, Text, Told};
+use super::told::{Choice, Kind, Number, Object, Text, ValueSchema};
 use super::words;
 
 type Member<'j> = (Cow<'j, str>, Json<'j>);
 
-/// The schema of a tool's arguments with nothing but keywords of Gemini's `Schema`.
+/// The schema of a tool's arguments with only the keywords of Gemini's `Schema`.
 pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
     let (told, object) = Reader::new(schema, References::Inline).root();
     let mut members = Vec::new();
@@ -26,23 +26,23 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
     Json::Object(members)
 }
 
-fn place<'j>(told: &Told<'j>) -> Json<'j> {
-    if told.any {
-        return anything(told);
+fn value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
+    if told.accepts_any {
+        return any_value(told);
     }
     match told.choices.as_slice() {
         [] => null(told),
-        [choice] => one(choice, told, told.null),
+        [choice] => choice_schema(choice, told, told.nullable),
         several => {
-            // Where there is `anyOf`, there may be nothing else: what is said of all is said of each.
-            let shared = Told {
+            // `anyOf` allows no other keyword beside it, so each branch repeats the description.
+            let shared = ValueSchema {
                 title: None,
-                ..told.words()
+                ..told.annotations()
             };
             let branches = several
                 .iter()
                 .enumerate()
-                .map(|(at, choice)| one(choice, &shared, told.null && at == 0));
+                .map(|(at, choice)| choice_schema(choice, &shared, told.nullable && at == 0));
             Json::Object(vec![(
                 Cow::Borrowed("anyOf"),
                 Json::Array(branches.collect()),
@@ -51,12 +51,12 @@ fn place<'j>(told: &Told<'j>) -> Json<'j> {
     }
 }
 
-/// One kind of value, with what is said of the place.
-fn one<'j>(choice: &Choice<'j>, told: &Told<'j>, null: bool) -> Json<'j> {
+/// The schema of one kind of value, with the title and description of its position.
+fn choice_schema<'j>(choice: &Choice<'j>, told: &ValueSchema<'j>, null: bool) -> Json<'j> {
     let mut members = Vec::new();
     let mut said = Vec::new();
-    if told.cut {
-        said.push(words::CUT.to_owned());
+    if told.is_truncated {
+        said.push(words::TRUNCATED.to_owned());
     }
     let mut rest = Vec::new();
     let name = kind(&choice.kind, &mut rest, &mut said);
@@ -65,7 +65,7 @@ fn one<'j>(choice: &Choice<'j>, told: &Told<'j>, null: bool) -> Json<'j> {
         "title",
         choice.title.or(told.title).map(Cow::Borrowed),
     );
-    let description = words::description(choice.description.or(told.description), &said);
+    let description = words::with_sentences(choice.description.or(told.description), &said);
     push_text(&mut members, "description", description.map(Cow::Owned));
     push_text(&mut members, "type", Some(Cow::Borrowed(name)));
     members.append(&mut rest);
@@ -78,7 +78,8 @@ fn one<'j>(choice: &Choice<'j>, told: &Told<'j>, null: bool) -> Json<'j> {
     Json::Object(members)
 }
 
-/// Writes what there is to a kind, says what has no keyword, and gives its name.
+/// Writes the keywords of a kind, adds sentences for constraints without a keyword, and returns the name of the
+/// type.
 fn kind<'j>(
     kind: &Kind<'j>,
     members: &mut Vec<Member<'j>>,
@@ -91,14 +92,18 @@ fn kind<'j>(
         }
         Kind::Number(number) => {
             numeric(number, members, said);
-            if number.integer { "integer" } else { "number" }
+            if number.is_integer {
+                "integer"
+            } else {
+                "number"
+            }
         }
         Kind::Boolean(only) => {
             said.extend(only.map(|only| format!("Always {only}.")));
             "boolean"
         }
         Kind::Array(array) => {
-            members.push((Cow::Borrowed("items"), place(&array.items)));
+            members.push((Cow::Borrowed("items"), value(&array.items)));
             push_number(members, "minItems", array.min_items);
             push_number(members, "maxItems", array.max_items);
             "array"
@@ -110,14 +115,14 @@ fn kind<'j>(
             push_required(members, object);
             "object"
         }
-        // References are followed, so that there are no definitions.
+        // References are inlined, so there are no definitions.
         Kind::Definition(_) => "object",
     }
 }
 
 fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<String>) {
     match &text.values {
-        // An empty text is no value to Gemini.
+        // Gemini rejects an empty text as a value.
         Some(values) if !values.contains(&"") => {
             let values = values
                 .iter()
@@ -176,47 +181,47 @@ fn properties<'j>(object: &Object<'j>) -> Json<'j> {
     let named = object.properties.iter();
     Json::Object(
         named
-            .map(|p| (Cow::Borrowed(p.name), place(&p.told)))
+            .map(|p| (Cow::Borrowed(p.name), value(&p.schema)))
             .collect(),
     )
 }
 
-/// What Gemini has no word for: any value. Each kind but arrays of arrays.
-fn anything<'j>(told: &Told<'j>) -> Json<'j> {
-    let text = || Choice::of(Kind::Text(Text::default()));
+/// Any value, which Gemini cannot express: a choice of all kinds except arrays of arrays.
+fn any_value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
+    let text = || Choice::new(Kind::Text(Text::default()));
     let scalars = || {
         vec![
             text(),
-            Choice::of(Kind::Number(Number::default())),
-            Choice::of(Kind::Boolean(None)),
-            Choice::of(Kind::Object(Object::default())),
+            Choice::new(Kind::Number(Number::default())),
+            Choice::new(Kind::Boolean(None)),
+            Choice::new(Kind::Object(Object::default())),
         ]
     };
-    let items = Told {
-        null: true,
+    let items = ValueSchema {
+        nullable: true,
         choices: scalars(),
-        ..Told::default()
+        ..ValueSchema::default()
     };
     let mut choices = scalars();
-    choices.push(Choice::of(Kind::Array(super::told::Array {
+    choices.push(Choice::new(Kind::Array(super::told::Array {
         items: Box::new(items),
         min_items: None,
         max_items: None,
     })));
-    place(&Told {
-        null: true,
+    value(&ValueSchema {
+        nullable: true,
         choices,
-        ..told.words()
+        ..told.annotations()
     })
 }
 
-/// A place for `null` alone, or for nothing: Gemini has neither.
-fn null<'j>(told: &Told<'j>) -> Json<'j> {
-    let mut choice = Choice::of(Kind::Text(Text::default()));
+/// A schema for `null` only, or for no value: Gemini can express neither.
+fn null<'j>(told: &ValueSchema<'j>) -> Json<'j> {
+    let mut choice = Choice::new(Kind::Text(Text::default()));
     let said = ["Always null.".to_owned()];
-    let description = words::description(told.description, &said);
+    let description = words::with_sentences(told.description, &said);
     choice.title = told.title;
-    let Json::Object(mut members) = one(&choice, &Told::default(), true) else {
+    let Json::Object(mut members) = choice_schema(&choice, &ValueSchema::default(), true) else {
         return Json::Null;
     };
     members.insert(

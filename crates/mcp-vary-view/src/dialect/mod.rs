@@ -1,6 +1,6 @@
-//! Schemas as models take them that refuse keywords of JSON Schema.
+//! Schema dialects of models that reject some keywords of JSON Schema.
 //!
-//! `docs/dialects.md` says where the lists come from and what becomes of each keyword.
+//! `docs/dialects.md` names the sources of the lists and explains how each keyword is rewritten.
 
 mod back;
 mod gemini;
@@ -15,34 +15,34 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub(super) use back::WayBack;
+pub(super) use back::ArgumentDecoder;
 
 use mcp_vary::json::{Json, JsonError};
 
-/// What a family of models takes for the schema of a tool's arguments.
+/// The dialect of JSON Schema that a family of models accepts for a tool's arguments.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Dialect {
     /// Gemini's function declarations: the subset of OpenAPI 3.0 that its `Schema` is.
     Gemini,
-    /// OpenAI's strict function calling, which is that of structured outputs.
+    /// OpenAI's strict function calling, with the rules of structured outputs.
     OpenaiStrict,
 }
 
-/// A schema in a dialect, and how arguments after it become the server's.
+/// A schema in a dialect, and the decoder for its arguments.
 #[derive(Clone, Debug)]
-pub(super) struct Rewritten {
-    /// Nothing when the schema is in the dialect already.
+pub(super) struct RewrittenSchema {
+    /// `None` if the schema is already in the dialect.
     pub(super) schema: Option<String>,
-    pub(super) back: WayBack,
+    pub(super) decoder: ArgumentDecoder,
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 2] = [Self::Gemini, Self::OpenaiStrict];
 
-    /// Its name in a configuration.
+    /// The name in a configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Dialect {
         }
     }
 
-    /// The keywords that schemas in this dialect may have; every other one is taken out.
+    /// The keywords of this dialect; all others are removed.
     #[must_use]
     pub const fn keywords(self) -> &'static [&'static str] {
         match self {
@@ -64,11 +64,10 @@ impl Dialect {
     ///
     /// # Properties
     ///
-    /// - It has no keyword that is not one of [`Self::keywords`].
-    /// - What the original allows, it allows, where the dialect can say it; `docs/dialects.md` lists
-    ///   what it cannot. It may allow more: [`PreparedTool`](super::PreparedTool) checks arguments
-    ///   against the original.
-    /// - Whatever the schema, it takes time and room in proportion to it, or is cut and says so.
+    /// - It has only keywords of [`Self::keywords`].
+    /// - It accepts what the original accepts, as far as the dialect can express it; `docs/dialects.md` lists what
+    ///   it cannot. It may accept more: [`PreparedTool`](super::PreparedTool) checks arguments against the original.
+    /// - Time and memory are proportional to the schema. A schema that grows too large is truncated and says so.
     ///
     /// # Errors
     ///
@@ -77,13 +76,13 @@ impl Dialect {
     /// # Examples
     ///
     /// ```
-    /// use crate::Dialect;
+    /// use mcp_vary_view::Dialect;
     ///
     /// let schema = r#"{"type": "object", "required": ["q"], "properties": {
     ///     "q": {"type": "string", "minLength": 1},
     ///     "n": {"type": "integer", "exclusiveMinimum": 0, "default": 10}
     /// }}"#;
-    /// // Every property is required, and `null` says that one is left out.
+    /// // Every property is required, and `null` means that one is omitted.
     /// assert_eq!(
     ///     Dialect::OpenaiStrict.rewrite(schema)?,
     ///     r#"{"type":"object","properties":{"q":{"description":"Not empty.","type":"string"},"n":{"description":"Default: 10.","type":["integer","null"],"exclusiveMinimum":0}},"required":["q","n"],"additionalProperties":false}"#,
@@ -95,30 +94,30 @@ impl Dialect {
         Ok(rewritten.schema.unwrap_or_else(|| schema.to_owned()))
     }
 
-    pub(super) fn rewritten(self, schema: &str) -> Result<Rewritten, JsonError> {
+    pub(super) fn rewritten(self, schema: &str) -> Result<RewrittenSchema, JsonError> {
         let original = Json::parse(schema)?;
         let (rewritten, back) = match self {
-            Self::Gemini => (gemini::schema(&original), WayBack::default()),
+            Self::Gemini => (gemini::schema(&original), ArgumentDecoder::default()),
             Self::OpenaiStrict => strict::schema(&original),
         };
-        Ok(Rewritten {
+        Ok(RewrittenSchema {
             schema: (!rewritten.is_same(&original)).then(|| rewritten.to_json()),
-            back,
+            decoder: back,
         })
     }
 
-    /// The name of a tool or prompt as the models take it: at most 64 letters, digits, `_` and `-`; for
+    /// The name of a tool or prompt in the form that the models accept: at most 64 letters, digits, `_` and `-`; for
     /// Gemini also `.` and `:`, and a letter or `_` first.
     ///
     /// # Properties
     ///
-    /// Any other character becomes `_`. What is too long ends in a hash of the whole, so that two names
-    /// with one beginning stay two.
+    /// Any other character becomes `_`. A name that is too long ends with a hash of the whole name, so that two
+    /// names with the same beginning stay distinct.
     ///
     /// # Examples
     ///
     /// ```
-    /// use crate::Dialect;
+    /// use mcp_vary_view::Dialect;
     ///
     /// assert_eq!(Dialect::OpenaiStrict.name("files/read.all"), "files_read_all");
     /// assert_eq!(Dialect::Gemini.name("3d.render"), "_3d.render");
@@ -133,7 +132,7 @@ impl Dialect {
         };
         let first = |c: char| self != Self::Gemini || c.is_ascii_alphabetic() || c == '_';
         let starts = name.chars().next().is_some_and(first);
-        if starts && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
+        if starts && name.len() <= MAX_NAME && name.chars().all(allowed) {
             return Cow::Borrowed(name);
         }
         let mut other: String = if starts {
@@ -142,22 +141,22 @@ impl Dialect {
             "_".to_owned()
         };
         other.extend(name.chars().map(|c| if allowed(c) { c } else { '_' }));
-        if other.len() > LONGEST_NAME {
+        if other.len() > MAX_NAME {
             other = hashed(&other, name);
         }
         Cow::Owned(other)
     }
 
-    /// As [`Self::name`], for a name that would be another item's: with a hash of the original at its end.
+    /// Like [`Self::name`], for a name that another item already has: it ends with a hash of the original.
     #[must_use]
-    pub fn name_apart(self, name: &str) -> String {
+    pub fn unique_name(self, name: &str) -> String {
         hashed(&self.name(name), name)
     }
 }
 
 /// The beginning of `text`, and a hash of `whole`.
 fn hashed(text: &str, whole: &str) -> String {
-    let mut start: String = text.chars().take(LONGEST_NAME - 9).collect();
+    let mut start: String = text.chars().take(MAX_NAME - 9).collect();
     start.push('_');
     for byte in Sha256::digest(whole).iter().take(4) {
         // Writing to a string cannot fail.
@@ -166,10 +165,10 @@ fn hashed(text: &str, whole: &str) -> String {
     start
 }
 
-/// In characters, for both.
-const LONGEST_NAME: usize = 64;
+/// Characters of a name, in both dialects.
+const MAX_NAME: usize = 64;
 
-/// Those fields of `google.ai.generativelanguage.v1beta.Schema` that are of use here.
+/// The fields of `google.ai.generativelanguage.v1beta.Schema` that are used here.
 const GEMINI: [&str; 20] = [
     "anyOf",
     "default",
@@ -193,7 +192,7 @@ const GEMINI: [&str; 20] = [
     "type",
 ];
 
-/// What OpenAI's guide to structured outputs names as supported.
+/// The keywords that OpenAI's guide to structured outputs lists as supported.
 const OPENAI_STRICT: [&str; 20] = [
     "$defs",
     "$ref",

@@ -1,24 +1,24 @@
-//! Parameters as OpenAI's strict function calling takes them, and the way back from them.
+//! Writes schemas for OpenAI's strict function calling, with the decoder for their arguments.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use mcp_vary::json::Json;
 
-use super::back::{Back, Field, WayBack};
+use super::back::{ArgumentDecoder, FieldDecoder, ValueDecoder};
 use super::reading::{Definition, Reader, References};
-use super::told::{Array, Choice, Kind, Number, Object, Text, Told};
+use super::told::{Array, Choice, Kind, Number, Object, Text, ValueSchema};
 use super::words;
 
 type Member<'j> = (Cow<'j, str>, Json<'j>);
 
-/// The schema of a tool's arguments under OpenAI's rules, and how arguments after it become the server's.
-pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, WayBack) {
-    let mut reader = Reader::new(schema, References::Keep);
+/// The schema of a tool's arguments under OpenAI's rules, and the decoder for arguments that follow it.
+pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
+    let mut reader = Reader::new(schema, References::Preserve);
     let (told, object) = reader.root();
     let mut writer = Writer {
         names: Vec::new(),
-        spent: Spent::default(),
+        usage: SchemaUsage::default(),
     };
     let mut members = Vec::new();
     push_text(&mut members, "title", told.title.map(Cow::Borrowed));
@@ -32,11 +32,11 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, WayBack) {
     let back = writer.object(&object, &mut members, 1);
 
     let (mut definitions, mut backs) = (Vec::new(), Vec::new());
-    // Reading a definition may find further ones.
+    // Reading a definition may find more of them.
     while let Some(Definition { schema, .. }) = reader.definition(definitions.len()) {
-        let told = reader.defined(schema);
+        let told = reader.definition_schema(schema);
         writer.name_definitions(&reader);
-        let (json, back) = writer.place(&told, false, 2);
+        let (json, back) = writer.value(&told, false, 2);
         let name = writer.names[definitions.len()].clone();
         definitions.push((Cow::Owned(name), json));
         backs.push(back);
@@ -44,26 +44,26 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, WayBack) {
     if !definitions.is_empty() {
         members.push((Cow::Borrowed("$defs"), Json::Object(definitions)));
     }
-    (Json::Object(members), WayBack::new(back, backs))
+    (Json::Object(members), ArgumentDecoder::new(back, backs))
 }
 
-/// Writes schemas, and counts what it writes.
+/// Writes schemas and tracks OpenAI's limits.
 struct Writer {
-    /// Of the definitions.
+    /// The names of the definitions.
     names: Vec<String>,
-    spent: Spent,
+    usage: SchemaUsage,
 }
 
-/// What OpenAI limits for a schema as a whole.
+/// The sizes that OpenAI limits for a whole schema.
 #[derive(Default)]
-struct Spent {
+struct SchemaUsage {
     properties: usize,
     values: usize,
     letters: usize,
 }
 
-impl Spent {
-    fn properties(&mut self, object: &Object<'_>) -> bool {
+impl SchemaUsage {
+    fn try_add_properties(&mut self, object: &Object<'_>) -> bool {
         let letters: usize = object
             .properties
             .iter()
@@ -71,16 +71,16 @@ impl Spent {
             .sum();
         self.properties += object.properties.len();
         self.letters += letters;
-        self.properties <= MOST_PROPERTIES && self.letters <= MOST_LETTERS
+        self.properties <= MAX_PROPERTIES && self.letters <= MAX_LETTERS
     }
 
-    fn values(&mut self, values: &[&str]) -> bool {
+    fn try_add_values(&mut self, values: &[&str]) -> bool {
         let letters: usize = values.iter().map(|value| value.len()).sum();
-        if values.len() > LONG_LIST && letters > MOST_LETTERS_IN_A_LONG_LIST {
+        if values.len() > LONG_LIST && letters > MAX_LETTERS_IN_LONG_LIST {
             return false;
         }
         let fits =
-            self.values + values.len() <= MOST_VALUES && self.letters + letters <= MOST_LETTERS;
+            self.values + values.len() <= MAX_VALUES && self.letters + letters <= MAX_LETTERS;
         if fits {
             self.values += values.len();
             self.letters += letters;
@@ -90,7 +90,7 @@ impl Spent {
 }
 
 impl Writer {
-    /// Gives the definitions that were found since names of their own.
+    /// Names the definitions that were found since the last call.
     fn name_definitions(&mut self, reader: &Reader<'_>) {
         let mut taken: BTreeSet<String> = self.names.iter().cloned().collect();
         while let Some(definition) = reader.definition(self.names.len()) {
@@ -106,27 +106,32 @@ impl Writer {
                 name.push('_');
             }
             taken.insert(name.clone());
-            self.spent.letters += name.len();
+            self.usage.letters += name.len();
             self.names.push(name);
         }
     }
 
-    /// What may stand in a place, and `null` where that says that it is left out.
-    fn place<'j>(&mut self, told: &Told<'j>, optional: bool, level: usize) -> (Json<'j>, Back) {
-        let null = told.null || optional;
+    /// The schema of a value, which also accepts `null` for an omitted one if `optional`.
+    fn value<'j>(
+        &mut self,
+        told: &ValueSchema<'j>,
+        optional: bool,
+        level: usize,
+    ) -> (Json<'j>, ValueDecoder) {
+        let null = told.nullable || optional;
         let mut said = Vec::new();
-        if told.cut {
-            said.push(words::CUT.to_owned());
+        if told.is_truncated {
+            said.push(words::TRUNCATED.to_owned());
         }
         if optional {
             said.extend(told.default.and_then(words::default));
         }
         let mut members = Vec::new();
-        if told.any {
-            self.words(&mut members, told, None, &said);
-            return (anything(members), Back::Keep);
+        if told.accepts_any {
+            self.write_annotations(&mut members, told, None, &said);
+            return (any_value(members), ValueDecoder::Unchanged);
         }
-        // A text that is written beside an object as text could be either.
+        // Beside an object as text, a text would be ambiguous.
         let text = told
             .choices
             .iter()
@@ -134,26 +139,27 @@ impl Writer {
         let kept = |choice: &&Choice<'j>| !(text && is_open(&choice.kind));
         let choices: Vec<&Choice<'j>> = told.choices.iter().filter(kept).collect();
         let left_out = told.choices.iter().find(|choice| !kept(choice));
-        let told = &Told {
+        let told = &ValueSchema {
             description: told
                 .description
                 .or(left_out.and_then(|choice| choice.description)),
-            ..told.words()
+            ..told.annotations()
         };
         match choices.as_slice() {
             [] => {
-                self.words(&mut members, told, None, &said);
+                self.write_annotations(&mut members, told, None, &said);
                 push_text(&mut members, "type", Some(Cow::Borrowed("null")));
-                (Json::Object(members), Back::Keep)
+                (Json::Object(members), ValueDecoder::Unchanged)
             }
             [choice] if !matches!(choice.kind, Kind::Definition(_)) => {
-                self.one(choice, told, null, said, level)
+                self.choice(choice, told, null, said, level)
             }
             several => {
-                self.words(&mut members, told, None, &said);
+                self.write_annotations(&mut members, told, None, &said);
                 let (mut branches, mut backs) = (Vec::new(), Vec::new());
                 for choice in several {
-                    let (json, back) = self.one(choice, &Told::default(), false, Vec::new(), level);
+                    let (json, back) =
+                        self.choice(choice, &ValueSchema::default(), false, Vec::new(), level);
                     branches.push(json);
                     backs.push(back);
                 }
@@ -161,28 +167,31 @@ impl Writer {
                     branches.push(typed("null"));
                 }
                 members.push((Cow::Borrowed("anyOf"), Json::Array(branches)));
-                (Json::Object(members), Back::any(backs))
+                (Json::Object(members), ValueDecoder::any(backs))
             }
         }
     }
 
-    /// One kind of value, with what is said of the place.
-    fn one<'j>(
+    /// The schema of one kind of value, with the title and description of its position.
+    fn choice<'j>(
         &mut self,
         choice: &Choice<'j>,
-        told: &Told<'j>,
+        told: &ValueSchema<'j>,
         null: bool,
         mut said: Vec<String>,
         level: usize,
-    ) -> (Json<'j>, Back) {
+    ) -> (Json<'j>, ValueDecoder) {
         if let Kind::Definition(number) = choice.kind {
             let pointer = format!("#/$defs/{}", self.names[number]);
             let reference = (Cow::Borrowed("$ref"), Json::String(Cow::Owned(pointer)));
-            return (Json::Object(vec![reference]), Back::Definition(number));
+            return (
+                Json::Object(vec![reference]),
+                ValueDecoder::Definition(number),
+            );
         }
         let (mut rest, mut members) = (Vec::new(), Vec::new());
         let (name, back) = self.kind(&choice.kind, null, &mut rest, &mut said, level + 1);
-        self.words(&mut members, told, Some(choice), &said);
+        self.write_annotations(&mut members, told, Some(choice), &said);
         let named = Json::String(Cow::Borrowed(name));
         let named = if null {
             Json::Array(vec![named, Json::String(Cow::Borrowed("null"))])
@@ -194,10 +203,10 @@ impl Writer {
         (Json::Object(members), back)
     }
 
-    fn words<'j>(
+    fn write_annotations<'j>(
         &self,
         members: &mut Vec<Member<'j>>,
-        told: &Told<'j>,
+        told: &ValueSchema<'j>,
         choice: Option<&Choice<'j>>,
         said: &[String],
     ) {
@@ -209,11 +218,12 @@ impl Writer {
         push_text(
             members,
             "description",
-            words::description(text, said).map(Cow::Owned),
+            words::with_sentences(text, said).map(Cow::Owned),
         );
     }
 
-    /// Writes what there is to a kind, says what has no keyword, and gives its name.
+    /// Writes the keywords of a kind, adds sentences for constraints without a keyword, and returns the name of the
+    /// type.
     fn kind<'j>(
         &mut self,
         kind: &Kind<'j>,
@@ -221,17 +231,21 @@ impl Writer {
         members: &mut Vec<Member<'j>>,
         said: &mut Vec<String>,
         level: usize,
-    ) -> (&'static str, Back) {
+    ) -> (&'static str, ValueDecoder) {
         match kind {
             Kind::Text(text) => {
                 self.string(text, null, members, said);
-                ("string", Back::Keep)
+                ("string", ValueDecoder::Unchanged)
             }
             Kind::Number(number) => {
                 self.number(number, null, members, said);
                 (
-                    if number.integer { "integer" } else { "number" },
-                    Back::Keep,
+                    if number.is_integer {
+                        "integer"
+                    } else {
+                        "number"
+                    },
+                    ValueDecoder::Unchanged,
                 )
             }
             Kind::Boolean(only) => {
@@ -240,17 +254,17 @@ impl Writer {
                 if only.is_some() {
                     members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
                 }
-                ("boolean", Back::Keep)
+                ("boolean", ValueDecoder::Unchanged)
             }
             Kind::Array(array) => self.array(array, members, said, level),
             Kind::Object(object) => {
-                if is_open(kind) || level > DEEPEST || !self.spent.properties(object) {
+                if is_open(kind) || level > MAX_LEVELS || !self.usage.try_add_properties(object) {
                     said.push(words::OBJECT_AS_TEXT.to_owned());
-                    return ("string", Back::ObjectAsText);
+                    return ("string", ValueDecoder::ObjectAsText);
                 }
                 ("object", self.object(object, members, level))
             }
-            Kind::Definition(number) => ("object", Back::Definition(*number)),
+            Kind::Definition(number) => ("object", ValueDecoder::Definition(*number)),
         }
     }
 
@@ -260,45 +274,45 @@ impl Writer {
         members: &mut Vec<Member<'j>>,
         said: &mut Vec<String>,
         level: usize,
-    ) -> (&'static str, Back) {
-        if level > DEEPEST {
+    ) -> (&'static str, ValueDecoder) {
+        if level > MAX_LEVELS {
             said.push(words::ARRAY_AS_TEXT.to_owned());
-            return ("string", Back::ArrayAsText);
+            return ("string", ValueDecoder::ArrayAsText);
         }
-        let (items, back) = self.place(&array.items, false, level);
+        let (items, back) = self.value(&array.items, false, level);
         members.push((Cow::Borrowed("items"), items));
         push_number(members, "minItems", array.min_items);
         push_number(members, "maxItems", array.max_items);
-        ("array", Back::items(back))
+        ("array", ValueDecoder::items(back))
     }
 
-    /// Every property is required; what may be left out may be `null`.
+    /// Every property is required; optional ones accept `null`.
     fn object<'j>(
         &mut self,
         object: &Object<'j>,
         members: &mut Vec<Member<'j>>,
         level: usize,
-    ) -> Back {
+    ) -> ValueDecoder {
         let (mut properties, mut required, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for property in &object.properties {
             let optional = !property.required;
-            let (json, back) = self.place(&property.told, optional, level);
+            let (json, back) = self.value(&property.schema, optional, level);
             properties.push((Cow::Borrowed(property.name), json));
             required.push(Json::String(Cow::Borrowed(property.name)));
-            let null = property.told.null;
+            let null = property.schema.nullable;
             fields.push((
                 property.name.to_owned(),
-                Field {
+                FieldDecoder {
                     optional,
-                    null,
-                    back,
+                    nullable: null,
+                    decoder: back,
                 },
             ));
         }
         members.push((Cow::Borrowed("properties"), Json::Object(properties)));
         members.push((Cow::Borrowed("required"), Json::Array(required)));
         members.push((Cow::Borrowed("additionalProperties"), Json::Bool(false)));
-        Back::object(fields)
+        ValueDecoder::object(fields)
     }
 
     fn string<'j>(
@@ -309,7 +323,7 @@ impl Writer {
         said: &mut Vec<String>,
     ) {
         match &text.values {
-            Some(values) if self.spent.values(values) => {
+            Some(values) if self.usage.try_add_values(values) => {
                 let values = values
                     .iter()
                     .map(|value| Json::String(Cow::Borrowed(*value)));
@@ -349,7 +363,7 @@ impl Writer {
         said: &mut Vec<String>,
     ) {
         match &number.values {
-            Some(values) if self.spent.values(values) => {
+            Some(values) if self.usage.try_add_values(values) => {
                 let values = values
                     .iter()
                     .map(|value| Json::Number(Cow::Borrowed(*value)));
@@ -367,13 +381,13 @@ impl Writer {
     }
 }
 
-/// Whether it is an object of whatever properties.
+/// Whether it is an object with arbitrary properties.
 fn is_open(kind: &Kind<'_>) -> bool {
-    matches!(kind, Kind::Object(object) if object.properties.is_empty() && !object.closed)
+    matches!(kind, Kind::Object(object) if object.properties.is_empty() && !object.is_closed)
 }
 
-/// What OpenAI has no word for: any value. Objects and arrays of unknown shape are none to it.
-fn anything(mut members: Vec<Member<'_>>) -> Json<'_> {
+/// Any value, which OpenAI cannot express. Objects and arrays of unknown shape are not allowed.
+fn any_value(mut members: Vec<Member<'_>>) -> Json<'_> {
     let kinds = ["string", "number", "boolean", "null"].map(typed);
     members.push((Cow::Borrowed("anyOf"), Json::Array(kinds.into())));
     Json::Object(members)
@@ -394,7 +408,7 @@ fn push_number<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, number:
     members.extend(number.map(|n| (Cow::Borrowed(keyword), Json::Number(Cow::Borrowed(n)))));
 }
 
-/// The formats that OpenAI takes.
+/// The formats that OpenAI accepts.
 pub(super) const FORMATS: [&str; 9] = [
     "date",
     "date-time",
@@ -408,12 +422,12 @@ pub(super) const FORMATS: [&str; 9] = [
 ];
 
 /// Levels of objects and arrays.
-const DEEPEST: usize = 10;
-const MOST_PROPERTIES: usize = 5_000;
+const MAX_LEVELS: usize = 10;
+const MAX_PROPERTIES: usize = 5_000;
 /// Values in all lists of them.
-const MOST_VALUES: usize = 1_000;
+const MAX_VALUES: usize = 1_000;
 /// Letters in all names and values.
-const MOST_LETTERS: usize = 120_000;
+const MAX_LETTERS: usize = 120_000;
 /// A list with more values than this has a limit of its own.
 const LONG_LIST: usize = 250;
-const MOST_LETTERS_IN_A_LONG_LIST: usize = 15_000;
+const MAX_LETTERS_IN_LONG_LIST: usize = 15_000;

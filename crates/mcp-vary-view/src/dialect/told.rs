@@ -1,26 +1,26 @@
-//! What a model is told of a schema: what may stand in a place, by kind, in terms that every dialect has.
+//! A schema in terms that every dialect can express: which kinds of values it accepts, and their constraints.
 
 use mcp_vary::json::Json;
 
-/// What may stand in one place.
+/// What one position accepts.
 ///
-/// Never less than the schema allows, as far as kinds can say it: what these terms lack is left out. A
-/// place where nothing may stand has no choices, is not `any` and not `null`.
+/// Accepts at least what the original schema accepts; constraints without a counterpart are dropped. A position that
+/// accepts nothing has no choices, is not `accepts_any` and not `nullable`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Told<'j> {
+pub(super) struct ValueSchema<'j> {
     pub(super) title: Option<&'j str>,
     pub(super) description: Option<&'j str>,
     pub(super) default: Option<&'j Json<'j>>,
-    /// Whether `null` may stand here.
-    pub(super) null: bool,
-    /// Whether anything may.
-    pub(super) any: bool,
-    /// Whether the schema goes on where this does not.
-    pub(super) cut: bool,
+    /// Whether `null` is accepted.
+    pub(super) nullable: bool,
+    /// Whether every value is accepted.
+    pub(super) accepts_any: bool,
+    /// Whether parts of the original schema are missing.
+    pub(super) is_truncated: bool,
     pub(super) choices: Vec<Choice<'j>>,
 }
 
-/// One kind of value, with what is said of it alone.
+/// One kind of value, with its own title and description.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice<'j> {
     pub(super) title: Option<&'j str>,
@@ -28,16 +28,16 @@ pub(super) struct Choice<'j> {
     pub(super) kind: Kind<'j>,
 }
 
-/// A kind of value, and what of them may stand there.
+/// A kind of value and its constraints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind<'j> {
     Text(Text<'j>),
     Number(Number<'j>),
-    /// Either, or just the one.
+    /// Both values, or only this one.
     Boolean(Option<bool>),
     Array(Array<'j>),
     Object(Object<'j>),
-    /// What a definition says, by its number.
+    /// A definition, by its number.
     Definition(usize),
 }
 
@@ -50,10 +50,10 @@ pub(super) struct Text<'j> {
     pub(super) max_length: Option<&'j str>,
 }
 
-/// Numbers, each as it is spelled.
+/// Constraints of a number, each as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Number<'j> {
-    pub(super) integer: bool,
+    pub(super) is_integer: bool,
     pub(super) values: Option<Vec<&'j str>>,
     pub(super) format: Option<&'j str>,
     pub(super) minimum: Option<&'j str>,
@@ -65,7 +65,7 @@ pub(super) struct Number<'j> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array<'j> {
-    pub(super) items: Box<Told<'j>>,
+    pub(super) items: Box<ValueSchema<'j>>,
     pub(super) min_items: Option<&'j str>,
     pub(super) max_items: Option<&'j str>,
 }
@@ -73,49 +73,49 @@ pub(super) struct Array<'j> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Object<'j> {
     pub(super) properties: Vec<Property<'j>>,
-    /// Whether there may be no others.
-    pub(super) closed: bool,
+    /// Whether other properties are rejected.
+    pub(super) is_closed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Property<'j> {
     pub(super) name: &'j str,
-    pub(super) told: Told<'j>,
+    pub(super) schema: ValueSchema<'j>,
     pub(super) required: bool,
 }
 
-impl<'j> Told<'j> {
-    /// A place where anything may stand.
+impl<'j> ValueSchema<'j> {
+    /// A schema that accepts everything.
     pub(super) fn anything() -> Self {
         Self {
-            any: true,
+            accepts_any: true,
             ..Self::default()
         }
     }
 
-    /// What is said of the place in words, without what may stand there.
-    pub(super) fn words(&self) -> Self {
+    /// The title and description alone, without kinds.
+    pub(super) fn annotations(&self) -> Self {
         Self {
             title: self.title,
             description: self.description,
-            cut: self.cut,
+            is_truncated: self.is_truncated,
             ..Self::default()
         }
     }
 
-    /// Whether nothing may stand here.
+    /// Whether nothing is accepted.
     pub(super) fn is_never(&self) -> bool {
-        !self.any && !self.null && self.choices.is_empty()
+        !self.accepts_any && !self.nullable && self.choices.is_empty()
     }
 
-    /// What is one of `all`.
-    pub(super) fn one_of(all: Vec<Self>) -> Self {
+    /// Accepts what any of `all` accepts.
+    pub(super) fn union(all: Vec<Self>) -> Self {
         let several = all.iter().filter(|told| !told.is_never()).count() > 1;
         let mut one = Self::default();
         for mut told in all {
-            one.null |= told.null;
-            one.any |= told.any;
-            one.cut |= told.cut;
+            one.nullable |= told.nullable;
+            one.accepts_any |= told.accepts_any;
+            one.is_truncated |= told.is_truncated;
             if let ([choice], true) = (told.choices.as_mut_slice(), several) {
                 choice.title = choice.title.or(told.title);
                 choice.description = choice.description.or(told.description);
@@ -128,20 +128,22 @@ impl<'j> Told<'j> {
                 one.add(choice);
             }
         }
-        if one.any {
+        if one.accepts_any {
             one.choices.clear();
         }
         one
     }
 
-    /// Adds a choice, together with an earlier one where both are no more than lists of texts.
+    /// Adds a choice. Merges it with the last one if both are plain lists of texts.
     fn add(&mut self, choice: Choice<'j>) {
-        if self.choices.len() < COMPARED && self.choices.contains(&choice) {
+        if self.choices.len() < MAX_COMPARED_CHOICES && self.choices.contains(&choice) {
             return;
         }
-        if let Some(values) = choice.only_values() {
+        if let Some(values) = choice.plain_values() {
             let mut texts = self.choices.iter_mut().rev().take(1);
-            if let Some(before) = texts.next().filter(|before| before.only_values().is_some())
+            if let Some(before) = texts
+                .next()
+                .filter(|before| before.plain_values().is_some())
                 && let Kind::Text(Text {
                     values: Some(before),
                     ..
@@ -154,8 +156,8 @@ impl<'j> Told<'j> {
         self.choices.push(choice);
     }
 
-    /// The objects among the choices as one, if there are only such.
-    pub(super) fn as_one_object(&mut self) -> Option<Object<'j>> {
+    /// Takes the choices as one object if all of them are objects.
+    pub(super) fn take_single_object(&mut self) -> Option<Object<'j>> {
         let objects: Option<Vec<_>> = self
             .choices
             .iter()
@@ -170,12 +172,12 @@ impl<'j> Told<'j> {
             Kind::Object(object) => Some(object),
             _ => None,
         });
-        Some(Object::joined(objects.collect()))
+        Some(Object::union(objects.collect()))
     }
 }
 
 impl<'j> Choice<'j> {
-    pub(super) fn of(kind: Kind<'j>) -> Self {
+    pub(super) fn new(kind: Kind<'j>) -> Self {
         Self {
             title: None,
             description: None,
@@ -183,8 +185,8 @@ impl<'j> Choice<'j> {
         }
     }
 
-    /// The texts of a choice that says nothing else.
-    fn only_values(&self) -> Option<Vec<&'j str>> {
+    /// The values of a choice that is a plain list of texts.
+    fn plain_values(&self) -> Option<Vec<&'j str>> {
         match &self.kind {
             Kind::Text(Text {
                 values: Some(values),
@@ -198,10 +200,10 @@ impl<'j> Choice<'j> {
 }
 
 impl<'j> Object<'j> {
-    /// An object that is one of `all`: what each has, required where all require it.
-    fn joined(all: Vec<Self>) -> Self {
+    /// The union of objects: all their properties, each required only if all objects require it.
+    fn union(all: Vec<Self>) -> Self {
         let count = all.len();
-        let closed = all.iter().all(|object| object.closed);
+        let is_closed = all.iter().all(|object| object.is_closed);
         let mut order = Vec::new();
         let mut found = std::collections::BTreeMap::<&str, Vec<Property<'j>>>::new();
         for property in all.into_iter().flat_map(|object| object.properties) {
@@ -214,20 +216,21 @@ impl<'j> Object<'j> {
         let joined = |name: &'j str| {
             let all = found.remove(name).unwrap_or_default();
             let required = all.len() == count && all.iter().all(|property| property.required);
-            let mut all: Vec<Told<'j>> = all.into_iter().map(|property| property.told).collect();
+            let mut all: Vec<ValueSchema<'j>> =
+                all.into_iter().map(|property| property.schema).collect();
             all.dedup();
             Property {
                 name,
-                told: Told::one_of(all),
+                schema: ValueSchema::union(all),
                 required,
             }
         };
         Self {
             properties: order.into_iter().map(joined).collect(),
-            closed,
+            is_closed,
         }
     }
 }
 
-/// Further choices are not compared with those before: no list takes quadratic time.
-const COMPARED: usize = 64;
+/// More choices are not compared with the earlier ones, which keeps long lists linear.
+const MAX_COMPARED_CHOICES: usize = 64;

@@ -1,11 +1,11 @@
-//! What a dialect has no keyword for, in words.
+//! Sentences for constraints that a dialect has no keyword for.
 
 use mcp_vary::json::Json;
 
 use super::told::{Number, Text};
 
-/// A description and what is to be said after it.
-pub(crate) fn description(text: Option<&str>, said: &[String]) -> Option<String> {
+/// A description followed by sentences.
+pub(crate) fn with_sentences(text: Option<&str>, said: &[String]) -> Option<String> {
     let mut whole = text.unwrap_or_default().trim_end().to_owned();
     for sentence in said {
         if !whole.is_empty() {
@@ -20,14 +20,14 @@ pub(crate) fn description(text: Option<&str>, said: &[String]) -> Option<String>
     (!whole.is_empty()).then_some(whole)
 }
 
-/// `One of: 1, 2, 3.`, cut.
+/// `One of: 1, 2, 3.`, truncated.
 pub(super) fn one_of<'v>(values: impl Iterator<Item = &'v str>) -> String {
     let mut listed = String::new();
     for value in values {
         if !listed.is_empty() {
             listed.push_str(", ");
         }
-        if listed.len() + value.len() > LONGEST {
+        if listed.len() + value.len() > MAX_TEXT {
             listed.push('…');
             break;
         }
@@ -36,15 +36,15 @@ pub(super) fn one_of<'v>(values: impl Iterator<Item = &'v str>) -> String {
     format!("One of: {listed}.")
 }
 
-/// What a value means that is left out.
+/// The default of an omitted value.
 pub(crate) fn default(value: &Json<'_>) -> Option<String> {
     let json = value.to_json();
-    (json.len() <= LONGEST && *value != Json::Null).then(|| format!("Default: {json}."))
+    (json.len() <= MAX_TEXT && *value != Json::Null).then(|| format!("Default: {json}."))
 }
 
-/// A pattern that the dialect cannot have.
+/// A pattern that the dialect does not support.
 pub(super) fn pattern(pattern: &str) -> Option<String> {
-    (pattern.len() <= LONGEST).then(|| format!("Matches the regular expression {pattern}"))
+    (pattern.len() <= MAX_TEXT).then(|| format!("Matches the regular expression {pattern}"))
 }
 
 pub(super) fn format(format: &str) -> Option<String> {
@@ -55,7 +55,7 @@ pub(super) fn multiple_of(step: &str) -> String {
     format!("A multiple of {step}.")
 }
 
-/// How long a text may be.
+/// The length limits of a text.
 pub(super) fn length(text: &Text<'_>) -> Option<String> {
     match (text.min_length, text.max_length) {
         (None | Some("0"), None) => None,
@@ -66,7 +66,7 @@ pub(super) fn length(text: &Text<'_>) -> Option<String> {
     }
 }
 
-/// The limits that a number does not reach.
+/// The exclusive limits of a number.
 pub(super) fn exclusive(number: &Number<'_>) -> Vec<String> {
     let above = number
         .exclusive_minimum
@@ -77,8 +77,8 @@ pub(super) fn exclusive(number: &Number<'_>) -> Vec<String> {
     above.into_iter().chain(below).collect()
 }
 
-/// Whether every engine of regular expressions reads the pattern alike: no look-around, no back
-/// references, no classes of Unicode.
+/// Whether all regular expression engines read the pattern alike: no look-around, no back references, no Unicode
+/// classes.
 pub(super) fn is_plain(pattern: &str) -> bool {
     let escaped = |class: char| {
         let mut backslash = false;
@@ -94,15 +94,15 @@ pub(super) fn is_plain(pattern: &str) -> bool {
     grouped && pattern.len() <= 1000 && !"123456789kpPucAzZGQE".chars().any(escaped)
 }
 
-/// That a schema goes on where this one ends.
-pub(super) const CUT: &str = "May hold more than can be shown here.";
-/// That an object is written as text.
+/// The sentence for a truncated schema.
+pub(super) const TRUNCATED: &str = "May hold more than can be shown here.";
+/// The sentence for an object as text.
 pub(super) const OBJECT_AS_TEXT: &str = "A JSON object, written as text.";
-/// That an array is.
+/// The sentence for an array as text.
 pub(super) const ARRAY_AS_TEXT: &str = "A JSON array, written as text.";
 
-/// What is said of a value is at most this long, in bytes.
-const LONGEST: usize = 200;
+/// Bytes of a listed value.
+const MAX_TEXT: usize = 200;
 
 #[cfg(test)]
 mod tests {

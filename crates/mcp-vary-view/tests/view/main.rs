@@ -88,7 +88,7 @@ fn no_recorded_list_has_a_refused_keyword() {
                 let listed = value(prepared.json().unwrap_or(tool));
                 rules::hold(dialect, &listed["inputSchema"]);
                 assert_eq!(dialect.name(prepared.name()), prepared.name());
-                assert_eq!(prepared.unchecked(), None, "{tool}");
+                assert_eq!(prepared.unchecked_reason(), None, "{tool}");
             }
         }
     }
@@ -200,7 +200,7 @@ fn a_schema_that_is_in_the_dialect_stays_as_it_is_written() {
         for tool in tools(name) {
             let prepared = prepared(&tool, Style::default());
             assert_eq!(prepared.json(), None);
-            assert!(prepared.passes_arguments());
+            assert!(prepared.forwards_arguments_unchanged());
         }
     }
 }
@@ -261,7 +261,7 @@ fn hostile_schemas_are_rewritten_too_and_bounded() {
                 json.len(),
                 schema.len()
             );
-            let _ = prepared.unchecked();
+            let _ = prepared.unchecked_reason();
             let _ = prepared.arguments(r#"{"x":{"a":{"a":{"b":1}}},"a":{"a":{}},"p":"aaaa"}"#);
         }
     }
@@ -295,7 +295,7 @@ proptest! {
     #[test]
     fn names_are_those_that_the_models_take(name in "\\PC{0,100}") {
         for dialect in Dialect::ALL {
-            for named in [dialect.name(&name).into_owned(), dialect.name_apart(&name)] {
+            for named in [dialect.name(&name).into_owned(), dialect.unique_name(&name)] {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
                 assert!((1..=64).contains(&named.len()) && named.chars().all(allowed), "{named}");
                 assert_eq!(dialect.name(&named), named.as_str());

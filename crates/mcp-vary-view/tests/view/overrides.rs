@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
 use mcp_vary_view::{
-    ArgumentOverride, Description, Dialect, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
-    ResourceOverride, ResultFields, SchemaStyle, Style, ToolOverride, unknown_items,
+    ArgumentOverride, Description, Dialect, PreparedPrompt, PreparedTool, PromptOverride,
+    ResourceOverride, ResultFields, SchemaStyle, Style, ToolOverride, ViewDiagnostic,
+    unknown_items,
 };
 use serde_json::{Map, Value, json};
 
@@ -33,7 +34,7 @@ fn arguments(written: &Value) -> BTreeMap<String, ArgumentOverride> {
     written.as_object().unwrap().iter().map(one).collect()
 }
 
-fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Mistake>) {
+fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<ViewDiagnostic>) {
     let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
     let change = ToolOverride {
         arguments: arguments(overrides),
@@ -44,7 +45,7 @@ fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Mis
 
 /// Mistakes as sentences, each of which names its key.
 #[track_caller]
-fn told(mistakes: &[Mistake]) -> String {
+fn told(mistakes: &[ViewDiagnostic]) -> String {
     for mistake in mistakes {
         let named = format!("`{}", mistake.key());
         assert!(
@@ -112,7 +113,7 @@ fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
                 r#"{"o": "x"}"#,
                 Err("there is no argument `o`; leave it out"),
             ),
-            ("[]", Err("the arguments are no JSON object")),
+            ("[]", Err("the arguments are not a JSON object")),
             (
                 r#"{"q": 1, "q": 2}"#,
                 Err("the key \"q\" is given twice; give it once"),
@@ -167,7 +168,7 @@ fn a_name_that_is_taken_is_nobody_elses() {
     let (tool, mistakes) = tool(schema, &overrides, Style::default());
     assert_eq!(mistakes.len(), 2, "{mistakes:?}");
     assert_eq!(tool.json(), None);
-    assert!(tool.passes_arguments());
+    assert!(tool.forwards_arguments_unchanged());
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn a_hidden_argument_cannot_be_given() {
     );
     let described = json!({"n": {"description": "How many"}});
     let (tool, _) = tool(r#"{"properties": {"n": {}}}"#, &described, Style::default());
-    assert!(tool.passes_arguments());
+    assert!(tool.forwards_arguments_unchanged());
 }
 
 /// SV-11: what a view fixes or hides is so where the server lists no such argument, or no longer.
@@ -266,12 +267,12 @@ fn a_limit_holds_for_an_argument_that_the_server_does_not_list() {
         });
         let (tool, mistakes) = tool(schema, &overrides, Style::default());
         assert_eq!(
-            told(&mistakes).matches("is no argument").count(),
+            told(&mistakes).matches("is not an argument").count(),
             3,
             "{mistakes:?}"
         );
         assert!(tool.json().is_none_or(|json| !json.contains("owner")));
-        assert!(!tool.passes_arguments());
+        assert!(!tool.forwards_arguments_unchanged());
         assert_eq!(
             tool.arguments(r#"{"q": 1}"#).unwrap(),
             r#"{"q":1,"o":1,"owner":"acme"}"#
@@ -285,7 +286,7 @@ fn a_limit_holds_for_an_argument_that_the_server_does_not_list() {
             let faults = tool.arguments(given).unwrap_err();
             let expected = format!("there is no argument `{name}`; leave it out");
             assert_eq!(lines(&faults), expected, "of {given}");
-            assert_eq!(tool.own_argument(name), None);
+            assert_eq!(tool.upstream_argument(name), None);
         }
     }
     limits(r#"{"type": "object"}"#);
@@ -332,8 +333,8 @@ fn a_tool_is_named_described_and_annotated_as_the_view_says() {
         assert_eq!(mistakes, []);
         assert_eq!(tool.json(), Some(expected));
         let name = change.name.as_deref().unwrap_or("read");
-        assert_eq!((tool.own_name(), tool.name()), ("read", name));
-        assert!(tool.passes_arguments());
+        assert_eq!((tool.upstream_name(), tool.name()), ("read", name));
+        assert!(tool.forwards_arguments_unchanged());
     }
     let plain = ToolOverride::default();
     let annotations = [("openWorldHint", Json::Bool(false)), ("x", Json::Null)];
@@ -401,12 +402,12 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     );
     assert_eq!(sent("{}").unwrap(), r#"{"by":"me","for":"all"}"#);
     assert!(sent(r#"{"by":"you"}"#).is_err());
-    assert_eq!((prompt.own_name(), prompt.name()), ("plan", "design"));
+    assert_eq!((prompt.upstream_name(), prompt.name()), ("plan", "design"));
     assert_eq!(prompt.renamed().collect::<Vec<_>>(), [("for", "whom")]);
-    assert_eq!(prompt.own_argument("whom"), Some("for"));
-    assert_eq!(prompt.own_argument("for"), None);
-    assert_eq!(prompt.own_argument("by"), None);
-    assert_eq!(prompt.own_argument("in"), Some("in"));
+    assert_eq!(prompt.upstream_argument("whom"), Some("for"));
+    assert_eq!(prompt.upstream_argument("for"), None);
+    assert_eq!(prompt.upstream_argument("by"), None);
+    assert_eq!(prompt.upstream_argument("in"), Some("in"));
 
     let change = PromptOverride {
         arguments: arguments(&json!({"by": {"hidden": true}, "in": {"required": true}})),
@@ -473,11 +474,11 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
         listed["inputSchema"]["required"],
         json!(["query", "n", "f"])
     );
-    assert_eq!(tool.own_argument("query"), Some("q"));
+    assert_eq!(tool.upstream_argument("query"), Some("q"));
     assert_eq!(tool.renamed().collect::<Vec<_>>(), [("q", "query")]);
-    assert_eq!(tool.unchecked(), None);
+    assert_eq!(tool.unchecked_reason(), None);
     assert_eq!(
-        (tool.own_argument("q"), tool.own_argument("f")),
+        (tool.upstream_argument("q"), tool.upstream_argument("f")),
         (None, Some("f"))
     );
     let sent = tool.arguments(r#"{"query": "abc", "n": null, "f": "{\"a\": 1}"}"#);
@@ -499,7 +500,7 @@ fn what_is_not_checked_says_why() {
     let endless = r##"{"type": "object", "properties": {"q": {"type": "string"}}, "allOf": [{"$ref": "#"}]}"##;
     let (tool, _) = tool(endless, &json!({}), style);
     let why = "it takes too long to check values against it";
-    assert_eq!(tool.unchecked(), Some(why));
+    assert_eq!(tool.unchecked_reason(), Some(why));
     assert!(tool.arguments(r#"{"q": 1}"#).is_ok());
 }
 
@@ -514,12 +515,12 @@ fn what_is_fixed_stays_a_secret() {
     let (tool, mistakes) = tool(schema, &json!({"key": {"fixed": "s3cret"}}), style);
     assert_eq!(
         lines(&mistakes),
-        "`tools.t.arguments.key.fixed` is not what the server takes: expected a text that matches ^k"
+        "the server does not accept `tools.t.arguments.key.fixed`: expected a text that matches ^k"
     );
     let faults = lines(&tool.arguments(r#"{"n": 1}"#).unwrap_err());
     assert_eq!(
         faults,
-        "a value that is fixed here is not what the server takes; only the operator can change it"
+        "the server does not accept a value that is fixed here; only the operator can change it"
     );
     assert!(!lines(&tool.arguments(r#"{"key": "x"}"#).unwrap_err()).contains("s3cret"));
     assert!(!format!("{tool:?}").contains("s3cret"));
@@ -539,10 +540,10 @@ fn mistakes_are_told_at_once() {
     insta::assert_snapshot!(told(&mistakes), @r#"
     `tools.t.arguments.limit` has `fixed` and `default`; take out one of them
     `tools.t.arguments.limit` has `fixed` and `name`; take out one of them
-    `tools.t.arguments.querry` is no argument; did you mean `query`?
+    `tools.t.arguments.querry` is not an argument; did you mean `query`?
     `tools.t.arguments.query.hidden`: the server requires the argument; give it a `fixed` value or a `default`
     `tools.t.arguments.sort` has `default` and `required`; take out one of them
-    `tools.t.arguments.limit.fixed` is not what the server takes: expected at most 9
+    the server does not accept `tools.t.arguments.limit.fixed`: expected at most 9
     "#);
     let taken = json!({"sort": {"name": "query"}});
     let (_, mistakes) = tool(schema, &taken, Style::default());
@@ -557,11 +558,11 @@ fn mistakes_are_told_at_once() {
         ..Style::default()
     };
     let (_, mistakes) = PreparedTool::new(r#"{"name": "t"}"#, &change, style).unwrap();
-    insta::assert_snapshot!(told(&mistakes), @"`tools.t.name` is no name for the dialect `gemini`; write `a_b`");
+    insta::assert_snapshot!(told(&mistakes), @"`tools.t.name` is not a valid name in the dialect `gemini`; write `a_b`");
     let unknown = unknown_items("tools", ["serach_all", "x.y"], &["search_all", "read"]);
     insta::assert_snapshot!(told(&unknown), @r#"
-    `tools.serach_all` is in no list of this view; did you mean `search_all`?
-    `tools.x.y` is in no list of this view; take it out
+    `tools.serach_all` is not in any list of this view; did you mean `search_all`?
+    `tools.x.y` is not in any list of this view; take it out
     "#);
 
     let prompt = r#"{"name": "p", "arguments": [{"name": "n"}]}"#;
@@ -570,7 +571,7 @@ fn mistakes_are_told_at_once() {
         ..PromptOverride::default()
     };
     let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
-    insta::assert_snapshot!(told(&mistakes), @"`prompts.p.arguments.n.fixed` is not what the server takes: the arguments of prompts are texts; put it in quotation marks");
+    insta::assert_snapshot!(told(&mistakes), @"the server does not accept `prompts.p.arguments.n.fixed`: the arguments of prompts are strings; put it in quotation marks");
 }
 
 /// SV-11: a view with a dialect and other names for arguments takes what the server takes, and it arrives unchanged.

@@ -18,15 +18,15 @@ pub const MAX_TAG: usize = 128;
 /// value = 1*( printable ASCII without space, "=", "!", "," and ";" )
 /// ```
 ///
-/// In the value of a key that starts with `x-`, spaces may stand between other characters, and `=` anywhere but
-/// first: the Swift reference returns everything after the first `=` of a vendor's tag. Its helper also takes keys
-/// that start with `_` or `-`; here they are not tags.
+/// In the value of a key that starts with `x-`, spaces may occur between other characters, and `=` anywhere but
+/// first: the Swift reference returns everything after the first `=` of a vendor's tag. Its helper also accepts keys
+/// that start with `_` or `-`; they are not tags here.
 ///
-/// `!=` is tried before `=`. Case counts. A tag has at most [`MAX_TAG`] bytes.
+/// `!=` is tried before `=`. Tags are case-sensitive and have at most [`MAX_TAG`] bytes.
 ///
 /// # Properties
 ///
-/// A tag prints as it was written, and its parts do not overlap.
+/// A tag prints as written, and its parts do not overlap.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub const MAX_TAG: usize = 128;
 /// let tag: FeatureTag = "format!=xml".parse()?;
 /// assert_eq!((tag.form(), tag.key(), tag.value()), (Form::Inequality, "format", Some("xml")));
 ///
-/// // One absence, or one exclusion; never an absent equality.
+/// // An absence or an exclusion, never an absent equality.
 /// assert!("!format=json".parse::<FeatureTag>().is_err());
 /// assert!("format==json".parse::<FeatureTag>().is_err());
 ///
@@ -78,19 +78,19 @@ pub enum TagError {
     /// The text is longer than [`MAX_TAG`] bytes.
     #[error("a tag has at most {MAX_TAG} bytes")]
     TooLong,
-    /// Nothing stands where the key belongs.
+    /// The key is missing.
     #[error("a key is missing before `=` or after `!`")]
     NoKey,
-    /// Nothing stands after `=`.
+    /// The value is missing.
     #[error("a value is missing after `=`")]
     NoValue,
     /// `!key=value`
     #[error("an absent tag has no value; write `key!=value` to exclude one")]
     NegatedEquality,
-    /// A character that no key holds, or does not start with.
+    /// A character that keys cannot have, or cannot start with.
     #[error("a key starts with a letter or digit and holds letters, digits, `.`, `_`, `/` and `-`, not '{}'", .0.escape_default())]
     Key(char),
-    /// A character that no value holds.
+    /// A character that values cannot have.
     #[error("a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '{}'", .0.escape_default())]
     Value(char),
 }
@@ -206,7 +206,7 @@ fn check_value(key: &str, value: &str) -> Result<(), TagError> {
     }
 }
 
-/// What the keys of vendors' own tags start with.
+/// The prefix of vendor keys.
 const VENDOR: &str = "x-";
 
 #[cfg(test)]

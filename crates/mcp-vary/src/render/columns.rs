@@ -1,25 +1,25 @@
-//! Rows as columns: the names once, then the cells.
+//! Uniform rows as columns: the names once, then the cells.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::OPENED_COLUMNS;
+use super::MAX_OPENED_COLUMNS;
 use crate::json::Json;
 
-/// Fewer rows are not worth a header.
-const FEWEST_ROWS: usize = 3;
+/// With fewer rows, a header does not pay.
+const MIN_ROWS: usize = 3;
 
-/// Texts that share less than this many bytes are given whole.
-const SHORTEST_TEMPLATE: usize = 8;
+/// Texts that share fewer bytes are written in full.
+const MIN_TEMPLATE: usize = 8;
 
-/// So many columns are looked at for what a text is made from.
-const MOST_SOURCES: usize = 16;
+/// Columns that are searched for the source of a text.
+const MAX_SOURCES: usize = 16;
 
-/// More columns than this are no table.
-const MOST_LABELS: usize = 128;
+/// Columns of a table.
+const MAX_LABELS: usize = 128;
 
-/// `value` with every array of uniform rows in columns, where that saves a quarter of it or more.
-/// It was made from `whole`, whose rows say what holds for those that have lost it.
+/// Rewrites every array of uniform rows as columns if that saves at least a quarter. `value` was derived from
+/// `whole`, whose rows determine what is shared by rows that were shortened.
 pub(super) fn columns<'a>(value: Json<'a>, whole: &Json<'_>) -> Json<'a> {
     match value {
         Json::Object(members) => {
@@ -52,39 +52,39 @@ pub(super) fn columns<'a>(value: Json<'a>, whole: &Json<'_>) -> Json<'a> {
 
 type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// Uniform rows, with everything said once that can be.
+/// Uniform rows without repetitions.
 pub(super) struct Columns<'a> {
-    /// What all rows share, the others too.
+    /// Values that all rows share, including key-only rows.
     pub(super) each: Members<'a>,
-    /// How texts are made from another column.
+    /// Templates of texts that are derived from another column.
     pub(super) from: Members<'a>,
     pub(super) labels: Vec<String>,
     /// A cell for each label.
     pub(super) rows: Vec<Vec<Option<Json<'a>>>>,
-    /// The rows that have their key and nothing else.
-    pub(super) others: Option<Others<'a>>,
+    /// The rows that were reduced to their key.
+    pub(super) key_only_rows: Option<KeyOnlyRows<'a>>,
 }
 
-/// Rows that have their key and nothing else.
-pub(super) struct Others<'a> {
-    /// The names of its members.
+/// Rows that were reduced to their key.
+pub(super) struct KeyOnlyRows<'a> {
+    /// The names of the key's members.
     pub(super) keys: Vec<Cow<'a, str>>,
-    /// A cell for each.
+    /// A cell for each key.
     pub(super) rows: Vec<Vec<Json<'a>>>,
 }
 
 impl<'a> Columns<'a> {
-    /// `rows`, which were made from the first of `origins`, in columns; those at the end that have their
-    /// key only apart from the others.
+    /// Arranges `rows`, which were derived from the first of `origins`, in columns; trailing rows with only their
+    /// key are separate.
     pub(super) fn of(rows: &[Json<'a>], origins: &[Json<'_>]) -> Option<Self> {
-        let keys = rows.last().and_then(keys_alone);
+        let keys = rows.last().and_then(key_only_names);
         let has_lost = |row: &Json<'a>, origin: Option<&Json<'_>>| {
             let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
             origin.is_some_and(|origin| members(row) < members(origin))
         };
-        // Rows of several members may be like that from the start.
+        // Rows with several members may have been like that in the original.
         let is_other = |(at, row): &(usize, &Json<'a>)| {
-            let alone = keys_alone(row);
+            let alone = key_only_names(row);
             let is_one = alone.as_ref().is_some_and(|keys| keys.len() == 1);
             alone == keys && (is_one || has_lost(row, origins.get(*at)))
         };
@@ -93,13 +93,13 @@ impl<'a> Columns<'a> {
             None => 0,
         };
         let (whole, others) = rows.split_at(rows.len() - others);
-        // Rows of one member are whole.
+        // Rows with one member are complete.
         let (whole, others) = if whole.is_empty() {
             (others, whole)
         } else {
             (whole, others)
         };
-        // What the others have lost is read from what they were made of: the first row is there to compare.
+        // What the key-only rows lost is read from their originals; the first row is for comparison.
         let hidden: Vec<_> = if others.is_empty() {
             Vec::new()
         } else {
@@ -107,12 +107,12 @@ impl<'a> Columns<'a> {
             origins.iter().take(1).chain(lost).map(Some).collect()
         };
         let mut columns = Table::of(whole, &hidden)?.into_columns(whole.len());
-        columns.others = keys.filter(|_| !others.is_empty()).map(|keys| {
+        columns.key_only_rows = keys.filter(|_| !others.is_empty()).map(|keys| {
             let members = others.iter().filter_map(Json::as_object);
             let cells = |row: &[(Cow<'a, str>, Json<'a>)]| {
                 row.iter().map(|(_, value)| value.clone()).collect()
             };
-            Others {
+            KeyOnlyRows {
                 keys: keys.into_iter().cloned().collect(),
                 rows: members.map(cells).collect(),
             }
@@ -136,15 +136,15 @@ impl<'a> Columns<'a> {
         let rows = self.rows.into_iter().map(cells).collect();
         members.push(("columns".into(), Json::Array(labels)));
         members.push(("rows".into(), Json::Array(rows)));
-        if let Some(others) = self.others {
+        if let Some(others) = self.key_only_rows {
             members.push(("others".into(), others.into_json()));
         }
         Json::Object(members)
     }
 }
 
-impl<'a> Others<'a> {
-    /// One key with its values, several as columns.
+impl<'a> KeyOnlyRows<'a> {
+    /// A single key with its values, or several keys as columns.
     fn into_json(self) -> Json<'a> {
         let cells = self.cells();
         let mut keys = self.keys;
@@ -161,39 +161,39 @@ impl<'a> Others<'a> {
         ])
     }
 
-    /// A list for each row.
+    /// A list of cells for each row.
     pub(super) fn cells(&self) -> Vec<Json<'a>> {
         self.rows.iter().cloned().map(Json::Array).collect()
     }
 }
 
-/// The keys of a row that has its key and nothing else: one member, or a few that are texts and numbers.
-fn keys_alone<'r, 'a>(row: &'r Json<'a>) -> Option<Vec<&'r Cow<'a, str>>> {
+/// The members of a row that may be only a key: one member, or a few texts and numbers.
+fn key_only_names<'r, 'a>(row: &'r Json<'a>) -> Option<Vec<&'r Cow<'a, str>>> {
     let members = row.as_object()?;
     let is_plain = |(_, value): &(_, Json<'a>)| plain(value).is_some();
     let is_key = match members.len() {
         1 => true,
-        2..=LONGEST_KEY_ALONE => members.iter().all(is_plain),
+        2..=MAX_KEY_MEMBERS => members.iter().all(is_plain),
         _ => false,
     };
     is_key.then(|| members.iter().map(|(key, _)| key).collect())
 }
 
-/// A key has at most so many members.
-const LONGEST_KEY_ALONE: usize = 3;
+/// Members of a key.
+const MAX_KEY_MEMBERS: usize = 3;
 
 type Cells<'v, 'a> = Vec<Option<&'v Json<'a>>>;
 
 /// A column of a table.
 struct Column<'v, 'a, 'w> {
     label: String,
-    /// Its cells in the rows that are whole.
+    /// The cells of complete rows.
     cells: Cells<'v, 'a>,
-    /// What stood in the first row and in those that are not whole.
+    /// The original cells of the first row and of key-only rows.
     hidden: Cells<'v, 'w>,
 }
 
-/// The cells of a table, a column after the other.
+/// The cells of a table, column by column.
 #[derive(Default)]
 struct Table<'v, 'a, 'w> {
     columns: Vec<Column<'v, 'a, 'w>>,
@@ -202,17 +202,17 @@ struct Table<'v, 'a, 'w> {
 impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
     fn of(rows: &'v [Json<'a>], hidden: &[Option<&'v Json<'w>>]) -> Option<Self> {
         let are_rows = rows.iter().all(|row| row.as_object().is_some());
-        if rows.len() + hidden.len() < FEWEST_ROWS || !are_rows {
+        if rows.len() + hidden.len() < MIN_ROWS || !are_rows {
             return None;
         }
         let rows: Cells<'v, 'a> = rows.iter().map(Some).collect();
         let mut table = Self::default();
-        table.collect(&rows, hidden, "", OPENED_COLUMNS)?;
+        table.collect(&rows, hidden, "", MAX_OPENED_COLUMNS)?;
         let labels: BTreeSet<_> = table.columns.iter().map(|column| &column.label).collect();
         (labels.len() == table.columns.len() && !table.columns.is_empty()).then_some(table)
     }
 
-    /// Adds a column for each key in `rows`, or several for what nests; none when they are too many.
+    /// Adds a column for each key in `rows`, or several for nested objects; `None` if there are too many.
     fn collect(
         &mut self,
         rows: &[Option<&'v Json<'a>>],
@@ -228,7 +228,7 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
                     .entry(key)
                     .or_insert_with(|| (next, vec![None; rows.len()]));
                 cells[at] = Some(value);
-                if by_key.len() > MOST_LABELS {
+                if by_key.len() > MAX_LABELS {
                     return None;
                 }
             }
@@ -251,7 +251,7 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
                     hidden,
                 });
             }
-            if self.columns.len() > MOST_LABELS {
+            if self.columns.len() > MAX_LABELS {
                 return None;
             }
         }
@@ -282,13 +282,13 @@ impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
             from,
             rows: (0..rows).map(row).collect(),
             labels: kept.into_iter().map(|column| column.label).collect(),
-            others: None,
+            key_only_rows: None,
         }
     }
 }
 
 impl Column<'_, '_, '_> {
-    /// Whether all rows have the same value here, those that are not whole too.
+    /// Whether all rows have the same value here, including key-only rows.
     fn is_shared(&self) -> bool {
         fn are_same(cells: &Cells<'_, '_>) -> bool {
             let mut pairs = cells.windows(2);
@@ -298,18 +298,18 @@ impl Column<'_, '_, '_> {
     }
 }
 
-/// How the texts of column `at` are made from another column that comes before it: its cell
-/// between a beginning and an end that are the same in all rows, those that are not whole too.
+/// The template of column `at` if its texts are the cells of an earlier column between a prefix and a suffix that
+/// are the same in all rows, including key-only rows.
 fn template(columns: &[Column<'_, '_, '_>], at: usize) -> Option<String> {
     let made = &columns[at];
-    let sources = columns[..at].iter().take(MOST_SOURCES);
+    let sources = columns[..at].iter().take(MAX_SOURCES);
     let first = made.cells.first().copied().flatten()?.as_str()?;
     sources
         .filter(|source| !source.label.contains(['{', '}']))
         .find_map(|source| {
             let plain_source = plain(source.cells[0]?)?;
             let (before, after) = first.split_once(plain_source)?;
-            let is_worth_it = before.len() + after.len() >= SHORTEST_TEMPLATE;
+            let is_worth_it = before.len() + after.len() >= MIN_TEMPLATE;
             let is_plain = ![before, after].iter().any(|part| part.contains(['{', '}']));
             let is_made = |(made, source): (&Option<&Json<'_>>, &Option<&Json<'_>>)| {
                 let cell = made.and_then(Json::as_str);
@@ -323,7 +323,7 @@ fn template(columns: &[Column<'_, '_, '_>], at: usize) -> Option<String> {
         })
 }
 
-/// A text or number as it is spelled.
+/// A text, or a number as written.
 fn plain<'v>(value: &'v Json<'_>) -> Option<&'v str> {
     match value {
         Json::String(text) => Some(text),

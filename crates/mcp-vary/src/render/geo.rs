@@ -1,4 +1,4 @@
-//! GeoJSON as a value that people can read.
+//! GeoJSON as a human-readable value.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,19 +7,18 @@ use crate::json::Json;
 
 type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// A GeoJSON object (RFC 7946) as the value that its [`markdown`](super::markdown) or
-/// [`text`](super::text) is made of; none when `value` is no GeoJSON that can be read.
+/// A GeoJSON object (RFC 7946) as a value for [`markdown`](super::markdown) or [`text`](super::text); `None` if
+/// `value` is not readable GeoJSON.
 ///
 /// # Properties
 ///
-/// A feature becomes its properties under its name, a collection a list of such, so that it renders
-/// as a table. A point reads as latitude before longitude, with the hemispheres that GPS receivers
-/// and maps use, each number as it is spelled. Any other geometry is told by its type, the number of
-/// its positions and its extent: the one thing that is left out, since nobody reads coordinates by
-/// the thousand. No word is added but GeoJSON's own.
+/// A feature becomes its properties under its name, and a collection a list of these, which renders as a table. A
+/// point is written as latitude before longitude with hemispheres, as on GPS receivers and maps; numbers stay as
+/// written. Any other geometry is described by its type, its number of positions and its extent; its coordinates are
+/// the only omission, since nobody reads thousands of them. All added words are GeoJSON's own.
 ///
-/// Positions that are none on Earth's graticule, another reference system (`crs`), collections of
-/// geometries, and properties named like what would be added: none of these is touched.
+/// Unchanged are positions outside of Earth's graticule, another reference system (`crs`), geometry collections, and
+/// properties whose names would collide with added ones.
 ///
 /// # Examples
 ///
@@ -37,7 +36,7 @@ type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 ///     "## Alpine Valley\n\n- **coordinates**: 45.9763°N, 7.6586°E\n- **elevation_m**: 3200",
 /// );
 ///
-/// // Not every object with a `type` is a place.
+/// // Not every object with a `type` is GeoJSON.
 /// assert_eq!(render::geo_json(&Json::parse(r#"{"type": "Feature"}"#)?), None);
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
@@ -53,7 +52,7 @@ pub fn geo_json<'a>(value: &Json<'a>) -> Option<Json<'a>> {
     }
 }
 
-/// Features as rows, every other member of the collection as it is.
+/// Features as rows; other members of the collection stay.
 fn collection<'a>(value: &Json<'a>) -> Option<Json<'a>> {
     let features = value.get("features")?.as_array()?;
     let rows = features.iter().map(|one| unique(feature(one)?));
@@ -66,7 +65,7 @@ fn collection<'a>(value: &Json<'a>) -> Option<Json<'a>> {
     Some(Json::Object(members.collect()))
 }
 
-/// The members of a feature: its identifier, its place, its properties, and what else it has.
+/// The members of a feature: its identifier, geometry, properties, and other members.
 fn feature<'a>(value: &Json<'a>) -> Option<Members<'a>> {
     if value.get("type")?.as_str()? != "Feature" {
         return None;
@@ -93,7 +92,7 @@ fn feature<'a>(value: &Json<'a>) -> Option<Members<'a>> {
     Some(members)
 }
 
-/// A feature with a name stands under it.
+/// Puts a feature under its name, if it has one.
 fn named<'a>(members: Members<'a>) -> Option<Json<'a>> {
     let is_name = |(key, value): &(Cow<'a, str>, Json<'a>)| {
         key == "name" && value.as_str().is_some_and(|name| !name.trim().is_empty())
@@ -111,7 +110,7 @@ fn named<'a>(members: Members<'a>) -> Option<Json<'a>> {
     }
 }
 
-/// The object of `members`, unless two of them have one key.
+/// The object of `members`; `None` if a key repeats.
 fn unique(members: Members<'_>) -> Option<Json<'_>> {
     let mut keys: Vec<&str> = members.iter().map(|(key, _)| key.as_ref()).collect();
     keys.sort_unstable();
@@ -155,7 +154,7 @@ fn positions<'v, 'a>(
         .try_for_each(|value| positions(value, depth - 1, out))
 }
 
-/// The corner to the south and west, and the one to the north and east.
+/// The south-west and north-east corners.
 fn extent(positions: &[(&str, &str)]) -> Option<String> {
     let by_number = |a: &&str, b: &&str| {
         let (a, b) = (a.parse::<f64>(), b.parse::<f64>());
@@ -181,7 +180,7 @@ fn extent(positions: &[(&str, &str)]) -> Option<String> {
     Some(format!("{south_west} – {north_east}"))
 }
 
-/// A position as a person writes it; an altitude is in metres above the ellipsoid.
+/// A position in human notation; an altitude is in metres above the ellipsoid.
 fn position<'a>(value: &Json<'_>) -> Option<Json<'a>> {
     let (latitude, longitude) = latitude_longitude(value)?;
     let mut out = format!(

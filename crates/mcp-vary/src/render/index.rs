@@ -1,18 +1,20 @@
-//! Where the parts of a value stand in its text, so that pages are read one after the other in one pass.
+//! Indexes the positions of a value's parts in its text, so that consecutive pages are read in one pass.
 
 use std::ops::Range;
 
-use super::part::{LARGEST_PAGE, PAGE, Page, Part, PartError, TEXT_PAGE, text_end};
-use crate::ignored::shown;
+use super::part::{
+    DEFAULT_PAGE, DEFAULT_TEXT_PAGE, MAX_PAGE_BYTES, Page, Part, PartError, text_end,
+};
+use crate::ignored::for_display;
 use crate::json::{Json, MAX_DEPTH, skip};
 
-/// Where the elements, members or characters of one value stand in the JSON text that it is in.
+/// The positions of the elements, members or characters of one value in its JSON text.
 ///
 /// # Properties
 ///
-/// Its [pages](Self::page) are those of [`read`](super::read), and each takes no longer than the page is and 4 KiB
-/// of the text, wherever it begins: all of them together are linear in the value. The index itself has 16
-/// bytes for every 4 KiB of the text.
+/// Its [pages](Self::page) equal those of [`read`](super::read). Reading a page takes time proportional to the page
+/// plus 4 KiB of the text, wherever it begins, so all pages together take linear time. The index takes 16 bytes for
+/// every 4 KiB of the text.
 ///
 /// # Examples
 ///
@@ -24,7 +26,7 @@ use crate::json::{Json, MAX_DEPTH, skip};
 /// let page = index.page(json, &Part::at("/rows").from(1).with_limit(1))?;
 /// assert_eq!((page.value.to_json().as_str(), page.total, page.next), (r#"[{"id":2.0}]"#, 3, Some(2)));
 ///
-/// // An index leads to one value.
+/// // An index covers one value.
 /// assert!(index.page(json, &Part::at("")).is_err());
 /// # Ok::<(), mcp_vary::render::PartError>(())
 /// ```
@@ -32,10 +34,10 @@ use crate::json::{Json, MAX_DEPTH, skip};
 pub struct Index {
     pointer: String,
     kind: Kind,
-    /// Where the value stands.
+    /// The position of the value.
     span: Range<usize>,
     total: usize,
-    /// Elements, members or bytes of the string, and where in the text they begin.
+    /// Marks: the number of an element, member or byte, and its position in the text.
     marks: Vec<Mark>,
 }
 
@@ -55,22 +57,22 @@ enum Kind {
 
 /// An element or member of a container.
 struct Entry<'t> {
-    /// The key as written, of a member.
+    /// The key of a member, as written.
     key: Option<&'t str>,
     value: Range<usize>,
-    /// Where it begins.
+    /// Its start.
     at: usize,
 }
 
 impl Index {
-    /// The index of what `pointer` leads to in `json`.
+    /// Indexes the value at `pointer` in `json`.
     ///
     /// # Errors
     ///
-    /// [`PartError::Nowhere`] where it leads to nothing; so it does in what is no JSON.
+    /// [`PartError::NotFound`] if there is no such value, or if the text is not JSON.
     pub fn of(json: &str, pointer: &str) -> Result<Self, PartError> {
         let found = find(json, pointer).and_then(|span| Self::within(json, pointer, span));
-        found.ok_or_else(|| PartError::Nowhere(shown(pointer)))
+        found.ok_or_else(|| PartError::NotFound(for_display(pointer)))
     }
 
     fn within(json: &str, pointer: &str, span: Range<usize>) -> Option<Self> {
@@ -111,19 +113,19 @@ impl Index {
         &self.pointer
     }
 
-    /// How many bytes of memory it takes, about.
+    /// The approximate memory of the index, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.pointer.len() + self.marks.capacity() * size_of::<Mark>()
     }
 
-    /// The part of the value in `json`, which the index was made of, that `part` asks for.
+    /// Reads `part` of the value. `json` must be the text of the index.
     ///
     /// # Errors
     ///
-    /// [`PartError::PastEnd`], and [`PartError::Nowhere`] where `part` or `json` is of something else.
+    /// [`PartError::PastEnd`], and [`PartError::NotFound`] if `part` or `json` belongs to another value.
     pub fn page(&self, json: &str, part: &Part) -> Result<Page<'static>, PartError> {
-        let nowhere = || PartError::Nowhere(shown(&part.pointer));
+        let nowhere = || PartError::NotFound(for_display(&part.pointer));
         if part.pointer != self.pointer {
             return Err(nowhere());
         }
@@ -132,8 +134,10 @@ impl Index {
             return Err(PartError::PastEnd { offset, total });
         }
         let page = match self.kind {
-            Kind::Array | Kind::Object => self.entries(json, offset, part.limit.unwrap_or(PAGE)),
-            Kind::Text => self.text(json, offset, part.limit.unwrap_or(TEXT_PAGE)),
+            Kind::Array | Kind::Object => {
+                self.entries(json, offset, part.limit.unwrap_or(DEFAULT_PAGE))
+            }
+            Kind::Text => self.text(json, offset, part.limit.unwrap_or(DEFAULT_TEXT_PAGE)),
             Kind::Scalar => json.get(self.span.clone()).and_then(|scalar| {
                 let value = Json::parse(scalar).ok()?.into_owned();
                 Some((value, offset, total))
@@ -148,7 +152,7 @@ impl Index {
         })
     }
 
-    /// Elements or members from `offset` on, as many as make a page, and the number after them.
+    /// One page of elements or members from `offset`, and the number after the last.
     fn entries(
         &self,
         json: &str,
@@ -157,7 +161,7 @@ impl Index {
     ) -> Option<(Json<'static>, usize, usize)> {
         let mark = self.mark_before(offset);
         let (mut elements, mut members) = (Vec::new(), Vec::new());
-        let mut room = LARGEST_PAGE;
+        let mut room = MAX_PAGE_BYTES;
         let mut end = offset;
         let entries = mark.map(|mark| Entries::of(json, mark.at, self.kind));
         let before = offset - mark.map_or(0, |mark| mark.number);
@@ -186,7 +190,7 @@ impl Index {
         Some((value, offset, end))
     }
 
-    /// The text from `offset` on, up to the end of a page, and where both are.
+    /// One page of the text from `offset`, with its start and end.
     fn text(
         &self,
         json: &str,
@@ -196,8 +200,8 @@ impl Index {
         let Some(mark) = self.mark_before(offset) else {
             return Some((Json::String("".into()), 0, 0));
         };
-        // A character has four bytes at most.
-        let enough = offset.saturating_add(limit.min(LARGEST_PAGE)) + 4;
+        // A character has at most four bytes.
+        let enough = offset.saturating_add(limit.min(MAX_PAGE_BYTES)) + 4;
         let next = self.marks.partition_point(|mark| mark.number < enough);
         let last = self.span.end - 1;
         let end = self.marks.get(next).map_or(last, |mark| mark.at);
@@ -221,7 +225,7 @@ impl Index {
         }
     }
 
-    /// Counts the bytes of the text that is written as `written` at `from`.
+    /// Counts the bytes of the string `written` at `from`, and adds marks.
     fn mark_text(&mut self, written: &str, from: usize) {
         let mut number = 0;
         let mut rest = written;
@@ -235,8 +239,8 @@ impl Index {
     }
 }
 
-/// How many bytes the first character of a string has, and how many as it is written: of two halves of one
-/// that are escaped, both.
+/// The length of the first character of a string in bytes, decoded and as written; an escaped surrogate pair counts
+/// as one character.
 fn character(written: &str) -> (usize, usize) {
     let bytes = written.as_bytes();
     let unit = |at: usize| {
@@ -255,7 +259,7 @@ fn character(written: &str) -> (usize, usize) {
     }
 }
 
-/// The text that stands between quotes as `written`.
+/// Decodes the string `written`, without quotes.
 fn string(written: &str) -> Option<String> {
     let quoted = format!("\"{written}\"");
     match Json::parse(&quoted).ok()? {
@@ -264,12 +268,12 @@ fn string(written: &str) -> Option<String> {
     }
 }
 
-/// The elements or members of a container, from one of them on.
+/// Iterates over the elements or members of a container.
 struct Entries<'t> {
     text: &'t str,
     at: usize,
     kind: Kind,
-    /// Whether the end of the container was seen.
+    /// Whether the end of the container was reached.
     is_at_end: bool,
 }
 
@@ -283,7 +287,7 @@ impl<'t> Entries<'t> {
         }
     }
 
-    /// Past white space.
+    /// Skips white space.
     fn space(&mut self) -> Option<u8> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let space = rest.iter().position(|byte| !b" \t\n\r".contains(byte))?;
@@ -324,7 +328,7 @@ impl<'t> Iterator for Entries<'t> {
     }
 }
 
-/// Where what `pointer` leads to stands in `json`.
+/// The position of the value at `pointer` in `json`.
 fn find(json: &str, pointer: &str) -> Option<Range<usize>> {
     let start = json.len() - json.trim_start_matches([' ', '\t', '\n', '\r']).len();
     let whole = start..skip(json, start, MAX_DEPTH)?;
@@ -355,5 +359,5 @@ fn find(json: &str, pointer: &str) -> Option<Range<usize>> {
     })
 }
 
-/// So many bytes of the text stand between two marks, at the least.
+/// The minimum number of bytes between two marks.
 const STRIDE: usize = 4096;

@@ -1,16 +1,16 @@
-//! What of a value was left out, and where to read it.
+//! What was left out of a value, and where to read it.
 
 use std::fmt;
 
 use super::Part;
 
-/// By which rule something was left out.
+/// The rule by which something was left out.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
-pub enum Rule {
-    /// Members that are `null` or empty: they carry nothing.
+pub enum LeftOutRule {
+    /// Members that are `null` or empty.
     Empty,
-    /// All but the key of the rows after the first ones.
+    /// Everything but the key, of the rows after the complete ones.
     Details,
     /// The elements of an array after the first ones.
     Elements,
@@ -18,70 +18,70 @@ pub enum Rule {
     Members,
     /// The end of a text.
     Text,
-    /// Arrays and objects that are nested deeper than is shown.
+    /// Arrays and objects beyond the depth limit.
     Depth,
-    /// Any of these, at more places than are told apart.
+    /// Any of these, at further locations that are not listed.
     Elsewhere,
 }
 
-/// What was left out by one rule at all places of one path; prints as a phrase.
+/// What one rule left out at all locations of one path; prints as a phrase.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// By which rule.
-    pub rule: Rule,
-    /// Where, as a JSON pointer into the whole value, with `*` for every element of an array, and for
-    /// every member of an object that is a list of them.
+    /// The rule.
+    pub rule: LeftOutRule,
+    /// A JSON pointer into the whole value, with `*` for every element of an array, and for every member of an
+    /// object that is a list.
     pub path: String,
-    /// The first such place, as a JSON pointer.
+    /// The first location, as a JSON pointer.
     pub first: String,
-    /// How many elements or bytes of the first place stay, so that what is missing begins there.
+    /// The number of elements or bytes that the first location retains: the missing part begins there.
     pub offset: usize,
-    /// At how many places.
-    pub places: usize,
-    /// How many members, elements or bytes stay, over all places.
-    pub kept: usize,
-    /// How many there were.
-    pub of: usize,
+    /// The number of locations.
+    pub occurrences: usize,
+    /// The number of retained members, elements or bytes at all locations.
+    pub retained: usize,
+    /// The number of all members, elements or bytes.
+    pub total: usize,
 }
 
 impl LeftOut {
     /// The end of the text at `path`.
-    pub(crate) fn of_text(path: String, kept: usize, of: usize) -> Self {
+    pub(crate) fn of_text(path: String, retained: usize, total: usize) -> Self {
         Self {
-            rule: Rule::Text,
+            rule: LeftOutRule::Text,
             first: path.clone(),
             path,
-            offset: kept,
-            places: 1,
-            kept,
-            of,
+            offset: retained,
+            occurrences: 1,
+            retained,
+            total,
         }
     }
 
-    /// The elements of the value itself.
+    /// The elements of the root value.
     pub(crate) fn of_elements(kept: usize, of: usize) -> Self {
         Self {
-            rule: Rule::Elements,
+            rule: LeftOutRule::Elements,
             ..Self::of_text(String::new(), kept, of)
         }
     }
 
-    /// The same of a value that stands at `pointer` in another.
+    /// The same, for a value at `pointer` in another value.
     pub(crate) fn under(mut self, pointer: &str) -> Self {
         self.path.insert_str(0, pointer);
         self.first.insert_str(0, pointer);
         self
     }
 
-    /// Counts one more place.
+    /// Counts one more location.
     pub(super) fn count(&mut self, kept: usize, of: usize) {
-        self.places += 1;
-        self.kept += kept;
-        self.of += of;
+        self.occurrences += 1;
+        self.retained += kept;
+        self.total += of;
     }
 
-    /// The part of the whole value that begins with what is missing at the first place.
+    /// The part of the whole value that begins with the missing part of the first location.
     ///
     /// # Examples
     ///
@@ -95,7 +95,7 @@ impl LeftOut {
     /// assert_eq!(part.to_query(), "pointer=/rows&offset=2");
     /// assert_eq!(read(&whole, &part)?.value.to_json(), r#"[{"id":3}]"#);
     ///
-    /// // What is empty is read where it stands.
+    /// // An empty member is read at its own location.
     /// let short = compact(&Json::parse(r#"{"next": null}"#)?, &Limits::default());
     /// assert_eq!(short.left_out[0].part().to_query(), "pointer=/next");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -103,11 +103,11 @@ impl LeftOut {
     #[must_use]
     pub fn part(&self) -> Part {
         let pointer = match self.rule {
-            // The first row that is not whole is the one at `offset`.
-            Rule::Details => self.first.rsplit_once('/').map_or("", |(rows, _)| rows),
+            // The first key-only row is at `offset`.
+            LeftOutRule::Details => self.first.rsplit_once('/').map_or("", |(rows, _)| rows),
             _ => &self.first,
         };
-        Part::at(pointer).from(self.offset)
+        Part::at(pointer).with_offset(self.offset)
     }
 }
 
@@ -115,31 +115,31 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             path,
-            kept,
-            of,
-            places,
+            retained: kept,
+            total: of,
+            occurrences: places,
             ..
         } = self;
-        if !path.is_empty() && self.rule != Rule::Elsewhere {
+        if !path.is_empty() && self.rule != LeftOutRule::Elsewhere {
             write!(f, "{path}: ")?;
         }
         match self.rule {
-            Rule::Empty => write!(f, "{places} empty"),
-            Rule::Details => write!(f, "{kept} of {of} in full, the others by their key"),
-            Rule::Elements => write!(f, "{kept} of {of} elements"),
-            Rule::Members => write!(f, "{kept} of {of} members"),
-            Rule::Depth if *places == 1 => write!(f, "nested deeper than is shown"),
-            Rule::Depth => write!(f, "{places} places nested deeper than is shown"),
-            Rule::Text if *places == 1 => write!(f, "{kept} of {of} bytes"),
-            Rule::Text => write!(f, "{places} shortened, {kept} of {of} bytes"),
-            Rule::Elsewhere => write!(f, "{places} more places"),
+            LeftOutRule::Empty => write!(f, "{places} empty"),
+            LeftOutRule::Details => write!(f, "{kept} of {of} in full, the others by their key"),
+            LeftOutRule::Elements => write!(f, "{kept} of {of} elements"),
+            LeftOutRule::Members => write!(f, "{kept} of {of} members"),
+            LeftOutRule::Depth if *places == 1 => write!(f, "nested deeper than is shown"),
+            LeftOutRule::Depth => write!(f, "{places} places nested deeper than is shown"),
+            LeftOutRule::Text if *places == 1 => write!(f, "{kept} of {of} bytes"),
+            LeftOutRule::Text => write!(f, "{places} shortened, {kept} of {of} bytes"),
+            LeftOutRule::Elsewhere => write!(f, "{places} more places"),
         }
     }
 }
 
-/// `left_out` as a line for each, for a notice beside the value; what was empty in one line.
+/// The lines of a notice about `left_out`, one line each; empty members share one line.
 ///
-/// With `whole`, the URI of the whole value, each line leads to what is missing at its first place.
+/// With `whole`, the URI of the whole value, each line has the URI of the missing part at its first location.
 ///
 /// # Examples
 ///
@@ -155,13 +155,13 @@ impl fmt::Display for LeftOut {
 ///      "/rows: 2 of 3 elements; vary://result/x?pointer=/rows&offset=2"],
 /// );
 ///
-/// // Nowhere to read on: the counts alone.
+/// // Without a URI, only the counts.
 /// assert_eq!(notice(&short.left_out[1..2], None), ["/rows: 2 of 3 elements"]);
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 #[must_use]
 pub fn notice(left_out: &[LeftOut], whole: Option<&str>) -> Vec<String> {
-    let is_empty = |one: &&LeftOut| one.rule == Rule::Empty;
+    let is_empty = |one: &&LeftOut| one.rule == LeftOutRule::Empty;
     let empty: Vec<_> = left_out.iter().filter(is_empty).map(counted).collect();
     let end = whole.map_or_else(String::new, |uri| format!("; {uri}"));
     let mut lines = Vec::new();
@@ -178,8 +178,8 @@ pub fn notice(left_out: &[LeftOut], whole: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// The first of `lines`, as many as have `room` bytes, and how many there are beside them.
-pub(crate) fn folded(lines: Vec<String>, whole: Option<&str>, room: usize) -> Vec<String> {
+/// The first lines that fit into `room` bytes, and a line with the number of the others.
+pub(crate) fn fold_lines(lines: Vec<String>, whole: Option<&str>, room: usize) -> Vec<String> {
     let mut lines = lines;
     let mut left = room;
     let fits = |line: &&String| {
@@ -189,7 +189,7 @@ pub(crate) fn folded(lines: Vec<String>, whole: Option<&str>, room: usize) -> Ve
     };
     let fitting = lines.iter().take_while(fits).count();
     let others = lines.len() - fitting;
-    // A single line is as long as one that says that there is one.
+    // A single further line is as short as a line that counts it.
     if others > 1 {
         lines.truncate(fitting);
         let end = whole.map_or_else(String::new, |uri| format!("; {uri}"));
@@ -199,9 +199,9 @@ pub(crate) fn folded(lines: Vec<String>, whole: Option<&str>, room: usize) -> Ve
     lines
 }
 
-/// A path, and at how many places of it there is something if there are several.
+/// A path, with the number of its locations if there are several.
 fn counted(one: &LeftOut) -> String {
-    match one.places {
+    match one.occurrences {
         1 => one.path.clone(),
         places => format!("{} ×{places}", one.path),
     }

@@ -8,24 +8,24 @@ use super::{
 };
 use crate::json::Json;
 
-/// The first heading; the one above it belongs to whoever embeds the text.
+/// The first heading level; level 1 is left to the surrounding document.
 const FIRST_LEVEL: usize = 2;
 
-/// CommonMark knows no deeper heading.
+/// The deepest heading of CommonMark.
 const LAST_LEVEL: usize = 6;
 
-/// A string up to this many characters that needs escapes reads better as code.
-const LONGEST_CODE: usize = 80;
+/// A string of at most this many characters that needs escapes reads better as code.
+const MAX_CODE: usize = 80;
 
 const LINE: Line = Line {
-    string: |out, text| string(out, text, Place::Line),
-    key: |out, key| escaped(out, key, Place::Line),
+    string: |out, text| string(out, text, TextPosition::Line),
+    key: |out, key| escaped(out, key, TextPosition::Line),
     open_array: "\\[",
 };
 
 const CELL: Line = Line {
-    string: |out, text| string(out, text, Place::Cell),
-    key: |out, key| escaped(out, key, Place::Cell),
+    string: |out, text| string(out, text, TextPosition::Cell),
+    key: |out, key| escaped(out, key, TextPosition::Cell),
     open_array: "\\[",
 };
 
@@ -33,9 +33,10 @@ const CELL: Line = Line {
 ///
 /// # Properties
 ///
-/// The text is what the value says and nothing else: no character of a key or string is markup,
-/// raw HTML or a table's border. Only an `http` or `https` URL becomes a link, and it leads where
-/// it says. Strings of several lines stand in a fence, with their line breaks as `\n`.
+/// The text contains the value and nothing else: no character of a key or string acts as markup, raw HTML or a table
+/// border. Only `http` and `https` URLs become links, with the visible target. Multi-line strings stand in a fence,
+/// with `
+/// ` as line break.
 ///
 /// # Examples
 ///
@@ -45,7 +46,7 @@ const CELL: Line = Line {
 /// let value = Json::parse(r#"{"location": "Bern", "temperature_c": 8.0}"#)?;
 /// assert_eq!(render::markdown(&value), "- **location**: Bern\n- **temperature_c**: 8.0");
 ///
-/// // A table; what would be markup is escaped.
+/// // A table; markup in the value is escaped.
 /// let value = Json::parse(r#"[{"name": "R|D", "share": 10}, {"name": "<b>", "share": 9.50}]"#)?;
 /// assert_eq!(
 ///     render::markdown(&value),
@@ -58,13 +59,13 @@ pub fn markdown(value: &Json<'_>) -> String {
     Writer::default().run(value, None)
 }
 
-/// `value` as markdown in the fewest words: [`compact`](super::compact), with uniform rows as one table.
+/// `value` as compact markdown: [`compact`](super::compact), with uniform rows as one table.
 ///
 /// # Properties
 ///
-/// As of [`markdown`], but for tables: a table has a column for everything that tells its rows apart, however
-/// wide. Above it stands what all rows share, under `each`, and how texts are made from another
-/// column, under `from`; below it the keys of the rows that are not whole, under `others`.
+/// Like [`markdown`], except for tables: a table has a column for everything in which its rows differ, however wide.
+/// Above it stand the values that all rows share, under `each`, and the templates of derived texts, under `from`;
+/// below it the keys of key-only rows, under `others`.
 ///
 /// # Examples
 ///
@@ -105,8 +106,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
-    /// they share above it.
+    /// Writes `value`; with the `whole` that it was derived from, uniform rows as one table below their shared
+    /// values.
     fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
         let (value, whole) = unwrapped(value, whole);
         self.block(value, whole, FIRST_LEVEL);
@@ -127,7 +128,7 @@ impl Writer {
         }
     }
 
-    /// Objects of one shape as rows, and the keys of those that are not shown.
+    /// Writes objects of one shape as rows, and the keys of the omitted ones.
     fn keyed(&mut self, keyed: &Keyed<'_, '_>) {
         self.table(&keyed.table);
         if !keyed.others.is_empty() {
@@ -141,7 +142,7 @@ impl Writer {
         }
     }
 
-    /// What fits a line first: below a heading it would seem to belong to that section.
+    /// Writes single-line members first: below a heading they would seem to belong to its section.
     fn members(
         &mut self,
         members: &[(Cow<'_, str>, Json<'_>)],
@@ -153,7 +154,7 @@ impl Writer {
         };
         for (key, value) in members.iter().filter(|(_, value)| is_item(value)) {
             self.out.push_str("- **");
-            escaped(&mut self.out, key, Place::Line);
+            escaped(&mut self.out, key, TextPosition::Line);
             match value {
                 Json::String(text) if is_multiline(text) => {
                     self.out.push_str("**:\n\n  ");
@@ -167,7 +168,7 @@ impl Writer {
             }
         }
         for (key, value) in members.iter().filter(|(_, value)| !is_item(value)) {
-            self.heading(level, |out| escaped(out, key, Place::Line));
+            self.heading(level, |out| escaped(out, key, TextPosition::Line));
             self.block(value, member(whole, key), level + 1);
         }
     }
@@ -199,12 +200,12 @@ impl Writer {
         if let Some(others) = &uniform.others {
             self.gap();
             self.out.push_str("- **others**: ");
-            LINE.others(&mut self.out, others);
+            LINE.key_only_rows(&mut self.out, others);
             self.out.push('\n');
         }
     }
 
-    /// Numbers beside each other, anything else below.
+    /// Writes numbers side by side, and everything else as a list.
     fn items(&mut self, elements: &[Json<'_>]) {
         if elements
             .iter()
@@ -223,7 +224,7 @@ impl Writer {
         }
     }
 
-    /// One line that begins a block: what would open another kind of block is escaped.
+    /// Writes the first line of a block; text that would open another kind of block is escaped.
     fn line(&mut self, value: &Json<'_>) {
         let line = LINE.whole(value);
         let at = block_opener(&line);
@@ -264,9 +265,9 @@ impl Writer {
         }
     }
 
-    /// `text` between fences longer than any run of backticks in it.
+    /// Writes `text` between fences that are longer than any run of backticks in it.
     ///
-    /// A lone `\r` ends a line for CommonMark too, and would leave an indented fence early.
+    /// A lone `\r` ends a line in CommonMark too, and would end an indented fence early.
     fn fence(&mut self, text: &str, indent: &str) {
         let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
         self.out.push_str(&fence);
@@ -281,7 +282,7 @@ impl Writer {
         self.out.push('\n');
     }
 
-    /// An empty line before the next block.
+    /// Writes an empty line before the next block.
     fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
@@ -291,12 +292,12 @@ impl Writer {
 
 /// Where a string is written.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum TextPosition {
     Line,
     Cell,
 }
 
-fn string(out: &mut String, text: &str, place: Place) {
+fn string(out: &mut String, text: &str, place: TextPosition) {
     if is_safe_url(text) {
         out.push('<');
         out.push_str(text);
@@ -306,15 +307,15 @@ fn string(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// Writes `text` on one line so that it reads as itself: as it is, escaped, or as code.
-fn escaped(out: &mut String, text: &str, place: Place) {
+/// Writes `text` on one line literally: as it is, escaped, or as code.
+fn escaped(out: &mut String, text: &str, place: TextPosition) {
     let text = on_one_line(text);
     if text.is_empty() {
         out.push_str("\"\"");
         return;
     }
-    // A border ends a cell even within code.
-    let may_be_code = place == Place::Line || !text.contains('|');
+    // A border ends a cell even inside code.
+    let may_be_code = place == TextPosition::Line || !text.contains('|');
     let is_blank = text.trim_end().is_empty();
     if may_be_code && (is_blank || text.starts_with(char::is_whitespace)) {
         return code(out, &text);
@@ -323,7 +324,7 @@ fn escaped(out: &mut String, text: &str, place: Place) {
     let text = if is_blank { &*text } else { text.trim_end() };
     let start = out.len();
     let count = escape(out, text, place);
-    if may_be_code && count > 1 && text.chars().count() <= LONGEST_CODE {
+    if may_be_code && count > 1 && text.chars().count() <= MAX_CODE {
         out.truncate(start);
         code(out, text);
     }
@@ -331,14 +332,14 @@ fn escaped(out: &mut String, text: &str, place: Place) {
 
 /// Writes `text` with a backslash before each character that CommonMark would read as markup.
 ///
-/// Returns how many there were. As few as possible: `snake_case`, `R&D`, `C:\temp` stay. A URL
-/// in the text that would need one becomes a link instead: readers that link bare URLs would take
-/// the backslash for a part of it.
-fn escape(out: &mut String, text: &str, place: Place) -> usize {
+/// Returns the number of escapes, which is as small as possible: `snake_case`, `R&D`, `C:\temp` stay. A URL in the
+/// text that would need one becomes a link instead: readers that link bare URLs would take the backslash for part of
+/// it.
+fn escape(out: &mut String, text: &str, place: TextPosition) -> usize {
     let mut count = 0;
     let mut rest = text;
     let mut before_run = ' ';
-    // What is left after the last run that was looked at, so that none is looked at twice.
+    // The remainder after the last scanned run, so that no run is scanned twice.
     let mut unseen = text.len();
     while let Some(c) = rest.chars().next() {
         if c == 'h' && rest.len() <= unseen && !before_run.is_alphanumeric() {
@@ -366,11 +367,11 @@ fn escape(out: &mut String, text: &str, place: Place) -> usize {
     count
 }
 
-/// Whether `c` is markup before `after`; `before_run` stands before it and the underscores it follows.
-fn is_markup(c: char, before_run: char, after: &str, place: Place) -> bool {
+/// Whether `c` is markup before `after`; `before_run` is the character before it and any preceding underscores.
+fn is_markup(c: char, before_run: char, after: &str, place: TextPosition) -> bool {
     match c {
         '`' | '*' | '[' | '<' | '~' => true,
-        '|' => place == Place::Cell,
+        '|' => place == TextPosition::Cell,
         '_' => !before_run.is_alphanumeric() || !is_word_after_run(after),
         '&' => is_entity(after),
         '\\' => after.is_empty() || after.starts_with(|c: char| c.is_ascii_punctuation()),
@@ -379,7 +380,7 @@ fn is_markup(c: char, before_run: char, after: &str, place: Place) -> bool {
     }
 }
 
-/// The characters of a URL that `text` begins with.
+/// The URL characters at the start of `text`.
 fn url_run(text: &str) -> &str {
     if !text.starts_with("http://") && !text.starts_with("https://") {
         return "";
@@ -387,7 +388,7 @@ fn url_run(text: &str) -> &str {
     text.split(|c| !is_url_char(c)).next().unwrap_or_default()
 }
 
-/// `run` without what ends the sentence rather than the URL.
+/// `run` without punctuation that ends the sentence rather than the URL.
 fn without_sentence_end(run: &str) -> &str {
     let ends = if run.contains('(') {
         ".,;:!?'"
@@ -397,15 +398,15 @@ fn without_sentence_end(run: &str) -> &str {
     run.trim_end_matches(|c| ends.contains(c))
 }
 
-/// Whether a letter or digit follows the underscores that `rest` begins with.
+/// Whether a letter or digit follows the underscores at the start of `rest`.
 ///
-/// Looks at a few only, so that a line of underscores is not looked at once for each.
+/// Scans only a few characters, so that a line of underscores stays linear.
 fn is_word_after_run(rest: &str) -> bool {
     let after = rest.chars().take(8).find(|c| *c != '_');
     after.is_some_and(char::is_alphanumeric)
 }
 
-/// Whether what follows a `&` makes it a character reference; the longest has 32 characters.
+/// Whether `rest`, the text after `&`, forms a character reference; the longest has 32 characters.
 fn is_entity(rest: &str) -> bool {
     let name = rest
         .bytes()
@@ -429,7 +430,7 @@ fn longest_run(text: &str, of: char) -> usize {
     text.split(|c| c != of).map(str::len).max().unwrap_or(0)
 }
 
-/// Where a line needs a backslash in order not to open a heading, a quote, a list or a break.
+/// The position where a line needs a backslash so that it does not open a heading, a quote, a list or a break.
 fn block_opener(line: &str) -> Option<usize> {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.len() - rest.len();
@@ -445,7 +446,7 @@ fn block_opener(line: &str) -> Option<usize> {
     opens.then_some(0)
 }
 
-/// Whether `text` is a URL whose link leads where it says: http(s), plain characters, no user part.
+/// Whether `text` is a URL with an honest link: http(s), plain characters, no user part.
 fn is_safe_url(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")

@@ -1,13 +1,12 @@
-//! JSON values as text for people: [`markdown`] and [`text`]; and in fewer words: [`compact`].
+//! Renders JSON values as text for people ([`markdown`], [`text`]), and compacts them ([`compact`]).
 //!
-//! The first two are total and lossless in what they say: every key and every scalar of the value appears,
-//! numbers, dates and unicode as they are spelled. They are neutral to language: no word is added,
-//! no date rewritten, no number grouped or rounded. The output is linear in the input.
+//! Rendering is total and lossless: every key and every scalar of the value appears; numbers, dates and Unicode stay
+//! as written. It is language-neutral: no word is added, no date rewritten, no number grouped or rounded. The output
+//! is linear in the input.
 //!
-//! An object is a list of its members, an array of objects a table, what nests goes into
-//! sections. A table is given up for sections where it would be wider than a reader's eye:
-//! more than [`MOST_COLUMNS`] columns, a cell over [`LONGEST_CELL`] bytes, rows that are mostly
-//! holes. What nests deeper than sections go stands on one line, as `key: value, key: value`.
+//! An object becomes a list of its members, an array of objects a table, nested values sections. A table becomes
+//! sections if it would be too wide to read: more than [`MAX_COLUMNS`] columns, a cell over [`MAX_CELL`] bytes, or
+//! mostly empty rows. Values nested deeper than sections stand on one line, as `key: value, key: value`.
 
 mod columns;
 mod compact;
@@ -24,42 +23,44 @@ mod tokens;
 pub use self::compact::{
     Compact, Contract, ELLIPSIS, META_LEFT_OUT, compact, compact_columns, compact_structured,
 };
-pub(crate) use self::compact::{level, shorter_prose};
+pub(crate) use self::compact::{fair_share, shorter_prose};
 pub use self::geo::geo_json;
 pub use self::index::Index;
-pub(crate) use self::left_out::folded;
-pub use self::left_out::{LeftOut, Rule, notice};
+pub(crate) use self::left_out::fold_lines;
+pub use self::left_out::{LeftOut, LeftOutRule, notice};
 pub use self::limits::Limits;
 pub use self::markdown::{compact_markdown, markdown};
-pub use self::part::{LARGEST_PAGE, PAGE, Page, Part, PartError, TEXT_PAGE, read};
+pub use self::part::{
+    DEFAULT_PAGE, DEFAULT_TEXT_PAGE, MAX_PAGE_BYTES, Page, Part, PartError, read,
+};
 pub use self::text::{compact_text, text};
 pub use self::tokens::tokens;
 
 use std::borrow::Cow;
 
-use self::columns::{Columns, Others};
+use self::columns::{Columns, KeyOnlyRows};
 use crate::json::Json;
 
 /// A table with more columns than this becomes sections.
-pub const MOST_COLUMNS: usize = 16;
+pub const MAX_COLUMNS: usize = 16;
 
-/// A cell longer than this, in bytes, makes sections of its table.
-pub const LONGEST_CELL: usize = 400;
+/// A table with a longer cell, in bytes, becomes sections.
+pub const MAX_CELL: usize = 400;
 
-/// What stands for a line break where a value has one line only.
+/// Replaces line breaks in a value on one line.
 const LINE_BREAK: &str = " ↵ ";
 
-/// Rows longer than this on average, in bytes, are read better as sections.
-const WIDEST_ROW: usize = 300;
+/// The average length of a row, in bytes; longer rows become sections.
+const MAX_ROW_WIDTH: usize = 300;
 
-/// A list of strings up to this many bytes stands on one line.
-const SHORT_LIST: usize = 120;
+/// A list of strings of at most this many bytes stands on one line.
+const MAX_SHORT_LIST: usize = 120;
 
-/// Objects in a column are opened into columns of their own this deep.
-const OPENED_COLUMNS: usize = 3;
+/// The depth to which objects in a column become columns of their own.
+const MAX_OPENED_COLUMNS: usize = 3;
 
-/// Sparse tables are hard to read, and their holes would cost more than their content.
-const MOST_CELLS_PER_VALUE: usize = 4;
+/// Cells per value: sparse tables are hard to read and cost more than their content.
+const MAX_CELLS_PER_VALUE: usize = 4;
 
 /// How a value is written on one line.
 struct Line {
@@ -72,7 +73,7 @@ struct Line {
 }
 
 impl Line {
-    /// Writes `value` on one line; false, with part of it written, when that takes `room` bytes or more.
+    /// Writes `value` on one line; false if it takes `room` bytes or more (a part is written then).
     fn write(&self, out: &mut String, value: &Json<'_>, room: usize) -> bool {
         let end = out.len().saturating_add(room);
         self.write_until(out, value, end)
@@ -111,7 +112,7 @@ impl Line {
     }
 
     fn list(&self, out: &mut String, elements: &[Json<'_>], end: usize) -> bool {
-        // A comma within an element is told apart from those between them.
+        // Quotes distinguish a comma inside of an element from those between elements.
         let has_comma = |element: &Json<'_>| element.as_str().is_some_and(|it| it.contains(','));
         let quote = if elements.iter().any(has_comma) {
             "\""
@@ -134,8 +135,8 @@ impl Line {
         true
     }
 
-    /// The keys of rows that have nothing else: a list, or a list of each of them where there are several.
-    fn others(&self, out: &mut String, others: &Others<'_>) {
+    /// Writes the keys of key-only rows: a list, or a list of lists if the key has several members.
+    fn key_only_rows(&self, out: &mut String, others: &KeyOnlyRows<'_>) {
         for (at, key) in others.keys.iter().enumerate() {
             out.push_str(if at > 0 { ", " } else { "" });
             (self.key)(out, key);
@@ -172,13 +173,13 @@ impl Line {
     }
 }
 
-/// Whether `text` could fit. Asked before it is written: a megabyte must not be copied to learn
-/// that it does not fit, once per level of nesting.
+/// Whether `text` could fit. Checked before writing: a megabyte must not be copied once per level of nesting only to
+/// learn that it does not fit.
 fn has_room(out: &str, text: &str, end: usize) -> bool {
     text.len() < end.saturating_sub(out.len())
 }
 
-/// Whether `value` reads well on one line: a scalar, nothing, or a short list of scalars.
+/// Whether `value` reads well on one line: a scalar, an empty container, or a short list of scalars.
 fn fits_line(value: &Json<'_>) -> bool {
     match value {
         Json::Object(members) => members.is_empty(),
@@ -188,11 +189,11 @@ fn fits_line(value: &Json<'_>) -> bool {
     }
 }
 
-/// Whether `elements` are scalars that read well beside each other: no text, or little of it.
+/// Whether `elements` are scalars that read well side by side: with little text or none.
 fn is_short_list(elements: &[Json<'_>]) -> bool {
     let strings = elements.iter().filter_map(Json::as_str);
     elements.iter().all(|element| !is_container(element))
-        && strings.clone().map(str::len).sum::<usize>() <= SHORT_LIST
+        && strings.clone().map(str::len).sum::<usize>() <= MAX_SHORT_LIST
         && strings
             .clone()
             .all(|text| !text.contains([',', '\n', '\r']))
@@ -214,7 +215,7 @@ fn is_multiline(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// The lines of `text`, whichever way they end; a break at the very end begins no further line.
+/// The lines of `text`, with any line ending; a final line break does not begin another line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text
         .strip_suffix("\r\n")
@@ -233,7 +234,7 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Rows under columns, every cell written.
+/// A table with rendered cells.
 struct Table {
     rows: usize,
     columns: Vec<Column>,
@@ -241,23 +242,23 @@ struct Table {
 
 struct Column {
     label: String,
-    /// Whether every value in it is a number.
+    /// Whether all its values are numbers.
     numeric: bool,
     cells: Vec<String>,
 }
 
 impl Table {
-    /// `elements` as a table, when they are objects and a table of them can be read.
+    /// `elements` as a table, if they are objects and the table is readable.
     ///
-    /// Columns are the union of keys, first seen first. Objects in a column become columns of
-    /// their own, `from.station`, where that stays within the limits.
+    /// Columns are the union of keys, in order of appearance. Objects in a column become columns of their own,
+    /// `from.station`, within the limits.
     fn of(elements: &[Json<'_>], line: &Line) -> Option<Self> {
         if elements.is_empty() || !elements.iter().all(|e| e.as_object().is_some()) {
             return None;
         }
         let values: Vec<_> = elements.iter().map(Some).collect();
         let mut cells = Cells::default();
-        if !cells.collect(&values, "", OPENED_COLUMNS, line) || !cells.labels_differ() {
+        if !cells.collect(&values, "", MAX_OPENED_COLUMNS, line) || !cells.labels_differ() {
             cells = Cells::default();
             if !cells.collect(&values, "", 0, line) {
                 return None;
@@ -267,7 +268,7 @@ impl Table {
             .columns
             .iter()
             .map(|(_, cells)| cells.iter().flatten().count());
-        let most = filled.sum::<usize>() * MOST_CELLS_PER_VALUE + 64;
+        let most = filled.sum::<usize>() * MAX_CELLS_PER_VALUE + 64;
         if cells.columns.is_empty() || elements.len() * cells.columns.len() > most {
             return None;
         }
@@ -275,16 +276,16 @@ impl Table {
     }
 }
 
-/// An object of objects of one shape: a row for each, under its key.
+/// An object of objects of one shape: a row for each key.
 struct Keyed<'v, 'a> {
     table: Table,
-    /// The keys at the end of which the objects are left out.
+    /// The trailing keys whose objects are left out.
     others: Vec<&'v Cow<'a, str>>,
 }
 
 impl<'v, 'a> Keyed<'v, 'a> {
-    /// `members` as such a table; none where they are fewer than two, differ in what they have, or have no readable
-    /// table.
+    /// The table of `members`; `None` if there are fewer than two, if their keys differ, or if the table is not
+    /// readable.
     fn of(members: &'v [(Cow<'a, str>, Json<'a>)], line: &Line) -> Option<Self> {
         let is_left_out = |(_, value): &&(_, Json<'a>)| value.as_str() == Some(ELLIPSIS);
         let others = members.iter().rev().take_while(is_left_out).count();
@@ -320,8 +321,8 @@ impl<'v, 'a> Keyed<'v, 'a> {
     }
 }
 
-/// What `value` wraps for the sake of a schema that must be an object: SDKs call it `result`. A heading over it
-/// would say nothing.
+/// The value that a schema requires to be wrapped in an object: SDKs call it `result`. A heading for it would be
+/// useless.
 fn unwrapped<'v, 'w, 'a, 'b>(
     value: &'v Json<'a>,
     whole: Option<&'w Json<'b>>,
@@ -334,26 +335,25 @@ fn unwrapped<'v, 'w, 'a, 'b>(
     }
 }
 
-/// Uniform rows of a value in few words: what they share, and a table of what they do not.
+/// Uniform rows in compact form: shared values, and a table of the others.
 struct Uniform<'a> {
-    /// Members of all rows, and how texts are made from another column: under the names that they
-    /// have as JSON.
+    /// Shared members, and templates of derived texts, under their JSON names.
     shared: Vec<(&'static str, Json<'a>)>,
     table: Table,
-    /// The rows that have their key and nothing else.
-    others: Option<Others<'a>>,
+    /// The key-only rows.
+    others: Option<KeyOnlyRows<'a>>,
 }
 
 impl<'a> Uniform<'a> {
-    /// `elements`, which were made from those of `whole`, as such rows; none when they are not, or the table would be mostly holes, or have no
-    /// column: how many rows there are would be lost.
+    /// The rows of `elements`, which were derived from those of `whole`; `None` if they are not uniform, if the
+    /// table would be mostly empty, or if it has no columns, which would lose the number of rows.
     fn of(elements: &[Json<'a>], whole: &Json<'_>, line: &Line) -> Option<Self> {
         let origins = whole.as_array()?;
         let columns =
             Columns::of(elements, origins).filter(|columns| !columns.labels.is_empty())?;
         let cells = columns.rows.iter().flatten();
         let filled = cells.clone().flatten().count();
-        if cells.count() > filled * MOST_CELLS_PER_VALUE + 64 {
+        if cells.count() > filled * MAX_CELLS_PER_VALUE + 64 {
             return None;
         }
         let column = |at: usize| {
@@ -378,19 +378,19 @@ impl<'a> Uniform<'a> {
                 .map(|(name, some)| (name, Json::Object(some)))
                 .collect(),
             table,
-            others: columns.others,
+            others: columns.key_only_rows,
         })
     }
 }
 
-/// The values of a table, one label and one value per row for each column.
+/// The values of a table: for each column a label and one value per row.
 #[derive(Default)]
 struct Cells<'v, 'a> {
     columns: Vec<(String, Vec<Option<&'v Json<'a>>>)>,
 }
 
 impl<'v, 'a> Cells<'v, 'a> {
-    /// Adds a column for each key in `rows`; false when they are too many.
+    /// Adds a column for each key in `rows`; false if there are too many.
     fn collect(
         &mut self,
         rows: &[Option<&'v Json<'a>>],
@@ -416,20 +416,20 @@ impl<'v, 'a> Cells<'v, 'a> {
             } else {
                 self.columns.push((label, cells));
             }
-            if self.columns.len() > MOST_COLUMNS {
+            if self.columns.len() > MAX_COLUMNS {
                 return false;
             }
         }
         true
     }
 
-    /// Whether no key with a point in it meets an opened column of the same name.
+    /// Whether all labels differ: a key with a dot may equal the label of a nested column.
     fn labels_differ(&self) -> bool {
         let labels = self.columns.iter().map(|(label, _)| label);
         labels.collect::<std::collections::BTreeSet<_>>().len() == self.columns.len()
     }
 
-    /// Every cell written; none when one is too long, or all of them are.
+    /// Renders all cells; `None` if one cell or the average row is too long.
     fn write(&self, rows: usize, line: &Line) -> Option<Table> {
         let mut columns = Vec::with_capacity(self.columns.len());
         let mut size = 0;
@@ -438,7 +438,7 @@ impl<'v, 'a> Cells<'v, 'a> {
             for value in values {
                 let mut cell = String::new();
                 if let Some(value) = value
-                    && !line.write(&mut cell, value, LONGEST_CELL)
+                    && !line.write(&mut cell, value, MAX_CELL)
                 {
                     return None;
                 }
@@ -451,11 +451,11 @@ impl<'v, 'a> Cells<'v, 'a> {
                 cells,
             });
         }
-        (size <= rows * WIDEST_ROW).then_some(Table { rows, columns })
+        (size <= rows * MAX_ROW_WIDTH).then_some(Table { rows, columns })
     }
 }
 
-/// The keys of `rows`, first seen first, unless they are more than [`MOST_COLUMNS`].
+/// The keys of `rows`, in order of appearance; `None` if there are more than [`MAX_COLUMNS`].
 fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in rows
@@ -465,7 +465,7 @@ fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
         .flatten()
     {
         if !keys.contains(&key.as_ref()) {
-            if keys.len() == MOST_COLUMNS {
+            if keys.len() == MAX_COLUMNS {
                 return None;
             }
             keys.push(key);
@@ -474,12 +474,12 @@ fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
     Some(keys)
 }
 
-/// What the member `key` was made from.
+/// The original of the member `key`.
 fn member<'v, 'a>(whole: Option<&'v Json<'a>>, key: &str) -> Option<&'v Json<'a>> {
     whole?.get(key)
 }
 
-/// What the element number `at` was made from.
+/// The original of the element number `at`.
 fn element<'v, 'a>(whole: Option<&'v Json<'a>>, at: usize) -> Option<&'v Json<'a>> {
     whole?.as_array()?.get(at)
 }
@@ -488,7 +488,7 @@ fn has_members(value: &Json<'_>) -> bool {
     value.as_object().is_some_and(|members| !members.is_empty())
 }
 
-/// Whether the cells are numbers, as far as there are any.
+/// Whether all present cells are numbers, and there is at least one.
 fn is_numeric<'v>(values: impl Iterator<Item = Option<&'v Json<'v>>>) -> bool {
     let mut given = values
         .flatten()

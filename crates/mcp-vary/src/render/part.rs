@@ -1,21 +1,21 @@
-//! A value that is read in parts.
+//! Reads a value in parts.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::ignored::shown;
+use crate::ignored::for_display;
 use crate::json::Json;
 
-/// So many elements or members make a page where the reader names no limit.
-pub const PAGE: usize = 100;
+/// The default number of elements or members on a page.
+pub const DEFAULT_PAGE: usize = 100;
 
-/// So many bytes of a text make a page where the reader names no limit.
-pub const TEXT_PAGE: usize = 16 * 1024;
+/// The default number of bytes of a text on a page.
+pub const DEFAULT_TEXT_PAGE: usize = 16 * 1024;
 
-/// A page has at most so many bytes as JSON, but for a single element that has more.
-pub const LARGEST_PAGE: usize = 64 * 1024;
+/// The maximum number of bytes of a page as JSON, unless a single element is larger.
+pub const MAX_PAGE_BYTES: usize = 64 * 1024;
 
-/// Which part of a value to read: from `offset` on, of what `pointer` leads to.
+/// A part of a value: from `offset` on, of the value at `pointer`.
 ///
 /// # Examples
 ///
@@ -26,18 +26,18 @@ pub const LARGEST_PAGE: usize = 64 * 1024;
 /// assert_eq!((part.pointer.as_str(), part.offset, part.limit), ("/rows/0/a b", 500, Some(50)));
 /// assert_eq!(part.to_query(), "pointer=/rows/0/a%20b&offset=500&limit=50");
 ///
-/// // Nothing said is the beginning of the whole.
+/// // An empty query is the beginning of the whole value.
 /// assert_eq!(Part::parse("")?, Part::default());
 /// # Ok::<(), mcp_vary::render::PartError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Part {
-    /// A JSON pointer (RFC 6901); empty for the value itself.
+    /// A JSON pointer (RFC 6901); empty for the root value.
     pub pointer: String,
-    /// How many elements of an array, members of an object or bytes of a text come before.
+    /// The number of elements, members or bytes to skip.
     pub offset: usize,
-    /// How many to read at most; [`PAGE`] or [`TEXT_PAGE`] where the reader does not say.
+    /// The maximum number to read; [`DEFAULT_PAGE`] or [`DEFAULT_TEXT_PAGE`] if `None`.
     pub limit: Option<usize>,
 }
 
@@ -45,24 +45,24 @@ pub struct Part {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
-    /// The query is none of a part.
-    #[error("`{0}` is no part of a value; write `pointer=/rows&offset=0&limit=50`")]
+    /// The query does not describe a part.
+    #[error("`{0}` does not describe a part of a value; write `pointer=/rows&offset=0&limit=50`")]
     Malformed(String),
-    /// The pointer leads nowhere.
-    #[error("there is nothing at `{0}`; leave the pointer out to read from the top")]
-    Nowhere(String),
+    /// There is no value at the pointer.
+    #[error("there is no value at `{0}`; omit the pointer to read the whole value")]
+    NotFound(String),
     /// There is nothing at or after the offset.
     #[error("`offset` is {offset}, and there are {total}; begin before that")]
     PastEnd {
-        /// What was asked for.
+        /// The requested offset.
         offset: usize,
-        /// How many there are.
+        /// The number of elements, members or bytes.
         total: usize,
     },
 }
 
 impl Part {
-    /// The part that begins with what `pointer` leads to.
+    /// The beginning of the value at `pointer`.
     #[must_use]
     pub fn at(pointer: impl Into<String>) -> Self {
         Self {
@@ -71,30 +71,30 @@ impl Part {
         }
     }
 
-    /// Begins after so many elements, members or bytes.
+    /// Skips `offset` elements, members or bytes.
     #[must_use]
-    pub fn from(mut self, offset: usize) -> Self {
+    pub fn with_offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Reads so many elements, members or bytes at most.
+    /// Reads at most `limit` elements, members or bytes.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// The part that the query of a URI asks for: `pointer`, `offset` and `limit`, each at most once.
+    /// Parses the query of a URI: `pointer`, `offset` and `limit`, each at most once.
     ///
     /// # Errors
     ///
-    /// [`PartError::Malformed`] when it says anything else, `limit` is 0, or an escape is no UTF-8.
+    /// [`PartError::Malformed`] if there is anything else, if `limit` is 0, or if an escape is not UTF-8.
     pub fn parse(query: &str) -> Result<Self, PartError> {
         let mut part = Self::default();
         let mut seen = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let malformed = || PartError::Malformed(shown(pair));
+            let malformed = || PartError::Malformed(for_display(pair));
             let (name, value) = pair.split_once('=').ok_or_else(malformed)?;
             if seen.contains(&name) {
                 return Err(malformed());
@@ -114,7 +114,7 @@ impl Part {
         Ok(part)
     }
 
-    /// The query that asks for this part; empty for the whole.
+    /// The query for this part; empty for the whole value.
     #[must_use]
     pub fn to_query(&self) -> String {
         let mut pairs = Vec::new();
@@ -131,31 +131,31 @@ impl Part {
     }
 }
 
-/// A part of a value, and where the next one begins.
+/// A part of a value, and the start of the next one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Page<'a> {
-    /// Elements in an array, members in an object, bytes in a text; any other value itself.
+    /// The elements of an array, members of an object, or bytes of a text; any other value itself.
     pub value: Json<'a>,
-    /// Where it begins: a little before what was asked for where a character begins there.
+    /// The start of the page, which is moved back to the start of a character.
     pub offset: usize,
-    /// How many elements, members or bytes there are on all pages.
+    /// The number of elements, members or bytes on all pages.
     pub total: usize,
-    /// Where the next page begins; none after the last.
+    /// The start of the next page; `None` after the last.
     pub next: Option<usize>,
 }
 
-/// The part of `value` that `part` asks for.
+/// Reads `part` of `value`.
 ///
 /// # Properties
 ///
-/// Pages follow each other without a gap: those from 0 on, each at the `next` of the one before, are
-/// the array, object or text, element by element as it is. A page that is not empty has at least one
-/// element, and at most [`LARGEST_PAGE`] bytes unless that one is larger. Total; linear in the value.
+/// Pages follow each other without a gap: starting at 0 and continuing at each `next`, they are the whole array,
+/// object or text, element by element. A nonempty page has at least one element, and at most [`MAX_PAGE_BYTES`]
+/// bytes unless that element is larger. Total; linear in the value.
 ///
 /// # Errors
 ///
-/// [`PartError::Nowhere`] and [`PartError::PastEnd`].
+/// [`PartError::NotFound`] and [`PartError::PastEnd`].
 ///
 /// # Examples
 ///
@@ -168,13 +168,13 @@ pub struct Page<'a> {
 /// assert_eq!(page.value.to_json(), r#"[{"id":1},{"id":2.0}]"#);
 /// assert_eq!((page.total, page.next), (3, Some(2)));
 ///
-/// // An offset within a character begins with it.
+/// // An offset inside of a character moves to its start.
 /// let page = read(&value, &Part::at("/note").from(2))?;
 /// assert_eq!((page.value.to_json().as_str(), page.offset), (r#""ürich""#, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
-    let nowhere = || PartError::Nowhere(shown(&part.pointer));
+    let nowhere = || PartError::NotFound(for_display(&part.pointer));
     let value = find(value, &part.pointer).ok_or_else(nowhere)?;
     let total = match value {
         Json::Array(elements) => elements.len(),
@@ -190,8 +190,8 @@ pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
         });
     }
     let limit = part.limit.unwrap_or(match value {
-        Json::String(_) => TEXT_PAGE,
-        _ => PAGE,
+        Json::String(_) => DEFAULT_TEXT_PAGE,
+        _ => DEFAULT_PAGE,
     });
     let mut offset = part.offset;
     let (page, end) = match value {
@@ -220,9 +220,9 @@ pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
     })
 }
 
-/// How many of `all` make a page of at most `limit`: those that fit, and the first in any case.
+/// The number of items on a page of at most `limit`: those that fit, and at least one.
 fn fitting<T>(all: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
-    let mut room = LARGEST_PAGE;
+    let mut room = MAX_PAGE_BYTES;
     let fits = |one: &&T| {
         let size = size(one).saturating_add(1);
         let fits = size <= room;
@@ -233,16 +233,16 @@ fn fitting<T>(all: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
     count.max(1).min(all.len())
 }
 
-/// The end of the page of `text` that begins at `offset`: a whole character at the least.
+/// The end of the page of `text` that begins at `offset`; it has at least one character.
 pub(super) fn text_end(text: &str, offset: usize, limit: usize) -> usize {
-    let limit = offset.saturating_add(limit.min(LARGEST_PAGE));
+    let limit = offset.saturating_add(limit.min(MAX_PAGE_BYTES));
     match text.floor_char_boundary(limit) {
         end if end > offset => end,
         _ => text.ceil_char_boundary(offset + 1),
     }
 }
 
-/// What `pointer` leads to in `value`.
+/// The value at `pointer` in `value`.
 fn find<'v, 'a>(value: &'v Json<'a>, pointer: &str) -> Option<&'v Json<'a>> {
     if pointer.is_empty() {
         return Some(value);
@@ -259,7 +259,7 @@ fn find<'v, 'a>(value: &'v Json<'a>, pointer: &str) -> Option<&'v Json<'a>> {
     })
 }
 
-/// The bytes that stand for themselves in a query, beside letters and digits.
+/// Bytes that need no escape in a query, besides letters and digits.
 const PLAIN: &[u8] = b"-._~/:@!$'()*,;";
 
 fn escaped(text: &str) -> String {
@@ -274,7 +274,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// `text` with its `%` escapes read; none when one is broken, or they are no UTF-8.
+/// Decodes the `%` escapes of `text`; `None` if one is malformed or the result is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         let nowhere = |at: &str| {
-            format!("there is nothing at `{at}`; leave the pointer out to read from the top")
+            format!("there is no value at `{at}`; omit the pointer to read the whole value")
         };
         reads("pointer=/x", &nowhere("/x"));
         reads("pointer=rows", &nowhere("rows"));
@@ -376,11 +376,14 @@ mod tests {
         let rows = format!("[{}]", vec!["\"xxxxxxx\""; 20_000].join(","));
         let value = Json::parse(&rows).unwrap();
         let page = read(&value, &Part::default().with_limit(usize::MAX)).unwrap();
-        assert_eq!(page.next, Some(LARGEST_PAGE / 10));
-        let large = format!("[\"{}\",1]", "x".repeat(LARGEST_PAGE));
+        assert_eq!(page.next, Some(MAX_PAGE_BYTES / 10));
+        let large = format!("[\"{}\",1]", "x".repeat(MAX_PAGE_BYTES));
         let value = Json::parse(&large).unwrap();
         assert_eq!(read(&value, &Part::default()).unwrap().next, Some(1));
-        assert_eq!(read(&value, &Part::at("/0")).unwrap().next, Some(TEXT_PAGE));
+        assert_eq!(
+            read(&value, &Part::at("/0")).unwrap().next,
+            Some(DEFAULT_TEXT_PAGE)
+        );
         let all = Part::at("/0").with_limit(usize::MAX);
         assert_eq!(read(&value, &all).unwrap().next, None);
     }

@@ -1,11 +1,11 @@
-//! What an `outputSchema` lets go, as far as that is plain to see.
+//! Which parts of a value an `outputSchema` allows to omit, for simple schemas.
 //!
-//! Careful throughout: a keyword that is not known here may forbid anything.
+//! Conservative: an unknown keyword may forbid any change.
 
 use serde_json::Value;
 
-/// Keywords that only describe.
-const ABOUT: &[&str] = &[
+/// Keywords that only annotate.
+const ANNOTATIONS: &[&str] = &[
     "$schema",
     "$id",
     "$comment",
@@ -20,31 +20,31 @@ const ABOUT: &[&str] = &[
     "writeOnly",
 ];
 
-/// References are followed this far.
-const MOST_REFERENCES: usize = 8;
+/// The maximum number of references that are followed.
+const MAX_REFERENCES: usize = 8;
 
-/// What binds a value.
+/// The constraints on a value.
 #[derive(Clone, Copy)]
 pub(super) enum Bound<'s> {
-    /// Nothing.
+    /// No constraints.
     Free,
-    /// This schema, in that document.
+    /// This schema in this document.
     Schema { schema: &'s Value, root: &'s Value },
-    /// More than can be followed.
+    /// Constraints that cannot be followed.
     Closed,
 }
 
 impl<'s> Bound<'s> {
     pub(super) fn new(root: &'s Value) -> Self {
-        Self::of(root, root)
+        Self::resolve(root, root)
     }
 
-    /// What `schema` says, references followed.
-    fn of(schema: &'s Value, root: &'s Value) -> Self {
+    /// The constraints of `schema`, with references resolved.
+    fn resolve(schema: &'s Value, root: &'s Value) -> Self {
         let mut schema = schema;
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             let Some(members) = schema.as_object() else {
-                // `true` admits everything; `false` has admitted nothing of what is here.
+                // `true` accepts everything; `false` would accept nothing.
                 return if schema == &Value::Bool(true) {
                     Self::Free
                 } else {
@@ -61,7 +61,7 @@ impl<'s> Bound<'s> {
             };
             let is_alone = members
                 .keys()
-                .all(|key| key == "$ref" || ABOUT.contains(&key.as_str()));
+                .all(|key| key == "$ref" || ANNOTATIONS.contains(&key.as_str()));
             let target = reference.as_str().and_then(|r| r.strip_prefix('#'));
             match target.and_then(|pointer| root.pointer(pointer)) {
                 Some(target) if is_alone => schema = target,
@@ -84,32 +84,32 @@ impl<'s> Bound<'s> {
 
     fn sub(self, schema: Option<&'s Value>) -> Self {
         match (self, schema) {
-            (Self::Schema { root, .. }, Some(schema)) => Self::of(schema, root),
+            (Self::Schema { root, .. }, Some(schema)) => Self::resolve(schema, root),
             (Self::Closed, _) => Self::Closed,
             _ => Self::Free,
         }
     }
 
-    /// What binds the member `key`.
+    /// The constraints on the member `key`.
     pub(super) fn member(self, key: &str) -> Self {
         let declared = self.keyword("properties").and_then(|all| all.get(key));
         self.sub(declared.or_else(|| self.keyword("additionalProperties")))
     }
 
-    /// What binds the element number `at`.
+    /// The constraints on the element number `at`.
     pub(super) fn item(self, at: usize) -> Self {
         let first = self.keyword("prefixItems").and_then(|all| all.get(at));
         self.sub(first.or_else(|| self.keyword("items")))
     }
 
-    /// Whether the object may lack `key`.
+    /// Whether the object may omit `key`.
     pub(super) fn admits_without(self, key: &str) -> bool {
         let required = self.keyword("required").and_then(Value::as_array);
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == key));
         !self.is_closed() && !is_required && self.keyword("minProperties").is_none()
     }
 
-    /// How many elements of an array stay, of the `limit` that would.
+    /// The number of elements that stay if `limit` would: at least `minItems`.
     pub(super) fn items(self, limit: usize) -> usize {
         let least = self
             .keyword("minItems")
@@ -118,14 +118,14 @@ impl<'s> Bound<'s> {
         limit.max(least)
     }
 
-    /// Whether a text may be another.
+    /// Whether a text may be changed.
     pub(super) fn admits_text(self) -> bool {
         let keywords = ["pattern", "format", "minLength"];
         !self.is_closed() && keywords.iter().all(|name| self.keyword(name).is_none())
     }
 }
 
-/// Whether `schema` leaves room for a member `marker` that it does not declare.
+/// Whether `schema` allows an undeclared member `marker`.
 pub(super) fn admits_marker(schema: &Value, marker: &str) -> bool {
     let bound = Bound::new(schema);
     let is_open = match bound.keyword("additionalProperties") {
@@ -139,7 +139,7 @@ pub(super) fn admits_marker(schema: &Value, marker: &str) -> bool {
     !bound.is_closed() && is_open && !is_declared && !is_counted
 }
 
-/// Whether what `keyword` says is followed here.
+/// Whether this module understands `keyword`.
 fn is_known(keyword: &str) -> bool {
     let known = [
         "type",
@@ -162,5 +162,5 @@ fn is_known(keyword: &str) -> bool {
         "exclusiveMaximum",
         "multipleOf",
     ];
-    ABOUT.contains(&keyword) || known.contains(&keyword)
+    ANNOTATIONS.contains(&keyword) || known.contains(&keyword)
 }

@@ -10,18 +10,18 @@ use super::{
 };
 use crate::json::Json;
 
-/// What nests deeper stands on one line.
-const DEEPEST_INDENT: usize = 8;
+/// Levels of indentation; deeper values stand on one line.
+const MAX_INDENT: usize = 8;
 
-/// Wider tables wrap in a terminal and cannot be read.
-const WIDEST_TABLE: usize = 160;
+/// The width of a table; wider ones wrap in a terminal.
+const MAX_TABLE_WIDTH: usize = 160;
 
-/// A table may be this many times as large as what its cells say.
-const MOST_PADDING: usize = 4;
+/// The maximum size of a table relative to the content of its cells.
+const MAX_PADDING: usize = 4;
 
-/// A column beside others may be this many times as large as what its cells say: under a long label
-/// short cells read better in line, and a run of spaces costs a model no more than one.
-const MOST_SPACE: usize = 16;
+/// The maximum size of a column relative to the content of its cells: short cells under a long label read better
+/// unpadded. A run of spaces costs a model no more than one space.
+const MAX_COLUMN_PADDING: usize = 16;
 
 const GAP: &str = "  ";
 
@@ -35,9 +35,9 @@ const LINE: Line = Line {
 ///
 /// # Properties
 ///
-/// The same information as [`markdown`](super::markdown), in the order of the value: `key: value`
-/// lines, what nests indented, arrays of objects in columns aligned by display width. Strings
-/// stand as they are; on one line, `↵` stands for a line break.
+/// Has the same information as [`markdown`](super::markdown), in the order of the value: `key: value` lines, nested
+/// values indented, arrays of objects in columns aligned by display width. Strings stay as they are; on one line,
+/// `↵` replaces a line break.
 ///
 /// # Examples
 ///
@@ -60,7 +60,7 @@ pub fn text(value: &Json<'_>) -> String {
     Writer::default().run(value, None)
 }
 
-/// `value` as plain text in the fewest words, as of [`compact_markdown`](super::compact_markdown).
+/// `value` as compact plain text, with the rules of [`compact_markdown`](super::compact_markdown).
 ///
 /// # Examples
 ///
@@ -89,8 +89,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
-    /// they share above it.
+    /// Writes `value`; with the `whole` that it was derived from, uniform rows as one table below their shared
+    /// values.
     fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
         let (value, whole) = unwrapped(value, whole);
         self.block(value, whole, 0);
@@ -124,7 +124,8 @@ impl Writer {
         }
     }
 
-    /// Objects of one shape as rows, and the keys of those that are not shown; false where `members` are none.
+    /// Writes objects of one shape as rows, and the keys of the omitted ones; false if `members` are not such
+    /// objects.
     fn keyed(&mut self, members: &[(Cow<'_, str>, Json<'_>)], depth: usize) -> bool {
         let Some(Keyed { table, others }) = Keyed::of(members, &LINE) else {
             return false;
@@ -145,9 +146,9 @@ impl Writer {
         true
     }
 
-    /// What follows a label: its value on the same line, or indented below.
+    /// Writes the value after a label: on the same line, or indented below.
     fn labelled(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, depth: usize) {
-        if fits_line(value) || depth >= DEEPEST_INDENT {
+        if fits_line(value) || depth >= MAX_INDENT {
             self.out.push_str(": ");
             self.line(value, 0);
         } else {
@@ -190,7 +191,7 @@ impl Writer {
         if let Some(others) = &uniform.others {
             self.indent(depth);
             self.out.push_str("others: ");
-            LINE.others(&mut self.out, others);
+            LINE.key_only_rows(&mut self.out, others);
             self.out.push('\n');
         }
     }
@@ -230,18 +231,19 @@ impl Writer {
     }
 }
 
-/// A table with the width that each column is padded to.
+/// A table with the padded width of each column.
 struct Aligned {
     table: Table,
     widths: Vec<usize>,
 }
 
 impl Aligned {
-    /// Pads the columns, but for one whose padding would be most of the table.
+    /// Pads the columns, except those whose padding would dominate the table.
     fn new(table: Table) -> Self {
         let width = |column: &Column| {
             let (widest, said) = measure(column);
-            let is_padded = widest * (column.cells.len() + 1) <= said * MOST_SPACE + WIDEST_TABLE;
+            let is_padded =
+                widest * (column.cells.len() + 1) <= said * MAX_COLUMN_PADDING + MAX_TABLE_WIDTH;
             if is_padded { widest } else { 0 }
         };
         Self {
@@ -250,18 +252,18 @@ impl Aligned {
         }
     }
 
-    /// A table that is narrow enough for a terminal.
+    /// The table, if it is narrow enough for a terminal.
     fn narrow(table: Table) -> Option<Self> {
         let measured = table.columns.iter().map(measure);
         let (widths, said): (Vec<usize>, Vec<usize>) = measured.unzip();
         let width = widths.iter().sum::<usize>() + GAP.len() * widths.len();
-        let most = said.iter().sum::<usize>() * MOST_PADDING + WIDEST_TABLE * 8;
-        (width <= WIDEST_TABLE && width * (table.rows + 1) <= most)
+        let most = said.iter().sum::<usize>() * MAX_PADDING + MAX_TABLE_WIDTH * 8;
+        (width <= MAX_TABLE_WIDTH && width * (table.rows + 1) <= most)
             .then_some(Self { table, widths })
     }
 }
 
-/// The width of the widest cell of `column`, and of all together.
+/// The width of the widest cell of `column`, and of all cells together.
 fn measure(column: &Column) -> (usize, usize) {
     let cells = std::iter::once(&column.label).chain(&column.cells);
     let widths = cells.map(|cell| cell.width());

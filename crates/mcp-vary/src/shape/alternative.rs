@@ -1,4 +1,4 @@
-//! A result as the operator of a gateway wants it told.
+//! Replaces a result with the operator's alternative.
 
 use std::borrow::Cow;
 
@@ -12,46 +12,46 @@ use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result}
 use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members, elements};
 use crate::render;
-use crate::visibility::{retells, say_all};
+use crate::visibility::{covers_all, restates};
 
-/// What a `tools/call` result says: one value, in some words.
+/// The content of a `tools/call` result: a value and texts.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::shape::Said;
+/// use mcp_vary::shape::ToolOutput;
 ///
-/// let said = Said::read(r#"{"content": [{"type": "text", "text": "{\"c\": 8.0}"}]}"#, true).unwrap();
-/// assert_eq!(said.value.as_deref(), Some(r#"{"c":8.0}"#));
+/// let output = ToolOutput::read(r#"{"content": [{"type": "text", "text": "{\"c\": 8.0}"}]}"#, true).unwrap();
+/// assert_eq!(output.value.as_deref(), Some(r#"{"c":8.0}"#));
 ///
-/// // `8` is an answer, not a document.
-/// let said = Said::read(r#"{"content": [{"type": "text", "text": "8"}]}"#, true).unwrap();
-/// assert_eq!((said.value, said.text.as_str()), (None, "8"));
+/// // `8` is text, not a document.
+/// let output = ToolOutput::read(r#"{"content": [{"type": "text", "text": "8"}]}"#, true).unwrap();
+/// assert_eq!((output.value, output.text.as_str()), (None, "8"));
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Said {
-    /// `structuredContent`, or the one JSON document that the text is.
+pub struct ToolOutput {
+    /// `structuredContent`, or the single text parsed as a JSON document.
     pub value: Option<String>,
-    /// The texts of `content`, an empty line between two.
+    /// The texts of `content`, separated by empty lines.
     pub text: String,
 }
 
-impl Said {
-    /// Reads a result; a text is taken for a value only with `lift`.
+impl ToolOutput {
+    /// Reads a result; a text counts as a value only with `lift`.
     ///
-    /// None for errors, questions, promises, and results that say that they were shaped.
+    /// `None` for errors, input-required results, task handles, and results that were already shaped.
     #[must_use]
     pub fn read(result: &str, lift: bool) -> Option<Self> {
         let result = readable(result).ok().flatten()?;
         let blocks = result.get("content").map_or(Ok(Vec::new()), blocks).ok()?;
-        let value = said(&result, &blocks, lift).map(|(value, _)| value);
+        let value = output_value(&result, &blocks, lift).map(|(value, _)| value);
         let text = texts(&blocks).join("\n\n");
         Some(Self { value, text })
     }
 }
 
-/// How a result is told instead of as the server did.
+/// An alternative to what the server's result contains.
 ///
 /// # Examples
 ///
@@ -60,15 +60,15 @@ impl Said {
 /// use mcp_vary::shape::{Alternative, Policy, Shaped, ToolFacts};
 ///
 /// let result = r#"{"content": [{"type": "text", "text": "{\"c\": 8, \"log\": []}"}, {"type": "image"}]}"#;
-/// let told = Alternative::default().with_value(r#"{"c":8}"#).with_markdown("**8 °C**");
+/// let alternative = Alternative::default().with_value(r#"{"c":8}"#).with_markdown("**8 °C**");
 /// let (human, _) = Features::from_tags(["human"]);
-/// let shaped = told.apply(result, &human, ToolFacts::default(), None, &Policy::default());
+/// let shaped = alternative.apply(result, &human, ToolFacts::default(), None, &Policy::default());
 /// let Shaped::Changed { result, .. } = shaped else { panic!() };
 /// assert_eq!(result, r#"{"content":[{"type":"text","text":"**8 °C**"},{"type": "image"}]}"#);
 ///
-/// // Errors are never told otherwise.
+/// // Errors stay unchanged.
 /// let error = r#"{"content": [], "isError": true}"#;
-/// let shaped = told.apply(error, &human, ToolFacts::default(), None, &Policy::default());
+/// let shaped = alternative.apply(error, &human, ToolFacts::default(), None, &Policy::default());
 /// assert_eq!(shaped, Shaped::Unchanged);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,28 +82,28 @@ pub struct Alternative {
     verbosity: Option<Verbosity>,
 }
 
-/// What the client was told of a tool's structured value, and what it takes.
+/// The `outputSchema` of a tool that the client was given.
 pub trait OutputSchema {
-    /// The schema, to see which properties it declares.
+    /// The schema, to read its declared properties.
     fn schema(&self) -> &Value;
-    /// Whether `value`, as JSON, is valid. What cannot be decided is not.
+    /// Whether `value`, JSON text, is valid; false if that cannot be decided.
     fn accepts(&self, value: &str) -> bool;
 }
 
 impl Alternative {
-    /// Tells `value`, JSON, instead of what the server said.
+    /// Replaces the server's value with `value`, JSON text.
     pub fn with_value(mut self, value: impl Into<String>) -> Self {
         self.value = Some(value.into());
         self
     }
 
-    /// Says it so in markdown.
+    /// Sets the markdown text.
     pub fn with_markdown(mut self, markdown: impl Into<String>) -> Self {
         self.markdown = Some(markdown.into());
         self
     }
 
-    /// Says it so in prose without markup.
+    /// Sets the plain text.
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
@@ -115,36 +115,36 @@ impl Alternative {
         self
     }
 
-    /// Names the property that hints stand in, [`HINTS`] without.
+    /// Sets the property for hints; the default is [`HINTS`].
     pub fn with_hints_under(mut self, property: impl Into<String>) -> Self {
         self.hints_under = Some(property.into());
         self
     }
 
-    /// Reports `verbosity` as applied: the one in the condition that chose this.
+    /// Reports `verbosity`, from the condition that chose this alternative, as applied.
     pub fn with_verbosity(mut self, verbosity: Verbosity) -> Self {
         self.verbosity = Some(verbosity);
         self
     }
 
-    /// The result as it is told to a client with `features`.
+    /// Applies the alternative to a result for a client with `features`.
     ///
     /// | chosen format | text in `content` | `structuredContent` |
     /// |---|---|---|
-    /// | `agent` and `format=json`, both declared | none of its own | the value |
+    /// | `agent` and `format=json`, both declared | none | the value |
     /// | JSON otherwise | the value | the value |
-    /// | markdown, or none | the markdown, else the text, else what the author wrote, else the value rendered | none: as the server has it; markdown: only for a schema or UI |
-    /// | text | the text, else what the author wrote, else the value rendered | only for a schema or UI |
+    /// | markdown, or none | the markdown, else the text, else the author's text, else the value rendered | no format: as the server has it; markdown: only for a schema or UI |
+    /// | text | the text, else the author's text, else the value rendered | only for a schema or UI |
     ///
     /// # Properties
     ///
-    /// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay as the
-    /// bytes they were, in their order; the text stands where the first one stood. What the author wrote stays
-    /// beside a value that the operator left as it is, and a value that the author's words do not say follows them. A value that `schema`
-    /// does not take is told in `content` alone; `structuredContent` stays the server's there, and for a
-    /// user interface. Errors, questions, promises, and results that say that they were shaped are unchanged.
-    /// Where it has nothing for a client, such as hints alone for one that does not sample, the result is
-    /// what [`tool_result`] makes of it.
+    /// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay byte for byte, in
+    /// order; the text replaces the first text. The author's text stays beside a value that the operator did not
+    /// change; a value that the author's text does not cover follows it. A value that `schema` rejects goes into
+    /// `content` only; `structuredContent` stays the server's then, and also for a user interface. Errors,
+    /// input-required results, task handles, and results that were already shaped are unchanged. If the alternative
+    /// has nothing for a client, such as only hints for a client that does not sample, [`tool_result`] shapes the
+    /// result.
     #[must_use]
     pub fn apply(
         &self,
@@ -154,10 +154,10 @@ impl Alternative {
         schema: Option<&dyn OutputSchema>,
         policy: &Policy<'_>,
     ) -> Shaped {
-        if self.is_silent(features) {
+        if self.has_nothing_for(features) {
             return tool_result(result, features, tool, policy);
         }
-        let telling = Telling {
+        let telling = AlternativeShaper {
             alternative: self,
             features,
             tool,
@@ -166,22 +166,22 @@ impl Alternative {
         };
         let applied = Applied::new(features.choose_format(&Format::ALL), features);
         let applied = applied.decided_by(self.verbosity);
-        match telling.tell(result, applied) {
+        match telling.shape(result, applied) {
             Ok(Some(result)) => Shaped::Changed { result, applied },
-            // A result that cannot be read is the client's to judge.
+            // An unreadable result is forwarded unchanged.
             Ok(None) | Err(_) => Shaped::Unchanged,
         }
     }
 
-    /// Whether it says nothing to a client with `features` that the server does not say.
-    fn is_silent(&self, features: &Features) -> bool {
+    /// Whether the alternative has nothing for a client with `features`.
+    fn has_nothing_for(&self, features: &Features) -> bool {
         let hints = features.sampling() && !self.hints.is_empty();
         !hints && self.value.is_none() && self.markdown.is_none() && self.text.is_none()
     }
 }
 
-/// One alternative on its way to one client.
-struct Telling<'t> {
+/// Applies one alternative for one client.
+struct AlternativeShaper<'t> {
     alternative: &'t Alternative,
     features: &'t Features,
     tool: ToolFacts,
@@ -189,13 +189,13 @@ struct Telling<'t> {
     policy: &'t Policy<'t>,
 }
 
-impl Telling<'_> {
-    fn tell(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
+impl AlternativeShaper<'_> {
+    fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
         let Some(mut result) = readable(text)? else {
             return Ok(None);
         };
         let written = result.get("content").map_or(Ok(Vec::new()), blocks)?;
-        let said = said(&result, &written, self.policy.lift);
+        let said = output_value(&result, &written, self.policy.lift);
         let Some((content, structure)) = self.parts(&result, &written, said)? else {
             return Ok(None);
         };
@@ -214,7 +214,7 @@ impl Telling<'_> {
         Ok(Some(result.to_json()))
     }
 
-    /// `content` and `structuredContent`; none when there is nothing to tell.
+    /// `content` and `structuredContent`; `None` if nothing changes.
     fn parts(
         &self,
         result: &Members<'_>,
@@ -229,19 +229,21 @@ impl Telling<'_> {
         };
         let value = self.alternative.value.as_deref().unwrap_or(&own);
         let answer = self.answer(value, &own, written)?;
-        let told = self.told(&answer, &own, is_structured, self.policy.always_both)?;
+        let told = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both)?;
         let told = match told {
-            // Not in the one field, so in the other.
-            (texts, None) if texts.is_empty() => self.told(&answer, &own, is_structured, true)?,
+            // The value is not in `structuredContent`, so it must be in `content`.
+            (texts, None) if texts.is_empty() => {
+                self.shaped_fields(&answer, &own, is_structured, true)?
+            }
             told => told,
         };
         let (texts, structure) = told;
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-        Ok(Some((in_place(written, &texts), structure)))
+        Ok(Some((replace_texts(written, &texts), structure)))
     }
 
-    /// The texts and the structured value that `answer` is to the client.
-    fn told(
+    /// The texts and the structured value of `answer` for the client.
+    fn shaped_fields(
         &self,
         answer: &Answer,
         own: &str,
@@ -253,7 +255,7 @@ impl Telling<'_> {
             ..*self.policy
         };
         let schema = self.schema.map(OutputSchema::schema);
-        let told = answer.in_full(self.features, self.tool, schema, &policy);
+        let told = answer.uncompacted(self.features, self.tool, schema, &policy);
         let told = Members::parse(&told)?;
         let texts = elements(told.get("content").unwrap_or("[]"))?;
         let texts = texts.into_iter().map(str::to_owned).collect();
@@ -261,20 +263,20 @@ impl Telling<'_> {
         let structure = if is_structured {
             let is_promised = self.tool.output_schema || self.tool.ui;
             match new {
-                Some(new) if !self.tool.ui && self.takes(new) => Some(new),
+                Some(new) if !self.tool.ui && self.schema_accepts(new) => Some(new),
                 Some(_) => Some(own),
-                // A value that is no object has no place there before 2026-07-28.
+                // Before 2026-07-28, `structuredContent` must be an object.
                 None => is_promised.then_some(own),
             }
         } else {
-            // What the server did not give is given to those who asked for it.
+            // The server sent no structured value: add one only for clients that requested JSON.
             let is_json = self.features.choose_format(&Format::ALL) == Some(Format::Json);
-            new.filter(|new| is_json && self.takes(new))
+            new.filter(|new| is_json && self.schema_accepts(new))
         };
         Ok((texts, structure.map(str::to_owned)))
     }
 
-    fn takes(&self, value: &str) -> bool {
+    fn schema_accepts(&self, value: &str) -> bool {
         match self.schema {
             Some(schema) => schema.accepts(value),
             None => !self.tool.output_schema,
@@ -301,19 +303,19 @@ impl Telling<'_> {
         }
         let under = self.alternative.hints_under.as_deref();
         answer = answer.with_hints_under(under.unwrap_or(HINTS));
-        for text in self.beside(value, &kept)? {
+        for text in self.extra_texts(value, &kept)? {
             answer = answer.with_block(&text_block(&text))?;
         }
         Ok(answer)
     }
 
-    /// The texts beside the one that says `value`, where no words of the operator stand for all: what the `author`
-    /// wrote beside JSON, and the value that its words do not say beside those.
-    fn beside(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
+    /// Additional texts, unless the operator's text replaces all: the `author`'s text beside JSON, and the value
+    /// beside an author's text that does not cover it.
+    fn extra_texts(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
         let Alternative { markdown, text, .. } = self.alternative;
         let (words, render): (_, fn(&Json<'_>) -> String) =
             match self.features.choose_format(&Format::ALL) {
-                Some(Format::Json) => return self.beside_json(value, author),
+                Some(Format::Json) => return self.extra_json_texts(value, author),
                 Some(Format::Text) => (text.as_ref(), render::text),
                 Some(Format::Markdown) => (markdown.as_ref().or(text.as_ref()), render::markdown),
                 None => return Ok(Vec::new()),
@@ -323,18 +325,18 @@ impl Telling<'_> {
             return Ok(Vec::new());
         }
         let value = Json::parse(value)?;
-        let is_lost = !say_all(author, &value);
+        let is_lost = !covers_all(author, &value);
         Ok(is_lost.then(|| render(&value)).into_iter().collect())
     }
 
-    /// What the author wrote beside JSON that is the server's.
-    fn beside_json(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
+    /// The author's texts beside the server's JSON.
+    fn extra_json_texts(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
         if author.is_empty() || self.alternative.value.is_some() {
             return Ok(Vec::new());
         }
         let is_strict = self.policy.is_strict(self.features, value);
         let parsed = Json::parse(value)?;
-        let stays = |text: &&&str| !is_strict || self.tool.ui || !retells(text, &parsed, value);
+        let stays = |text: &&&str| !is_strict || self.tool.ui || !restates(text, &parsed, value);
         Ok(author
             .iter()
             .filter(stays)
@@ -342,7 +344,7 @@ impl Telling<'_> {
             .collect())
     }
 
-    /// A result that is prose: the templates can replace it, hints stand after it.
+    /// A result without a value: templates can replace it, and hints follow it.
     fn prose(&self, written: &[Block<'_>]) -> Option<String> {
         let Alternative { markdown, text, .. } = self.alternative;
         let told = match self.features.choose_format(&Format::ALL) {
@@ -363,12 +365,12 @@ impl Telling<'_> {
         };
         let texts: Vec<_> = [text_block(told)].into_iter().chain(hints).collect();
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-        Some(in_place(written, &texts))
+        Some(replace_texts(written, &texts))
     }
 }
 
-/// `texts` where the first text of `written` stood, instead of all of them.
-fn in_place(written: &[Block<'_>], texts: &[&str]) -> String {
+/// Replaces all texts of `written` with `texts`, at the position of the first.
+fn replace_texts(written: &[Block<'_>], texts: &[&str]) -> String {
     let first = written.iter().position(|block| block.text.is_some());
     let first = first.unwrap_or(0);
     let mut all: Vec<Cow<'_, str>> = Vec::with_capacity(written.len() + texts.len());
@@ -381,15 +383,15 @@ fn in_place(written: &[Block<'_>], texts: &[&str]) -> String {
     array(&all)
 }
 
-/// The members of a result that may be told otherwise.
+/// The members of a result that may be replaced.
 fn readable(text: &str) -> Result<Option<Members<'_>>, JsonError> {
     let result = Members::parse(text)?;
     let was_shaped = meta(&result)?.contains(META_APPLIED);
     Ok((is_shapeable(&result) && !was_shaped).then_some(result))
 }
 
-/// The value that a result says, and whether it is its `structuredContent`.
-fn said(result: &Members<'_>, written: &[Block<'_>], lift: bool) -> Option<(String, bool)> {
+/// The value of a result, and whether it is its `structuredContent`.
+fn output_value(result: &Members<'_>, written: &[Block<'_>], lift: bool) -> Option<(String, bool)> {
     let structured = result.get("structuredContent");
     if let Some(structured) = structured.filter(|value| *value != "null") {
         return Some((structured.to_owned(), true));

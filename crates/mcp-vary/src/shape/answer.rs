@@ -1,10 +1,10 @@
-//! What the author of a tool answers with, for every client.
+//! An author's answer to a tool call, for all clients.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::applied::{Applied, Report, Shaped};
-use super::compact::{Compaction, Whole, Words, compact_tool_result};
+use super::compact::{Compaction, CustomText, Whole, compact_tool_result};
 use super::content::text_block;
 use super::tool_result::{Policy, ToolFacts};
 use crate::feature::{Features, Format, Verbosity};
@@ -15,12 +15,12 @@ use crate::render::{self, Contract};
 /// The property that reasoning hints stand in, where the author names no other.
 pub const HINTS: &str = "hints";
 
-/// One value, in all the forms that its author cares to give it.
+/// One value, in all forms that its author provides.
 ///
 /// # Properties
 ///
-/// [`to_result`](Self::to_result) always gives a valid `CallToolResult`: one that has `content`,
-/// however empty, and whose `structuredContent` is the value itself, or is left out. It is total.
+/// [`to_result`](Self::to_result) is total and always returns a valid `CallToolResult`: it has `content`, possibly
+/// empty, and its `structuredContent` is the value itself or is omitted.
 ///
 /// | chosen format | `content` begins with | `structuredContent` |
 /// |---|---|---|
@@ -30,8 +30,8 @@ pub const HINTS: &str = "hints";
 /// | markdown | the author's markdown, else their text, else the value rendered | only for a schema or UI |
 /// | text | the author's text, else the value rendered | only for a schema or UI |
 ///
-/// Under `verbosity=compact` the value as JSON or rendered is told in few words, where those are fewer, and what is left out
-/// is counted; the author's own words stay.
+/// Under `verbosity=compact` the value is compacted, as JSON or rendered, if that is shorter, and omissions are
+/// counted; the author's own texts stay.
 ///
 /// # Examples
 ///
@@ -56,7 +56,7 @@ pub const HINTS: &str = "hints";
 ///     r#"{"content":[{"type":"text","text":"**8 °C** in Bern"}]}"#,
 /// );
 ///
-/// // Hints are for clients that sample; nobody gets one without asking.
+/// // Only clients that sample get hints.
 /// assert_eq!(
 ///     result(&["agent", "format=json", "sampling"]),
 ///     concat!(
@@ -74,14 +74,14 @@ pub struct Answer {
     text: Option<String>,
     hints: Vec<String>,
     hints_under: String,
-    /// Blocks that are no text of ours, each as JSON.
+    /// Other blocks, each as JSON.
     blocks: Vec<String>,
     /// Members of `_meta`, as JSON.
     meta: Vec<(String, String)>,
     alternatives: Vec<(Predicate, Self)>,
     /// The URI of the whole value.
     whole: Option<String>,
-    /// The verbosity that the author followed.
+    /// The verbosity that the author applied.
     verbosity: Option<Verbosity>,
 }
 
@@ -90,17 +90,17 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// When `value` is no JSON that can be read back: it fails to serialize, repeats a key, or nests
-    /// deeper than [`MAX_DEPTH`](crate::json::MAX_DEPTH).
+    /// When `value` is not valid JSON: it fails to serialize, repeats a key, or nests deeper than
+    /// [`MAX_DEPTH`](crate::json::MAX_DEPTH).
     pub fn new(value: &(impl Serialize + ?Sized)) -> Result<Self, JsonError> {
         Self::from_json(&serde_json::to_string(value)?)
     }
 
-    /// An answer that is the value in `text`, its numbers as they are spelled.
+    /// An answer with the value in `text`, JSON; numbers stay as written.
     ///
     /// # Errors
     ///
-    /// As of [`Json::parse`].
+    /// Those of [`Json::parse`].
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
         Ok(Self {
             value: compact(text)?,
@@ -116,14 +116,14 @@ impl Answer {
         })
     }
 
-    /// Says the value in markdown; also what clients get that ask for nothing.
+    /// Sets the markdown text, which is also for clients without preferences.
     #[must_use]
     pub fn with_markdown(mut self, markdown: impl Into<String>) -> Self {
         self.markdown = Some(markdown.into());
         self
     }
 
-    /// Says the value in prose without markup.
+    /// Sets the plain text.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
@@ -132,26 +132,26 @@ impl Answer {
 
     /// Adds a reasoning hint for clients that sample.
     ///
-    /// It becomes an element of the property [`HINTS`] where the client reads JSON and the tool's
-    /// `outputSchema` declares it or is missing; a line of a text of its own otherwise.
+    /// It becomes an element of the property [`HINTS`] if the client reads JSON and the tool's `outputSchema`
+    /// declares that property or is missing; else it becomes a line of a separate text.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Names the property that hints stand in.
+    /// Sets the property for hints.
     #[must_use]
     pub fn with_hints_under(mut self, property: impl Into<String>) -> Self {
         self.hints_under = property.into();
         self
     }
 
-    /// Adds an image, audio, link or embedded resource, which every client gets.
+    /// Adds an image, audio, link or embedded resource for all clients.
     ///
     /// # Errors
     ///
-    /// When `block` is no JSON object.
+    /// When `block` is not a JSON object.
     pub fn with_block(mut self, block: &str) -> Result<Self, JsonError> {
         self.blocks.push(Members::parse(block)?.to_json());
         Ok(self)
@@ -161,16 +161,16 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// When `json` is no JSON.
+    /// When `json` is not JSON.
     pub fn with_meta(mut self, key: impl Into<String>, json: &str) -> Result<Self, JsonError> {
         self.meta.push((key.into(), compact(json)?));
         Ok(self)
     }
 
-    /// Says where the whole value can be read, for clients that ask for few words and get less of it.
+    /// Sets the URI of the whole value, for clients that get a compacted one.
     ///
-    /// It is the author's to serve: `uri` alone is the whole, and with the query of a [`Part`](render::Part) that
-    /// part, which [`render::read`] finds. Without it what is left out is counted, and that is all.
+    /// The author must serve it: `uri` alone is the whole value, and with the query of a [`Part`](render::Part) it
+    /// is that part, which [`render::read`] finds. Without a URI, omissions are only counted.
     ///
     /// # Examples
     ///
@@ -190,8 +190,8 @@ impl Answer {
         self
     }
 
-    /// Says which verbosity the answer follows, so that a client which declared one is told the truth. An
-    /// alternative under a condition on `verbosity` says so by itself.
+    /// Sets the verbosity of the answer, which is reported to clients that declared one. Alternatives with a
+    /// condition on `verbosity` report it by themselves.
     ///
     /// # Examples
     ///
@@ -216,9 +216,9 @@ impl Answer {
         self
     }
 
-    /// Answers with `answer` where `predicate` holds, the most specific first.
+    /// Uses `answer` if `predicate` matches; the most specific predicate wins.
     ///
-    /// The alternatives of an alternative are never asked.
+    /// The alternatives of an alternative are ignored.
     #[must_use]
     pub fn with_alternative(mut self, predicate: Predicate, answer: Self) -> Self {
         self.alternatives.push((predicate, answer));
@@ -227,9 +227,9 @@ impl Answer {
 
     /// The `result` member of a `tools/call` answer, for a client with `features`.
     ///
-    /// `output_schema` is the tool's, where the client was given one ([`ToolFacts::output_schema`] is
-    /// true): hints are only put into a property that it declares, and under `verbosity=compact` the value
-    /// is only cut as far as it lets that go, see [`compact_tool_result`].
+    /// `output_schema` is the tool's, if the client was given one ([`ToolFacts::output_schema`] is true): hints are
+    /// only added to a property that it declares, and under `verbosity=compact` the value is only cut as far as it
+    /// allows, see [`compact_tool_result`].
     #[must_use]
     pub fn to_result(
         &self,
@@ -239,40 +239,40 @@ impl Answer {
         policy: &Policy<'_>,
     ) -> String {
         let few = (features.verbosity() == Verbosity::Compact)
-            .then(|| self.in_few_words(features, tool, output_schema, policy));
+            .then(|| self.compacted(features, tool, output_schema, policy));
         few.flatten()
-            .unwrap_or_else(|| self.in_full(features, tool, output_schema, policy))
+            .unwrap_or_else(|| self.uncompacted(features, tool, output_schema, policy))
     }
 
-    /// The same in few words; none where that would not be shorter.
-    fn in_few_words(
+    /// The compacted result; `None` if it would not be shorter.
+    fn compacted(
         &self,
         features: &Features,
         tool: ToolFacts,
         output_schema: Option<&Value>,
         policy: &Policy<'_>,
     ) -> Option<String> {
-        // What was applied is said once, in the end.
+        // The report is added once, at the end.
         let silent = Policy {
             report: false,
             ..*policy
         };
-        let result = self.in_full(features, tool, output_schema, &silent);
-        let (answer, _) = self.chosen(features);
+        let result = self.uncompacted(features, tool, output_schema, &silent);
+        let (answer, _) = self.select(features);
         let whole = answer.whole.as_deref().or(self.whole.as_deref());
-        let telling = answer.telling(features, tool, output_schema, policy);
+        let telling = answer.writer(features, tool, output_schema, policy);
         let value = telling.value_with_hints();
         let compaction = Compaction {
             contract: output_schema.map_or(Contract::default(), Contract::of),
             whole: whole.map(|uri| Whole {
                 uri,
-                // Whose revision has the one has the other.
+                // Revisions with the one also have the other.
                 is_linked: policy.non_object_structured,
             }),
-            words: Some(Words {
+            custom_text: Some(CustomText {
                 value: value.as_deref().unwrap_or(&answer.value),
                 text: None,
-                say: &|_| None,
+                render: &|_| None,
             }),
             ..Compaction::default()
         };
@@ -283,16 +283,16 @@ impl Answer {
         }
     }
 
-    /// The `result` in as many words as it takes.
-    pub(super) fn in_full(
+    /// The `result` without compaction.
+    pub(super) fn uncompacted(
         &self,
         features: &Features,
         tool: ToolFacts,
         output_schema: Option<&Value>,
         policy: &Policy<'_>,
     ) -> String {
-        let (answer, verbosity) = self.chosen(features);
-        let telling = answer.telling(features, tool, output_schema, policy);
+        let (answer, verbosity) = self.select(features);
+        let telling = answer.writer(features, tool, output_schema, policy);
         let mut result = telling.result();
         let mut meta = Members::default();
         for (key, json) in &answer.meta {
@@ -309,27 +309,27 @@ impl Answer {
         result.to_json()
     }
 
-    /// What is said to a client with `features`, and the verbosity in the condition that decided.
-    fn chosen(&self, features: &Features) -> (&Self, Option<Verbosity>) {
+    /// The answer for a client with `features`, and the verbosity in the condition that chose it.
+    fn select(&self, features: &Features) -> (&Self, Option<Verbosity>) {
         let alternative = choose_with_condition(&self.alternatives, features);
         let alternative = alternative.filter(|_| !features.is_empty());
         alternative.map_or((self, None), |(when, answer)| (answer, when.verbosity()))
     }
 
-    fn telling<'t>(
+    fn writer<'t>(
         &'t self,
         features: &Features,
         tool: ToolFacts,
         output_schema: Option<&'t Value>,
         policy: &Policy<'_>,
-    ) -> Telling<'t> {
+    ) -> AnswerWriter<'t> {
         let format = features.choose_format(&Format::ALL);
-        // A `null` stands for nothing, unless a schema may ask for it.
+        // A `null` means no value, unless a schema may require it.
         let is_something = self.value != "null" || tool.output_schema;
         let may_be_structured =
             self.value.starts_with('{') || policy.non_object_structured && is_something;
         let is_prose = matches!(format, Some(Format::Markdown | Format::Text));
-        Telling {
+        AnswerWriter {
             answer: self,
             format,
             is_structured: may_be_structured && (!is_prose || tool.output_schema || tool.ui),
@@ -347,16 +347,16 @@ impl Answer {
     }
 }
 
-/// What binds the structured value.
+/// The schema of the structured value.
 enum Schema<'s> {
     /// No schema: it may have any property.
     Free,
-    /// A schema, if only one that we were not shown.
+    /// A schema, which may be unknown here.
     Bound(Option<&'s Value>),
 }
 
-/// One answer on its way to one client.
-struct Telling<'t> {
+/// Writes one answer for one client.
+struct AnswerWriter<'t> {
     answer: &'t Answer,
     format: Option<Format>,
     is_structured: bool,
@@ -365,17 +365,17 @@ struct Telling<'t> {
     schema: Schema<'t>,
 }
 
-impl Telling<'_> {
+impl AnswerWriter<'_> {
     fn result(&self) -> Members<'static> {
         let with_hints = self.value_with_hints();
         let value = with_hints.as_deref().unwrap_or(&self.answer.value);
         let mut content = Vec::new();
         if !self.is_strict {
-            content.push(text_block(&self.words(value)));
+            content.push(text_block(&self.text(value)));
         }
-        // Like a notice, what has no place in the value stands beside it.
+        // Hints that do not fit into the value become a separate text.
         if with_hints.is_none() && !self.hints.is_empty() {
-            content.push(text_block(&self.hints_in_words()));
+            content.push(text_block(&self.hints_as_text()));
         }
         content.extend(self.answer.blocks.iter().cloned());
         let mut result = Members::default();
@@ -386,8 +386,8 @@ impl Telling<'_> {
         result
     }
 
-    /// The text that says `value`.
-    fn words(&self, value: &str) -> String {
+    /// The text for `value`.
+    fn text(&self, value: &str) -> String {
         let Answer { markdown, text, .. } = self.answer;
         let author = match self.format {
             Some(Format::Json) => None,
@@ -402,11 +402,11 @@ impl Telling<'_> {
             Some(Format::Text) => render::text,
             _ => return value.to_owned(),
         };
-        // It was read before; JSON says it as well.
+        // The value was parsed before; as a fallback, use JSON.
         Json::parse(value).map_or_else(|_| value.to_owned(), |value| render(&value))
     }
 
-    /// The value with the hints in it; none where they must not stand there, or nobody reads JSON.
+    /// The value with the hints added; `None` if they are not allowed there, or if the client does not read JSON.
     fn value_with_hints(&self) -> Option<String> {
         let Answer { markdown, text, .. } = self.answer;
         let reads_json = match self.format {
@@ -430,8 +430,8 @@ impl Telling<'_> {
         Some(value.to_json())
     }
 
-    /// A list, with markup where the client reads any.
-    fn hints_in_words(&self) -> String {
+    /// The hints as a list, with markup if the client reads it.
+    fn hints_as_text(&self) -> String {
         let bullet = match self.format {
             Some(Format::Text) => "",
             _ => "- ",
@@ -441,10 +441,9 @@ impl Telling<'_> {
     }
 }
 
-/// Whether `schema` declares `property` as a list of strings, as far as that is plain to see.
+/// Whether `schema` declares `property` as a list of strings, for simple schemas.
 ///
-/// Careful: a keyword that could forbid the property elsewhere, or say more of its elements, counts as
-/// a refusal.
+/// Conservative: false if any keyword could forbid the property or constrain its elements further.
 fn admits_hints(schema: &Value, property: &str) -> bool {
     let only = |schema: &Value, known: &[&str]| {
         let keys = schema.as_object().map(|keywords| keywords.keys());

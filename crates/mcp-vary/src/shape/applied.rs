@@ -1,37 +1,34 @@
-//! What was done to a result, and how the client is told.
+//! What was applied to a result, and the report for the client.
 
 use crate::feature::{Features, Format, Verbosity};
 use crate::json::{JsonError, Members, string};
 
-/// The member of a result's `_meta` that says what was applied; a result with it is never shaped.
+/// The member of a result's `_meta` that reports what was applied; a result with it is never shaped again.
 pub const META_APPLIED: &str = "vary/applied";
 
-/// What became of a result.
+/// The result of shaping.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a result is sent as it was, or it is not"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a result is changed or unchanged")]
 pub enum Shaped {
-    /// The server's result goes out byte for byte.
+    /// The server's result is sent byte for byte.
     Unchanged,
-    /// `result` goes out instead.
+    /// `result` is sent instead.
     Changed {
         /// The `result` member as JSON text.
         result: String,
-        /// What was done.
+        /// What was applied.
         applied: Applied,
     },
 }
 
-/// What was done to a result.
+/// What was applied to a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Applied {
-    /// The form of its content; none where a condition chose it rather than a format.
+    /// The format of its content; `None` if a condition chose it, not a format.
     pub format: Option<Format>,
-    /// How much of it there is: the verbosity that decided, by a condition, an author or compaction, else
-    /// `standard`; none when the client declared no verbosity.
+    /// The verbosity that a condition, an author or compaction applied, else `standard`; `None` if the client
+    /// declared no verbosity.
     pub verbosity: Option<Verbosity>,
 }
 
@@ -44,7 +41,7 @@ impl Applied {
         }
     }
 
-    /// The same, where `verbosity` decided what is said; as it is where none did, or the client declared none.
+    /// The same with `verbosity`, if there is one and the client declared one.
     pub(super) fn decided_by(mut self, verbosity: Option<Verbosity>) -> Self {
         if self.verbosity.is_some() {
             self.verbosity = verbosity.or(self.verbosity);
@@ -52,7 +49,7 @@ impl Applied {
         self
     }
 
-    /// `meta` with what was applied.
+    /// `meta` with the report.
     pub(super) fn report(self, mut meta: Members<'_>, told: Report<'_>) -> String {
         let mut report = Members::default();
         if let Some(format) = self.format {
@@ -69,15 +66,18 @@ impl Applied {
     }
 }
 
-/// That a client is told what was applied, since it declared the extension.
+/// Requests a report of what was applied, for clients that declared the extension.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "callers spell out what is told")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers spell out what is reported"
+)]
 pub struct Report<'a> {
     /// The active variant.
     pub variant: Option<&'a str>,
 }
 
-/// The `_meta` of a result; empty where it has none.
+/// The `_meta` of a result; empty if it has none.
 pub(crate) fn meta<'m>(result: &'m Members<'_>) -> Result<Members<'m>, JsonError> {
     match result.get("_meta") {
         None | Some("null") => Ok(Members::default()),

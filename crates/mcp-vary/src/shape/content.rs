@@ -19,7 +19,7 @@ pub(crate) fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
     Ok(elements(content)?.into_iter().map(block).collect())
 }
 
-/// The text of a text block that can be read; any other block passes as it is.
+/// The text of a readable text block; `None` for other blocks.
 pub(crate) fn text_of(block: &str) -> Option<Cow<'_, str>> {
     let block = Members::parse(block).ok()?;
     let is_text = block.get("type").and_then(unquoted).as_deref() == Some("text");
@@ -36,7 +36,7 @@ pub(crate) fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {
         .collect()
 }
 
-/// A text block with another text; its annotations stay.
+/// A text block with a new text; its annotations stay.
 pub(super) fn with_text<'b>(block: &str, text: &str) -> Cow<'b, str> {
     Cow::Owned(Members::parse(block).map_or_else(
         |_| text_block(text),
@@ -55,7 +55,7 @@ pub(super) fn array(elements: &[Cow<'_, str>]) -> String {
     format!("[{}]", elements.join(","))
 }
 
-/// The object or array that `text` is.
+/// Parses a text that is an object or array.
 pub(super) fn container(text: &str) -> Option<Json<'_>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn container(text: &str) -> Option<Json<'_>> {
     Json::parse(text).ok()
 }
 
-/// Whether `result` is what the server answered in the end: neither a question nor a promise.
+/// Whether `result` is final: neither input-required nor a task handle.
 pub(super) fn is_complete(result: &Members<'_>) -> bool {
     match result.get("resultType") {
         Some(_) => result.get_str("resultType").as_deref() == Some("complete"),

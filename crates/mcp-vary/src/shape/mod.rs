@@ -1,7 +1,7 @@
-//! A result, the client's features and what is known of its source → the result for that client.
+//! Shapes results for a client's features.
 //!
-//! Source: the content negotiation extension, "How Servers Respond Differently", with the rules of
-//! the tool result clarification on which field is for whom.
+//! Source: the content negotiation extension, "How Servers Respond Differently", with the rules of the tool result
+//! clarification on who reads which field.
 
 mod alternative;
 mod answer;
@@ -18,11 +18,12 @@ pub(crate) use self::applied::meta;
 pub(crate) use self::content::{blocks, text_of, texts};
 pub(crate) use self::repeat::{Relation, candidates, relations, relations_to};
 
-pub use self::alternative::{Alternative, OutputSchema, Said};
+pub use self::alternative::{Alternative, OutputSchema, ToolOutput};
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
 pub use self::compact::{
-    Bounds, Compacted, Compaction, TEXTS, Whole, Words, compact_shaped, compact_tool_result,
+    Bounds, Compacted, Compaction, CustomText, TEXTS_PATH, Whole, compact_shaped,
+    compact_tool_result,
 };
 pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
 pub use self::resource::{

@@ -1,4 +1,4 @@
-//! The result of `prompts/get`, and the alternatives that a prompt may have.
+//! Shapes `prompts/get` results with an author's alternatives.
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{is_complete, text_block, text_of};
@@ -6,11 +6,11 @@ use crate::feature::Features;
 use crate::json::{JsonError, Members, elements, string};
 use crate::predicate::{Predicate, choose_with_condition};
 
-/// Who says a message of a prompt.
+/// The role of a prompt message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has these two roles")]
 pub enum Role {
-    /// The person, or what speaks for them.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -27,13 +27,13 @@ impl Role {
     }
 }
 
-/// What a prompt says to some of its clients.
+/// An alternative prompt for some clients.
 ///
 /// # Properties
 ///
-/// There is a message, and each has one block of content: "`content: ContentBlock`", as the core
-/// schema says. Where JSON gives an array, as the extension's own examples do, each of its blocks
-/// becomes a message of the same role.
+/// There is at least one message, and each has one content block: "`content: ContentBlock`", as the core schema
+/// says. If JSON has an array, as in the extension's examples, each of its blocks becomes a message of the same
+/// role.
 ///
 /// # Examples
 ///
@@ -57,12 +57,12 @@ impl Role {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PromptAlternative {
     description: Option<String>,
-    /// Each as JSON.
+    /// The messages, each as JSON.
     messages: Vec<String>,
 }
 
 impl PromptAlternative {
-    /// A prompt that begins with a text.
+    /// A prompt with one text message.
     #[must_use]
     pub fn new(role: Role, text: &str) -> Self {
         let prompt = Self {
@@ -72,14 +72,14 @@ impl PromptAlternative {
         prompt.with_text(role, text)
     }
 
-    /// Describes the prompt in place of what the server says.
+    /// Replaces the server's description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds a message that is a text.
+    /// Adds a text message.
     #[must_use]
     pub fn with_text(mut self, role: Role, text: &str) -> Self {
         let (role, block) = (role.as_str(), text_block(text));
@@ -88,11 +88,11 @@ impl PromptAlternative {
         self
     }
 
-    /// Reads `{"description"?, "messages": […]}`; unknown members of a message are carried.
+    /// Reads `{"description"?, "messages": […]}`; unknown members of a message stay.
     ///
     /// # Errors
     ///
-    /// When there is no message, or one lacks a role or content.
+    /// When there is no message, or a message lacks a role or content.
     pub fn from_json(text: &str) -> Result<Self, PromptError> {
         let prompt = Members::parse(text)?;
         let written = elements(prompt.get("messages").unwrap_or("[]"))?;
@@ -109,7 +109,7 @@ impl PromptAlternative {
         })
     }
 
-    /// The result of `prompts/get` that says this.
+    /// The `prompts/get` result.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut result = Members::default();
@@ -121,7 +121,7 @@ impl PromptAlternative {
     }
 }
 
-/// Adds `message`, number `at`, once for each of its blocks.
+/// Adds message number `at` once for each of its blocks.
 fn single(message: &str, at: usize, out: &mut Vec<String>) -> Result<(), PromptError> {
     let message = Members::parse(message)?;
     let role = message.get_str("role");
@@ -145,20 +145,20 @@ fn single(message: &str, at: usize, out: &mut Vec<String>) -> Result<(), PromptE
     Ok(())
 }
 
-/// Why a JSON text is no prompt.
+/// Why a JSON text is not a prompt.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// It is no JSON object, or its messages are no array.
+    /// It is not a JSON object, or its messages are not an array.
     #[error("a prompt is an object with an array `messages`: {0}")]
     Json(#[from] JsonError),
     /// There is no message.
-    #[error("`messages` is empty; say something")]
+    #[error("`messages` is empty; add a message")]
     Empty,
-    /// The message of this number has another role, or none.
+    /// The message with this number has an unknown role, or none.
     #[error("message {0} has no role; write `user` or `assistant`")]
     Role(usize),
-    /// The message of this number lacks a block of content.
+    /// The message with this number lacks a content block.
     #[error(
         "message {0} has no content; write a block like {{\"type\": \"text\", \"text\": \"…\"}}"
     )]
@@ -167,15 +167,14 @@ pub enum PromptError {
 
 /// Shapes `result`, the `result` member of a `prompts/get` answer, for a client with `features`.
 ///
-/// The alternative whose condition holds, the most specific first, stands where the server's
-/// first text stood.
+/// The most specific alternative whose condition matches replaces the server's texts, at the position of the first.
 ///
 /// # Properties
 ///
-/// Only the server's texts go: messages that are images, audio, links, embedded resources or unknown
-/// stay, in order, as the bytes they were, and so do unknown members of the result. The server's description stays where the alternative has none. A client that declared nothing
-/// gets what the server said, and so does everybody whom no condition meets, and where the result
-/// says that it was shaped, asks for input, or cannot be read.
+/// Only the server's texts are removed: images, audio, links, embedded resources and unknown messages stay byte for
+/// byte, in order, and so do unknown members of the result. The server's description stays if the alternative has
+/// none. The result is unchanged for clients that declared nothing, for clients that match no condition, and if it
+/// was already shaped, requires input, or is unreadable.
 ///
 /// # Examples
 ///
@@ -195,7 +194,7 @@ pub enum PromptError {
 /// let Shaped::Changed { result, .. } = get("agent,sampling") else { panic!() };
 /// assert!(result.contains("2. Plan"));
 ///
-/// // An agent that cannot sample is not the one.
+/// // An agent that cannot sample does not match.
 /// assert_eq!(get("agent"), Shaped::Unchanged);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -215,7 +214,7 @@ pub fn prompt_result(
     let applied = Applied::new(None, features).decided_by(when.verbosity());
     match shape(result, alternative, applied, report) {
         Ok(Some(result)) => Shaped::Changed { result, applied },
-        // A result that cannot be read is the client's to judge.
+        // An unreadable result is forwarded unchanged.
         Ok(None) | Err(_) => Shaped::Unchanged,
     }
 }

@@ -1,30 +1,30 @@
-//! Which texts of a result merely repeat its structured value.
+//! How the texts of a result relate to its structured value.
 
 use crate::json::{Json, JsonError, compact};
 
-/// Beyond so many texts none is compared with the whole value, which takes its time each time.
-const MOST_COMPARED: usize = 64;
+/// Texts that are compared with the whole value; each comparison is linear in the value.
+const MAX_COMPARED: usize = 64;
 
 /// How a text relates to the structured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Relation {
-    /// It says something of its own.
+    /// The text is the author's own.
     Author,
-    /// It is the value as JSON, or a part of it as JSON, or it is empty.
+    /// The text is the value or a part of it as JSON, or it is empty.
     Repeats,
-    /// It is the string that the value holds, so it says all of it, in the author's words.
+    /// The text is the only string of the value, so it covers the whole value.
     IsValue,
-    /// It is the string of `result`, which stands beside other members, so it says a part only.
+    /// The text is the string of `result` beside other members, so it covers only a part.
     IsPart,
 }
 
-/// How each of `texts` relates to the value that `written` is.
+/// How each of `texts` relates to the value `written`, JSON text.
 pub(crate) fn relations_to(written: &str, texts: &[&str]) -> Result<Vec<Relation>, JsonError> {
-    // Most servers write the same twice, and nothing has to be read to see that.
+    // Most servers write the same text twice, which needs no parsing to detect.
     if texts == [written] {
         return Ok(vec![Relation::Repeats]);
     }
-    // With other spaces it is the same, too, and no tree has to be made to see that.
+    // The same text with other white space needs no tree to detect.
     if let [text] = texts
         && text.trim_start().as_bytes().first() == written.as_bytes().first()
         && written.starts_with(['{', '['])
@@ -37,10 +37,10 @@ pub(crate) fn relations_to(written: &str, texts: &[&str]) -> Result<Vec<Relation
 
 /// How each of `texts` relates to `value`.
 ///
-/// Servers wrap what they return: `{"result": …}` where the schema must be an object, one named
-/// member, or one text for each element of a list. All of these repeat the value.
+/// Servers wrap what they return: as `{"result": …}` if the schema must be an object, as one named member, or as one
+/// text for each element of a list. All of these repeat the value.
 pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
-    let words = relation_of_words(value);
+    let words = relation_of_string(value);
     let lists = candidates(value).filter_map(Json::as_array);
     if let Some(relation) = lists
         .filter_map(|list| relation_of_each(list, texts, words))
@@ -51,7 +51,7 @@ pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
     let number = texts.iter().enumerate();
     number
         .map(|(at, text)| {
-            if at < MOST_COMPARED {
+            if at < MAX_COMPARED {
                 relation(value, text, words)
             } else {
                 Relation::Author
@@ -60,9 +60,9 @@ pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
         .collect()
 }
 
-/// How a text relates to `value` that is the string of a candidate: only the string of the value
-/// itself, or of its only member, says all of it.
-fn relation_of_words(value: &Json<'_>) -> Relation {
+/// How a text relates to `value` if it equals the string of a candidate: only the string of the value itself or of
+/// its only member covers all of it.
+fn relation_of_string(value: &Json<'_>) -> Relation {
     match value.as_object() {
         Some([_, _, ..]) => Relation::IsPart,
         _ => Relation::IsValue,
@@ -84,10 +84,9 @@ fn relation(value: &Json<'_>, text: &str, words: Relation) -> Relation {
     }
 }
 
-/// One text per element, each the element as JSON or its string.
+/// The relation if there is one text per element, each the element as JSON or its string.
 ///
-/// Short strings read better as one list; a string of several lines, or a single one, better in
-/// the author's words.
+/// Short strings read better as one list; multi-line strings and single strings read better as the author's texts.
 fn relation_of_each(elements: &[Json<'_>], texts: &[&str], words: Relation) -> Option<Relation> {
     if elements.is_empty() || elements.len() != texts.len() {
         return None;
@@ -107,7 +106,7 @@ fn relation_of_each(elements: &[Json<'_>], texts: &[&str], words: Relation) -> O
     repeats.then_some(Relation::Repeats)
 }
 
-/// The value, and what it wraps: its member `result`, its only member.
+/// The value, and the value that it wraps: its member `result`, or its only member.
 pub(crate) fn candidates<'v, 'a>(value: &'v Json<'a>) -> impl Iterator<Item = &'v Json<'a>> {
     let only = match value.as_object() {
         Some([(_, only)]) => Some(only),

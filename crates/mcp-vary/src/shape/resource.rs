@@ -1,4 +1,4 @@
-//! The result of `resources/read`, and the representations that it may have.
+//! Shapes `resources/read` results with representations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{container, is_complete};
 use crate::feature::{Features, Format, Verbosity};
-use crate::ignored::shown;
+use crate::ignored::for_display;
 use crate::json::{Json, JsonError, Members, elements, string};
 use crate::predicate::{Predicate, choose_with_condition};
 use crate::render;
 
-/// A media type, longer than this, is none.
+/// The maximum length of a media type, in bytes.
 pub const MAX_MEDIA_TYPE: usize = 255;
 
-/// What a text is: `text/markdown`, `application/geo+json`, `text/plain; charset=utf-8`.
+/// A media type: `text/markdown`, `application/geo+json`, `text/plain; charset=utf-8`.
 ///
 /// # Grammar
 ///
@@ -31,7 +31,7 @@ pub const MAX_MEDIA_TYPE: usize = 255;
 ///
 /// assert_eq!("application/geo+json".parse::<MediaType>()?.format(), Some(Format::Json));
 ///
-/// // Markup is no plain text: only a condition selects it.
+/// // Markup is not plain text: only a condition selects it.
 /// assert_eq!("text/html".parse::<MediaType>()?.format(), None);
 /// # Ok::<(), mcp_vary::shape::MediaTypeError>(())
 /// ```
@@ -46,7 +46,7 @@ impl MediaType {
         &self.0
     }
 
-    /// The format by which clients ask for it; none when they cannot.
+    /// The format with which clients request it; `None` if they cannot.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         let essence = self.0.split(';').next().unwrap_or_default();
@@ -75,7 +75,7 @@ impl FromStr for MediaType {
         let is_printable = parameters.chars().all(|c| c.is_ascii_graphic() || c == ' ');
         let is_type = names.is_some_and(|(name, subname)| is_name(name) && is_name(subname));
         if text.len() > MAX_MEDIA_TYPE || !is_type || !is_printable {
-            return Err(MediaTypeError(shown(text)));
+            return Err(MediaTypeError(for_display(text)));
         }
         Ok(Self(text.to_owned()))
     }
@@ -101,12 +101,12 @@ impl fmt::Display for MediaType {
     }
 }
 
-/// Why a text is no media type.
+/// Why a text is not a media type.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{0}` is no media type; write one like `text/markdown`")]
+#[error("`{0}` is not a media type; write one like `text/markdown`")]
 pub struct MediaTypeError(String);
 
-/// How a text that is JSON is rendered.
+/// How JSON is rendered.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Rendering {
@@ -114,14 +114,14 @@ pub enum Rendering {
     Markdown,
     /// As plain [`text`](render::text).
     Text,
-    /// [GeoJSON](render::geo_json) as markdown; other JSON as well.
+    /// [GeoJSON](render::geo_json) as readable markdown; other JSON as markdown.
     GeoMarkdown,
-    /// [GeoJSON](render::geo_json) as plain text; other JSON as well.
+    /// [GeoJSON](render::geo_json) as readable plain text; other JSON as plain text.
     GeoText,
 }
 
 impl Rendering {
-    /// What comes out.
+    /// The output format.
     #[must_use]
     pub fn format(self) -> Format {
         match self {
@@ -130,7 +130,7 @@ impl Rendering {
         }
     }
 
-    /// `value` rendered.
+    /// Renders `value`.
     #[must_use]
     pub fn apply(self, value: &Json<'_>) -> String {
         let readable = match self {
@@ -149,13 +149,13 @@ impl Rendering {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Representation {
-    /// What the server says, byte for byte.
+    /// The server's contents, byte for byte.
     AsServed,
-    /// The server's text rendered, where it is an object or array in JSON; else as served.
+    /// The server's text rendered, if it is a JSON object or array; else as served.
     Rendered(Rendering),
-    /// The author's own.
+    /// The author's text.
     Text {
-        /// What `text` is.
+        /// The media type of `text`.
         media_type: MediaType,
         /// The text.
         text: String,
@@ -163,11 +163,11 @@ pub enum Representation {
 }
 
 impl Representation {
-    /// An author's own text.
+    /// A representation with an author's text.
     ///
     /// # Errors
     ///
-    /// When `media_type` is none.
+    /// When `media_type` is not a media type.
     pub fn text(media_type: &str, text: impl Into<String>) -> Result<Self, MediaTypeError> {
         Ok(Self::Text {
             media_type: media_type.parse()?,
@@ -175,7 +175,7 @@ impl Representation {
         })
     }
 
-    /// The format by which clients ask for it; none when only a condition selects it.
+    /// The format with which clients request it; `None` if only a condition selects it.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         match self {
@@ -185,7 +185,7 @@ impl Representation {
         }
     }
 
-    /// The text and its media type, made from what the server says; none when that goes out.
+    /// The text and its media type, derived from the server's text; `None` if that is sent unchanged.
     fn apply(&self, served: &str) -> Option<(String, &str)> {
         match self {
             Self::AsServed => None,
@@ -201,9 +201,9 @@ impl Representation {
     }
 }
 
-/// The representations of one resource: some by format, some under conditions.
+/// The representations of one resource, by format or condition.
 ///
-/// What the server says is always one of them, in the format that its media type names.
+/// The server's contents are always one of them, in the format of their media type.
 ///
 /// # Examples
 ///
@@ -226,7 +226,7 @@ impl Representation {
 ///     r#""text":"- **coordinates**: 45.9763°N, 7.6586°E"}]}"#,
 /// ));
 ///
-/// // The condition decides before the format.
+/// // Conditions precede formats.
 /// assert_eq!(read("agent,mcp-capable,format=markdown"), Shaped::Unchanged);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -237,11 +237,11 @@ pub struct Representations {
 }
 
 impl Representations {
-    /// Adds a representation for the clients that ask for its format.
+    /// Adds a representation for clients that request its format.
     ///
     /// # Errors
     ///
-    /// When clients cannot ask for it, or another has the same format.
+    /// When clients cannot request it, or when another has the same format.
     pub fn with(mut self, representation: Representation) -> Result<Self, RepresentationError> {
         let Some(format) = representation.format() else {
             return Err(RepresentationError::NoFormat);
@@ -253,17 +253,17 @@ impl Representations {
         Ok(self)
     }
 
-    /// Adds a representation for the clients that meet a condition, whatever format they ask for.
+    /// Adds a representation for clients that match a condition, whatever format they request.
     #[must_use]
     pub fn with_under(mut self, predicate: Predicate, representation: Representation) -> Self {
         self.conditional.push((predicate, representation));
         self
     }
 
-    /// The representation for a client, of a resource that is served in the format `served`.
+    /// Chooses the representation for a client; `served` is the format of the server's contents.
     ///
-    /// A condition that holds decides, the most specific first; then the format, an explicit one
-    /// before an inferred one. A client that declared nothing gets what is served.
+    /// The most specific matching condition decides; then the format, explicit before inferred. Clients that
+    /// declared nothing get the server's contents.
     #[must_use]
     pub fn choose(&self, features: &Features, served: Option<Format>) -> &Representation {
         self.choose_with_verbosity(features, served).0
@@ -291,12 +291,12 @@ impl Representations {
     }
 }
 
-/// Why a representation cannot be asked for.
+/// Why clients cannot request a representation.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepresentationError {
-    /// No format names it.
-    #[error("no `format` asks for this representation; give it a condition")]
+    /// It has no format.
+    #[error("no `format` selects this representation; give it a condition")]
     NoFormat,
     /// Another has the same format.
     #[error("two representations have the format `{0}`; give one of them a condition")]
@@ -305,14 +305,13 @@ pub enum RepresentationError {
 
 /// Shapes `result`, the `result` member of a `resources/read` answer, for a client with `features`.
 ///
-/// `representations` knows what else there is of a URI.
+/// `representations` returns the representations of a URI.
 ///
 /// # Properties
 ///
-/// A text and its `mimeType` change together, so that the type is always true. Blobs, unknown
-/// members, other contents and their order stay as the bytes they were. A client that declared nothing gets what the
-/// server said, and so does everybody where the result says that it was shaped, asks for input, or
-/// cannot be read.
+/// A text and its `mimeType` change together, so that the type is always right. Blobs, unknown members, other
+/// contents and their order stay byte for byte. The result is unchanged for clients that declared nothing, and if it
+/// was already shaped, requires input, or is unreadable.
 #[must_use]
 pub fn resource_result<'r>(
     result: &str,
@@ -323,7 +322,7 @@ pub fn resource_result<'r>(
     if features.is_empty() {
         return Shaped::Unchanged;
     }
-    // A result that cannot be read is the client's to judge.
+    // An unreadable result is forwarded unchanged.
     shape(result, features, representations, report).unwrap_or(Shaped::Unchanged)
 }
 
@@ -371,7 +370,7 @@ fn shape<'r>(
     })
 }
 
-/// One content with another text, its format and the verbosity that decided; none when it stays as it is.
+/// One content with a new text, its format, and the verbosity that decided; `None` if it is unchanged.
 fn content<'r>(
     written: &str,
     features: &Features,

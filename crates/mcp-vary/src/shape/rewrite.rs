@@ -1,4 +1,4 @@
-//! The `content` of a result with other texts in it; everything else stays in place as written.
+//! Rewrites the texts in a result's `content`; everything else stays in place as written.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use super::content::{Block, array, container, text_block, with_text};
 use super::repeat::Relation;
 use crate::json::Json;
 
-/// `content` without the texts that repeat the value, `text` in the place of the first of them.
+/// `content` without the texts that repeat the value, and with `text` at the position of the first of them.
 ///
-/// `text` takes over the annotations of a text that said the same. Without any text at all it
-/// comes first. None when everything stays as it was.
+/// `text` inherits the annotations of the text that it replaces. Without any text it comes first. `None` if nothing
+/// changes.
 pub(super) fn replace(
     blocks: &[Block<'_>],
     relations: &[Relation],
@@ -39,8 +39,8 @@ pub(super) fn replace(
     changed.then(|| array(&new))
 }
 
-/// `content` with `json` where the first text stood, or first, and after it those texts that say something of
-/// their own. None when everything stays as it was.
+/// `content` with `json` at the position of the first text, or first, followed by the author's own texts. `None` if
+/// nothing changes.
 pub(super) fn json_and_author(
     blocks: &[Block<'_>],
     relations: &[Relation],
@@ -53,7 +53,7 @@ pub(super) fn json_and_author(
     };
     let repeats = |at: &usize| with_relation[*at] == Some(&Relation::Repeats);
     let first = blocks.iter().position(|block| block.text.is_some());
-    // What an author said of a text that said the same holds for this one.
+    // The new text inherits the annotations of a text that repeats the value.
     let repeating = (0..blocks.len()).find(repeats);
     let said = match repeating.map(|at| &blocks[at]) {
         Some(block) if block.text.as_deref() == Some(json) => Cow::Borrowed(block.written),
@@ -76,7 +76,7 @@ pub(super) fn json_and_author(
     (!new.iter().map(Cow::as_ref).eq(written)).then(|| array(&new))
 }
 
-/// `content` with those texts, by number, that stay. None when all do.
+/// `content` with only the texts that `stays` selects by index. `None` if all stay.
 pub(super) fn with_texts(blocks: &[Block<'_>], stays: impl Fn(usize) -> bool) -> Option<String> {
     let mut number = 0..;
     let mut left = Vec::with_capacity(blocks.len());
@@ -101,8 +101,8 @@ pub(super) fn followed_by(blocks: &[Block<'_>], text: &str) -> String {
     array(&new)
 }
 
-/// `content` with each text that is the value and JSON rendered in its place, and without those that
-/// repeat the value; `relation` is that of a text by number. None when everything stays as it was.
+/// `content` with each JSON text that is the value rendered in its place, and without texts that repeat the value;
+/// `relation` returns the relation of a text by index. `None` if nothing changes.
 pub(super) fn render_each(
     blocks: &[Block<'_>],
     relation: impl Fn(usize) -> Relation,

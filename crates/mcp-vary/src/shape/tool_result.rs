@@ -1,4 +1,4 @@
-//! The result of `tools/call`.
+//! Shapes `tools/call` results.
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, blocks, container, is_complete, texts};
@@ -7,20 +7,20 @@ use super::rewrite::{followed_by, json_and_author, render_each, replace, with_te
 use crate::feature::{Features, Format};
 use crate::json::{Json, JsonError, Members, compact};
 use crate::render;
-use crate::visibility::{retells, say_all};
+use crate::visibility::{covers_all, restates};
 
-/// What the client's list says of the tool.
+/// What the client's tool list declares about a tool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "callers spell out both facts")]
 pub struct ToolFacts {
-    /// The client was given an `outputSchema`, so it expects a `structuredContent`.
+    /// The list has an `outputSchema`, so the client expects a `structuredContent`.
     pub output_schema: bool,
     /// The tool drives a user interface (`_meta.ui`), which reads `structuredContent`.
     pub ui: bool,
 }
 
 impl ToolFacts {
-    /// What `tool`, an element of `tools/list`, says of itself; nothing where it cannot be read.
+    /// Reads `tool`, an element of `tools/list`; all false if it cannot be read.
     ///
     /// # Examples
     ///
@@ -30,7 +30,7 @@ impl ToolFacts {
     /// let facts = ToolFacts::listed(r#"{"name": "map", "_meta": {"ui": {"resourceUri": "ui://map"}}}"#);
     /// assert_eq!(facts, ToolFacts { output_schema: false, ui: true });
     ///
-    /// // The key of MCP Apps before it had an object.
+    /// // The key in earlier versions of MCP Apps.
     /// assert!(ToolFacts::listed(r#"{"_meta": {"ui/resourceUri": "ui://map"}}"#).ui);
     /// ```
     #[must_use]
@@ -51,23 +51,23 @@ impl ToolFacts {
     reason = "callers override some of the defaults"
 )]
 pub struct Policy<'a> {
-    /// JSON always stands in `content` and in `structuredContent`: clients exist that read one only.
+    /// JSON is always in both `content` and `structuredContent`: some clients read only one.
     pub always_both: bool,
     /// A text that is exactly one JSON document becomes the structured value under `format=json`.
     pub lift: bool,
-    /// The client reads `content` alone: its revision has no `structuredContent` (before 2025-06-18), or the
-    /// operator says so.
+    /// The client reads only `content`: its revision has no `structuredContent` (before 2025-06-18), or the operator
+    /// configured it.
     pub text_only: bool,
-    /// The client's revision allows a `structuredContent` that is no object (2026-07-28 on).
+    /// The client's revision allows a `structuredContent` that is not an object (since 2026-07-28).
     pub non_object_structured: bool,
-    /// The client declared the extension, so it is told what was applied.
+    /// The client declared the extension, so it gets a report of what was applied.
     pub report: bool,
     /// The active variant, for the report.
     pub variant: Option<&'a str>,
 }
 
 impl Default for Policy<'_> {
-    /// Lifts; everything else is off.
+    /// Only `lift` is enabled.
     fn default() -> Self {
         Self {
             always_both: false,
@@ -81,8 +81,8 @@ impl Default for Policy<'_> {
 }
 
 impl Policy<'_> {
-    /// Whether a client with `features` gets `value`, JSON, alone: the seed's test case 1, where the client itself
-    /// declared both tags and the operator lets it.
+    /// Whether a client with `features` gets only the JSON `value`: test case 1 of the extension, where the client
+    /// itself declared both tags and the operator allows it.
     pub(super) fn is_strict(&self, features: &Features, value: &str) -> bool {
         features.choose_format(&Format::ALL) == Some(Format::Json)
             && features.agent()
@@ -97,22 +97,22 @@ impl Policy<'_> {
 ///
 /// | chosen format | `content` | `structuredContent` |
 /// |---|---|---|
-/// | `agent` and `format=json`, both declared | no text that only says the value again | as written |
-/// | `format=json`, `agent` alone | the value's JSON as one text, the author's after it | as written |
-/// | `format=markdown`, `human` alone | rendered where it repeats the value, or after a text that does not say all of it | only for a schema or UI |
+/// | `agent` and `format=json`, both declared | only texts that do not repeat the value | as written |
+/// | `format=json`, `agent` alone | the value's JSON as one text, followed by the author's | as written |
+/// | `format=markdown`, `human` alone | rendered in place of a text that repeats the value, or after texts that do not cover it | only for a schema or UI |
 /// | `format=text` | the same without markup | only for a schema or UI |
 ///
 /// # Properties
 ///
-/// Images, audio, links, embedded resources and blocks of unknown types stay in place as the bytes
-/// they were, and so do unknown members. The structured value is kept as written or left out, never
-/// altered, and never left out where the client was given a schema. Where it is left out, every scalar of it stands
-/// in a text. Text that says something of its own is kept. Shaping a shaped result changes nothing.
+/// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay in place byte for
+/// byte. The structured value stays as written or is omitted, never altered, and never omitted if the client was
+/// given a schema. If it is omitted, all its scalars are in a text. The author's own texts stay. Shaping a shaped
+/// result changes nothing.
 ///
-/// Errors, input-required results, task handles and results that say that they were shaped are
-/// unchanged, and so is everything for a client that declared nothing usable.
+/// Errors, input-required results, task handles and results that were already shaped are unchanged, and so is
+/// everything for clients that declared nothing usable.
 ///
-/// Total: what is no result of a tool, nests too deep or repeats a key is unchanged.
+/// Total: anything that is not a tool result, nests too deep or repeats a key is unchanged.
 ///
 /// # Examples
 ///
@@ -137,7 +137,7 @@ impl Policy<'_> {
 ///     r#"{"content":[{"type":"text","text":"- **c**: 8.0"}]}"#,
 /// );
 ///
-/// // Looks like JSON, is none: nothing is made up.
+/// // Looks like JSON, but is not: nothing is invented.
 /// let result = r#"{"content": [{"type": "text", "text": "[{'rows': 2}]"}]}"#;
 /// assert_eq!(shape(&["agent", "format=json"], result), result);
 /// ```
@@ -151,7 +151,7 @@ pub fn tool_result(
     let Some(format) = features.choose_format(&Format::ALL) else {
         return Shaped::Unchanged;
     };
-    let shaping = Shaping {
+    let shaping = ResultShaping {
         format,
         explicit: features.format().is_some(),
         agent: features.agent(),
@@ -161,31 +161,31 @@ pub fn tool_result(
     let applied = Applied::new(Some(format), features);
     match shaping.shape(result, applied) {
         Ok(Some(result)) => Shaped::Changed { result, applied },
-        // A result that cannot be read is the client's to judge.
+        // An unreadable result is forwarded unchanged.
         Ok(None) | Err(_) => Shaped::Unchanged,
     }
 }
 
-struct Shaping<'p> {
+struct ResultShaping<'p> {
     format: Format,
-    /// Whether the client named the format, or it follows from its audience.
+    /// Whether the client declared the format; else it follows from the audience.
     explicit: bool,
     agent: bool,
     tool: ToolFacts,
     policy: Policy<'p>,
 }
 
-/// What is new in a result.
+/// The changed parts of a result.
 #[derive(Default)]
 struct Outcome {
-    /// `content`, where it is no longer what it was.
+    /// The new `content`, if it changed.
     content: Option<String>,
-    /// The structured value that was found in a text.
+    /// A structured value that was found in a text.
     lifted: Option<String>,
 }
 
-impl Shaping<'_> {
-    /// The shaped result; none when it is as it should be.
+impl ResultShaping<'_> {
+    /// The shaped result; `None` if nothing changes.
     fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
         let mut result = Members::parse(text)?;
         let meta = meta(&result)?;
@@ -229,7 +229,7 @@ impl Shaping<'_> {
         Ok(Some(result.to_json()))
     }
 
-    /// JSON: alone in `structuredContent`, or there and as text; beside it what the author wrote.
+    /// JSON only in `structuredContent`, or also as text; with the author's texts.
     fn json(&self, blocks: &[Block<'_>], structured: Option<&str>) -> Result<Outcome, JsonError> {
         let Some(structured) = structured else {
             return Ok(self.lift(blocks));
@@ -237,18 +237,18 @@ impl Shaping<'_> {
         let texts = texts(blocks);
         let is_object = structured.starts_with('{');
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
-            let stays = self.stay(structured, &texts)?;
+            let stays = self.texts_to_retain(structured, &texts)?;
             return Ok(Outcome::content(with_texts(blocks, |at| stays[at])));
         }
         let json = compact(structured)?;
-        // The one text says it already.
+        // The only text already is the value.
         if texts == [json.as_str()] {
             return Ok(Outcome::default());
         }
         let relations = relations_to(structured, &texts)?;
         let content = match self.is_for_interface() {
             false => json_and_author(blocks, &relations, &json),
-            // The data of a user interface is not for the model: there the author's words stay alone.
+            // The data of a user interface is not for the model, which gets only the author's texts.
             true => {
                 let is_wanted = !texts.is_empty() || self.policy.always_both;
                 let json = is_wanted.then_some(json.as_str());
@@ -258,9 +258,8 @@ impl Shaping<'_> {
         Ok(Outcome::content(content))
     }
 
-    /// Which of `texts` stay beside a value that is `written`, where it is all that was asked for: those that
-    /// say something else.
-    fn stay(&self, written: &str, texts: &[&str]) -> Result<Vec<bool>, JsonError> {
+    /// Which of `texts` stay beside the value `written` if only JSON was requested: those with other content.
+    fn texts_to_retain(&self, written: &str, texts: &[&str]) -> Result<Vec<bool>, JsonError> {
         let relations = relations_to(written, texts)?;
         let is_author = |relation: &Relation| *relation == Relation::Author;
         if !relations.iter().any(is_author) {
@@ -268,21 +267,21 @@ impl Shaping<'_> {
         }
         let value = Json::parse(written)?;
         let stays = |(text, relation): (&&str, &Relation)| {
-            is_author(relation) && (self.tool.ui || !retells(text, &value, written))
+            is_author(relation) && (self.tool.ui || !restates(text, &value, written))
         };
         Ok(texts.iter().zip(&relations).map(stays).collect())
     }
 
-    /// A result without a structured value: its one text may be JSON.
+    /// A result without a structured value: its only text may be JSON.
     ///
-    /// Scalars are prose: `42` is an answer, not a document.
+    /// Scalars are prose: `42` is text, not a document.
     fn lift(&self, blocks: &[Block<'_>]) -> Outcome {
         let texts = texts(blocks);
         let Some(value) = document(&texts) else {
             return Outcome::default();
         };
         let json = value.to_json();
-        // What the schema says is unknown here, so that a value made up could break it.
+        // The schema is unknown here, so an invented value could violate it.
         let may_lift = self.policy.lift && self.explicit && !self.tool.output_schema;
         if may_lift && (value.as_object().is_some() || self.policy.non_object_structured) {
             let text = (!self.is_strict()).then_some(json.as_str());
@@ -295,7 +294,7 @@ impl Shaping<'_> {
         Outcome::content(content)
     }
 
-    /// Markdown or plain text, where JSON stood or nothing.
+    /// Markdown or plain text in place of JSON, or where there was no text.
     fn prose(
         &self,
         blocks: &[Block<'_>],
@@ -322,21 +321,21 @@ impl Shaping<'_> {
             let content = replace(blocks, &relations, Some(&render(&value)));
             return Ok(Outcome::content(content));
         }
-        // "No declaration makes values unreachable": the structure goes, so its values stand in a text.
+        // "No declaration makes values unreachable": the structured value is omitted, so a text must contain its values.
         let is_unread = !self.is_promised() || self.policy.text_only;
-        let is_lost = is_unread && !say_all(&texts, &value);
+        let is_lost = is_unread && !covers_all(&texts, &value);
         Ok(Outcome {
             content: is_lost.then(|| followed_by(blocks, &render(&value))),
             lifted: None,
         })
     }
 
-    /// The seed's test case 1: the client itself declared both tags, and the operator lets it.
+    /// Test case 1 of the extension: the client itself declared both tags, and the operator allows it.
     fn is_strict(&self) -> bool {
         self.agent && self.explicit && !self.policy.always_both && !self.policy.text_only
     }
 
-    /// Whether the value is the data of a user interface, which the client has.
+    /// Whether the value is the data of a user interface that the client shows.
     fn is_for_interface(&self) -> bool {
         self.tool.ui && !self.policy.text_only
     }
@@ -346,10 +345,10 @@ impl Shaping<'_> {
         self.tool.output_schema || self.tool.ui
     }
 
-    /// Whether `structuredContent`, as `written`, goes.
+    /// Whether `structuredContent`, as `written`, is omitted.
     ///
-    /// A `null` stands for nothing, unless a schema may ask for it. It goes with the next change,
-    /// or by itself where the client reads `content` only.
+    /// A `null` means no value, unless a schema may require it. It is omitted with another change, or always if the
+    /// client reads only `content`.
     fn leaves_out(&self, written: &str, is_new: bool) -> bool {
         let is_prose = self.format != Format::Json;
         if written == "null" {
@@ -369,7 +368,7 @@ impl Outcome {
     }
 }
 
-/// Whether `result` is what a tool answered in the end, and went well.
+/// Whether `result` is a final, successful tool result.
 pub(super) fn is_shapeable(result: &Members<'_>) -> bool {
     is_complete(result)
         && matches!(result.get("isError"), None | Some("false" | "null"))
@@ -377,7 +376,7 @@ pub(super) fn is_shapeable(result: &Members<'_>) -> bool {
         && (result.contains("content") || result.contains("structuredContent"))
 }
 
-/// The object or array that the one text of `texts` is.
+/// The object or array in the only text of `texts`.
 pub(super) fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
     match texts {
         [text] => container(text),

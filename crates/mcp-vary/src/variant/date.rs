@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, civil};
 
-/// A day, read from an RFC 3339 date or date and time.
+/// A day, parsed from an RFC 3339 date or date and time.
 ///
-/// Of a date and time the day counts as written, in its own offset: what is compared are days.
+/// Of a date and time, only the day as written counts, in its own offset.
 ///
 /// # Examples
 ///
@@ -23,14 +23,14 @@ use jiff::{SignedDuration, civil};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Date(civil::Date);
 
-/// A text is not a date that the calendar has, as RFC 3339 writes it.
+/// The text is not a valid RFC 3339 date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("not a date of the calendar; write it as 2027-01-31")]
 #[non_exhaustive]
 pub struct DateError;
 
 impl Date {
-    /// The day in UTC that is `seconds` after the start of 1970. After the year 9999, its last day.
+    /// The UTC day of a Unix time in seconds. After the year 9999, its last day.
     #[must_use]
     pub fn from_unix(seconds: u64) -> Self {
         let since_1970 = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -38,7 +38,7 @@ impl Date {
         Self(day.unwrap_or(civil::Date::MAX))
     }
 
-    /// How many days this is after `earlier`; negative when it is before.
+    /// The number of days after `earlier`; negative if this day is before.
     #[must_use]
     pub fn days_since(self, earlier: Self) -> i64 {
         self.0.duration_since(earlier.0).as_secs() / SECONDS_PER_DAY
@@ -67,7 +67,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// The `width` digits that stand at `at`.
+/// Parses the `width` digits at `at`.
 fn field(text: &str, at: usize, width: usize) -> Result<i16, DateError> {
     let digits = text.get(at..at + width).ok_or(DateError)?;
     if !digits.bytes().all(|b| b.is_ascii_digit()) {

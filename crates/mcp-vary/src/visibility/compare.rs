@@ -1,4 +1,4 @@
-//! Whether `content` and `structuredContent` say the same.
+//! Compares `content` with `structuredContent`.
 
 mod covers;
 mod held;
@@ -7,27 +7,27 @@ mod numbers;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub(crate) use self::covers::{retells, say_all};
-use self::held::Held;
-use crate::ignored::shown;
+pub(crate) use self::covers::{covers_all, restates};
+use self::held::StructureIndex;
+use crate::ignored::for_display;
 use crate::json::{Json, JsonError, Members, pointer};
 use crate::shape::META_APPLIED;
 use crate::shape::{Relation, ToolFacts, blocks, candidates, meta, relations, texts};
 
-/// One field this many times as large as the other is worth a look.
-pub const LARGER: usize = 10;
+/// A field is reported if it is this many times as large as the other.
+pub const LARGER_RATIO: usize = 10;
 
-/// A field below so many bytes is never too large.
-pub const SMALLEST_LARGE: usize = 1024;
+/// A smaller field, in bytes, is never too large.
+pub const MIN_LARGE: usize = 1024;
 
-/// At most so many values are named of one result.
+/// The maximum number of findings for one result.
 pub const MAX_NAMED: usize = 16;
 
-/// Beyond so many texts, none is compared.
-const MOST_TEXTS: usize = 64;
+/// The number of texts that are compared.
+const MAX_TEXTS: usize = 64;
 
-/// Longer labels, keys and words name nothing that prose could say otherwise.
-const LONGEST_COMPARED: usize = 128;
+/// The length of labels, keys and words that are compared.
+const MAX_COMPARED: usize = 128;
 
 /// A field of a tool's result.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -50,60 +50,60 @@ impl Field {
     }
 }
 
-/// What a comparison of the two fields found; prints as a sentence.
+/// A finding of the comparison; prints as a sentence.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Finding {
-    /// A text says another value than the structure: a contradiction.
-    Denied {
-        /// Where the structure holds the value, as a JSON pointer.
+    /// A text contradicts the structured value.
+    Contradiction {
+        /// The position in the structured value, as a JSON pointer.
         pointer: String,
-        /// What the text says, escaped and cut.
-        said: String,
-        /// What the structure holds, escaped and cut.
-        holds: String,
+        /// What the text states, escaped and truncated.
+        stated: String,
+        /// The structured value at that position, escaped and truncated.
+        value: String,
     },
-    /// A text says what the structure nowhere holds.
+    /// A text states something that the structured value does not contain.
     Added {
-        /// What the text says, escaped and cut.
-        said: String,
+        /// What the text states, escaped and truncated.
+        stated: String,
     },
-    /// One of the fields is missing.
+    /// A field is missing.
     Missing(Field),
     /// This field is at least [`LARGER`] times as large as the other.
     Larger {
         /// The large field.
         field: Field,
-        /// How many times, rounded down.
+        /// The ratio, rounded down.
         times: usize,
     },
 }
 
 impl Finding {
-    /// Whether the fields contradict each other, rather than say more or less.
+    /// Whether the fields contradict each other.
     #[must_use]
     pub fn is_contradiction(&self) -> bool {
-        matches!(self, Self::Denied { .. })
+        matches!(self, Self::Contradiction { .. })
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Denied {
+            Self::Contradiction {
                 pointer,
-                said,
-                holds,
+                stated: said,
+                value: holds,
             } => write!(
                 f,
-                "`content` says `{said}` where `structuredContent` holds `{holds}` at `{pointer}`"
+                "`content` says `{said}` where `structuredContent` has `{holds}` at `{pointer}`"
             ),
-            Self::Added { said } => write!(
+            Self::Added { stated: said } => write!(
                 f,
-                "`content` says `{said}`, which `structuredContent` nowhere holds"
+                "`content` says `{said}`, which `structuredContent` does not contain"
             ),
             Self::Missing(Field::Content) => f.write_str(
-                "`structuredContent` has no `content` beside it; say the same there, as JSON text at the least",
+                "`structuredContent` has no `content` beside it; repeat the value there, at least as JSON text",
             ),
             Self::Missing(Field::StructuredContent) => f.write_str(
                 "the tool declares an `outputSchema`, but the result has no `structuredContent`",
@@ -116,22 +116,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Compares `content` with `structuredContent` in `result`, the `result` member of a `tools/call` answer.
+/// Compares `content` with `structuredContent` in `result`, the `result` member of a `tools/call` response.
 ///
-/// Nothing found means that they are equivalent: "same information, different presentation".
+/// No findings means that they are equivalent: "same information, different presentation".
 ///
 /// # Properties
 ///
-/// A text that is JSON is compared value by value. Of prose, a labelled value
-/// (`Temperature: 9 °C` beside `"temperature_c": 8`) is compared where the label names one value
-/// only; any other number is looked for in the whole structure: rounded, grouped (`100,000`), as a
-/// percentage, as the length of a list, as a part of a date. `content` may say less; it should not
-/// say otherwise. At most [`MAX_NAMED`] values are named. Errors are not compared, nor texts
-/// that the client negotiated to be compact.
+/// JSON texts are compared value by value. In prose, a labelled value (`Temperature: 9 °C` beside `"temperature_c":
+/// 8`) is compared if the label identifies a single value; any other number is searched in the whole structured
+/// value: rounded, grouped (`100,000`), as a percentage, as the length of a list, as a part of a date. `content` may
+/// say less, but must not contradict. At most [`MAX_NAMED`] findings are reported. Errors are not compared, nor
+/// texts that the client negotiated to be compact.
 ///
 /// # Errors
 ///
-/// When `result` is no JSON object, its `content` no array, or its structured value nests too deep.
+/// When `result` is not a JSON object, its `content` is not an array, or its structured value nests too deep.
 ///
 /// # Examples
 ///
@@ -150,13 +149,13 @@ impl fmt::Display for Finding {
 /// assert!(findings("**Temperature**: 8 °C\n**Rain**: 30%").is_empty());
 /// assert_eq!(
 ///     findings("**Temperature**: 9 °C"),
-///     ["`content` says `9` where `structuredContent` holds `8.2` at `/temperature_c`"],
+///     ["`content` says `9` where `structuredContent` has `8.2` at `/temperature_c`"],
 /// );
 ///
-/// // A number without a label may be anything, but the structure should know it.
+/// // A number without a label should still be in the structured value.
 /// assert_eq!(
 ///     findings("It is 8 °C in Bern and feels like 5."),
-///     ["`content` says `5`, which `structuredContent` nowhere holds"],
+///     ["`content` says `5`, which `structuredContent` does not contain"],
 /// );
 /// ```
 pub fn compare(result: &str, tool: ToolFacts) -> Result<Vec<Finding>, JsonError> {
@@ -183,7 +182,7 @@ pub fn compare(result: &str, tool: ToolFacts) -> Result<Vec<Finding>, JsonError>
         .and_then(|applied| Members::parse(applied).ok())
         .and_then(|applied| applied.get_str("verbosity"));
     if verbosity.as_deref() == Some("compact") {
-        // Fewer words in another arrangement: it was made from the value.
+        // A compact text was rendered from the value.
         return Ok(findings);
     }
     let texts = texts(&blocks);
@@ -196,7 +195,7 @@ pub fn compare(result: &str, tool: ToolFacts) -> Result<Vec<Finding>, JsonError>
     Ok(findings)
 }
 
-/// Whether one of the fields, of which there is something each, is far too large.
+/// Reports a field that is far larger than the other; both must be nonempty.
 fn larger(content: usize, structured: usize) -> Option<Finding> {
     let (large, small) = (content.max(structured), content.min(structured));
     let field = if large == content {
@@ -205,14 +204,14 @@ fn larger(content: usize, structured: usize) -> Option<Finding> {
         Field::StructuredContent
     };
     let times = large.checked_div(small)?;
-    (large >= SMALLEST_LARGE && times >= LARGER).then_some(Finding::Larger { field, times })
+    (large >= MIN_LARGE && times >= LARGER_RATIO).then_some(Finding::Larger { field, times })
 }
 
 fn compare_texts(value: &Json<'_>, texts: &[&str], findings: &mut Vec<Finding>) {
     let relations = relations(value, texts);
-    let mut said = Said::default();
+    let mut said = Findings::default();
     let mut held = None;
-    for (text, relation) in texts.iter().zip(relations).take(MOST_TEXTS) {
+    for (text, relation) in texts.iter().zip(relations).take(MAX_TEXTS) {
         if relation != Relation::Author {
             continue;
         }
@@ -228,7 +227,7 @@ fn compare_texts(value: &Json<'_>, texts: &[&str], findings: &mut Vec<Finding>) 
                 said.compare(document, part, &path_to(value, part));
             }
             _ => held
-                .get_or_insert_with(|| Held::of(value))
+                .get_or_insert_with(|| StructureIndex::of(value))
                 .compare(text, &mut said),
         }
     }
@@ -244,13 +243,13 @@ fn path_to(value: &Json<'_>, part: &Json<'_>) -> String {
     key.map(|(key, _)| step("", key)).unwrap_or_default()
 }
 
-/// What texts say otherwise, or besides.
+/// The findings so far.
 #[derive(Default)]
-struct Said {
+struct Findings {
     findings: Vec<Finding>,
 }
 
-impl Said {
+impl Findings {
     fn is_full(&self) -> bool {
         self.findings.len() >= MAX_NAMED
     }
@@ -261,15 +260,15 @@ impl Said {
         }
     }
 
-    fn deny(&mut self, pointer: &str, said: &str, holds: &str) {
-        self.add(Finding::Denied {
-            pointer: shown(pointer),
-            said: shown(said),
-            holds: shown(holds),
+    fn contradict(&mut self, pointer: &str, said: &str, holds: &str) {
+        self.add(Finding::Contradiction {
+            pointer: for_display(pointer),
+            stated: for_display(said),
+            value: for_display(holds),
         });
     }
 
-    /// Compares what a JSON text says with what the structure holds at `path`.
+    /// Compares a JSON text with the structured value at `path`.
     fn compare(&mut self, said: &Json<'_>, holds: &Json<'_>, path: &str) {
         if self.is_full() || said.is_same(holds) {
             return;
@@ -281,11 +280,13 @@ impl Said {
                     let path = step(path, key);
                     match holds.get(key.as_ref()) {
                         Some(holds) => self.compare(value, holds, &path),
-                        None => self.add(Finding::Added { said: shown(&path) }),
+                        None => self.add(Finding::Added {
+                            stated: for_display(&path),
+                        }),
                     }
                 }
             }
-            // A summary lists some of them.
+            // A summary may list fewer elements.
             (Json::Array(said), Json::Array(holds)) if said.len() < holds.len() => {}
             (Json::Array(said), Json::Array(holds)) if said.len() == holds.len() => {
                 for (at, (said, holds)) in said.iter().zip(holds).enumerate() {
@@ -293,22 +294,22 @@ impl Said {
                 }
             }
             (said, holds) => {
-                self.deny(path, &plain(said), &plain(holds));
+                self.contradict(path, &plain(said), &plain(holds));
             }
         }
     }
 }
 
-/// A pointer one step further, as far as it will be shown: a peer's keys may be endless.
+/// A pointer one step further, truncated: a peer's keys may be very long.
 fn step(parent: &str, token: &str) -> String {
-    if parent.len() > LONGEST_COMPARED {
+    if parent.len() > MAX_COMPARED {
         return parent.to_owned();
     }
-    let token: String = token.chars().take(LONGEST_COMPARED).collect();
+    let token: String = token.chars().take(MAX_COMPARED).collect();
     pointer(parent, &token)
 }
 
-/// A scalar as it reads.
+/// A scalar as text.
 fn plain(value: &Json<'_>) -> String {
     value
         .as_str()

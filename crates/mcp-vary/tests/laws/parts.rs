@@ -15,7 +15,7 @@ pub(crate) fn read_on<'a>(whole: &Json<'a>, part: &Part) -> Json<'a> {
     let mut next = Some(part.offset);
     let mut pages = 0;
     while let Some(offset) = next {
-        let mut asked = part.clone().from(offset);
+        let mut asked = part.clone().with_offset(offset);
         asked.limit = part.limit;
         let asked = Part::parse(&asked.to_query()).unwrap();
         let page = read(whole, &asked).unwrap();

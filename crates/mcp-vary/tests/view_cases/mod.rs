@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
 use mcp_vary_view::{
-    ArgumentOverride, Candidate, Dialect, Fault, Hints, Mistake, PreparedPrompt, PreparedTool,
-    PromptOverride, Selection, Style, ToolOverride,
+    ArgumentError, ArgumentOverride, Candidate, Dialect, PreparedPrompt, PreparedTool,
+    PromptOverride, Selection, Style, ToolHints, ToolOverride, ViewDiagnostic,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -17,11 +17,11 @@ pub(crate) fn selected(input: &Value) -> Value {
     let items = input["items"].as_array().unwrap().iter();
     let shown = items.filter(|item| {
         let tool = item.get("annotations").map(|_| item.to_string());
-        selection.shows(Candidate {
+        selection.selects(Candidate {
             name: item["name"].as_str().unwrap(),
-            own: item.get("own").unwrap_or(&item["name"]).as_str().unwrap(),
+            upstream_name: item.get("own").unwrap_or(&item["name"]).as_str().unwrap(),
             server: item["server"].as_str().unwrap(),
-            hints: tool.as_deref().map(Hints::of_tool),
+            hints: tool.as_deref().map(ToolHints::from_tool),
         })
     });
     shown.map(|item| item["name"].clone()).collect()
@@ -65,16 +65,16 @@ pub(crate) fn prompt(input: &Value) -> Value {
     })
 }
 
-type Sent<'t> = Result<Cow<'t, str>, Vec<Fault>>;
+type Sent<'t> = Result<Cow<'t, str>, Vec<ArgumentError>>;
 
 fn outcome(
     input: &Value,
     listed: Option<&str>,
-    mistakes: &[Mistake],
+    mistakes: &[ViewDiagnostic],
     send: impl for<'t> Fn(&'t str) -> Sent<'t>,
 ) -> Value {
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let told = |fault: &Fault| Value::from(fault.to_string());
+    let told = |fault: &ArgumentError| Value::from(fault.to_string());
     let mut outcome = Map::new();
     outcome.insert("listed".to_owned(), listed.map_or(Value::Null, value));
     if let Some(calls) = input.get("calls").and_then(Value::as_array) {

@@ -329,7 +329,7 @@ impl Watched {
         let told = CROSSED.told(&standing.task).into_owned();
         let told = [RESULT, "error", INPUT_REQUESTS]
             .iter()
-            .fold(told, |told, key| edit::cut(&told, key).into_owned());
+            .fold(told, |told, key| edit::remove(&told, key).into_owned());
         let told = self.with_ttl(&told).into_owned();
         let set = |status: &str, more: Option<(&str, &str)>| {
             let told = edit::set(&told, "status", &json::string(status)).into_owned();

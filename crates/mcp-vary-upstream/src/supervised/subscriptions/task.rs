@@ -47,7 +47,7 @@ pub(super) fn tell(upstream: &Arc<Upstream>, shared: &Shared, id: &Arc<str>) {
         drop(upstream);
         let answer = exchange.answer().await.ok()?;
         // What is not there any more is said to whoever asks.
-        let stands = edit::cut(answer.outcome().ok()?, "resultType").into_owned();
+        let stands = edit::remove(answer.outcome().ok()?, "resultType").into_owned();
         // Nobody listening is fine.
         let _ = events.send(Event::task_changed(Some(&stands))?);
         Some(())

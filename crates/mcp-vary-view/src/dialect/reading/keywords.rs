@@ -1,10 +1,10 @@
-//! What schemas that all have to hold say under a keyword.
+//! Reads the values of a keyword in several schemas that apply together.
 
 use mcp_vary::json::Json;
 
 use super::Members;
 
-/// The lists of schemas one of which has to hold.
+/// The lists of schemas of which one must match.
 pub(super) fn choices<'s, 'j: 's>(
     schemas: &'s [Members<'j>],
 ) -> impl Iterator<Item = &'j Json<'j>> + 's {
@@ -15,8 +15,8 @@ pub(super) fn choices<'s, 'j: 's>(
     })
 }
 
-/// Whether the keyword limits what may stand in a place, by itself.
-pub(super) fn limits(keyword: &str) -> bool {
+/// Whether the keyword by itself restricts the accepted values.
+pub(super) fn is_constraint(keyword: &str) -> bool {
     ![
         "$comment",
         "$defs",
@@ -59,7 +59,7 @@ pub(super) fn text<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str
     members.find_map(|(name, value)| value.as_str().filter(|_| name == keyword))
 }
 
-/// A number of elements or characters, where it is spelled as such.
+/// A number of elements or characters, if it is written as an integer.
 pub(super) fn count<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
     let spelled = first(schemas, keyword).and_then(spelling)?;
     let digits = spelled.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,11 +1,11 @@
-//! The kinds of values that may stand in a place.
+//! The kinds of values that a schema accepts.
 
 use mcp_vary::json::Json;
 
 use super::Members;
 use super::keywords::all;
 
-/// The kinds of values that may stand in a place.
+/// The kinds of values that a schema accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Kinds {
     pub(super) string: bool,
@@ -30,9 +30,9 @@ impl Kinds {
         null: true,
     };
 
-    pub(super) fn of(schemas: &[Members<'_>], values: Option<&[&Json<'_>]>) -> Self {
-        let named = all(schemas, "type").filter_map(Self::named);
-        if let Some(kinds) = named.reduce(Self::both) {
+    pub(super) fn new(schemas: &[Members<'_>], values: Option<&[&Json<'_>]>) -> Self {
+        let named = all(schemas, "type").filter_map(Self::from_type_keyword);
+        if let Some(kinds) = named.reduce(Self::intersection) {
             return kinds;
         }
         if let Some(values) = values {
@@ -51,20 +51,20 @@ impl Kinds {
         }
     }
 
-    pub(super) fn named(written: &Json<'_>) -> Option<Self> {
+    pub(super) fn from_type_keyword(written: &Json<'_>) -> Option<Self> {
         let mut kinds = Self::default();
         match written {
-            Json::String(name) => kinds.name(name),
+            Json::String(name) => kinds.add_named(name),
             Json::Array(names) => names
                 .iter()
                 .filter_map(Json::as_str)
-                .for_each(|name| kinds.name(name)),
+                .for_each(|name| kinds.add_named(name)),
             _ => {}
         }
         (kinds != Self::default()).then_some(kinds)
     }
 
-    pub(super) fn name(&mut self, name: &str) {
+    pub(super) fn add_named(&mut self, name: &str) {
         match name {
             "string" => self.string = true,
             "number" => self.float = true,
@@ -113,12 +113,12 @@ impl Kinds {
         }
     }
 
-    pub(super) fn both(self, other: Self) -> Self {
+    pub(super) fn intersection(self, other: Self) -> Self {
         let float = self.float && other.float;
         Self {
             string: self.string && other.string,
             float,
-            integer: !float && self.number() && other.number(),
+            integer: !float && self.allows_numbers() && other.allows_numbers(),
             boolean: self.boolean && other.boolean,
             array: self.array && other.array,
             object: self.object && other.object,
@@ -126,12 +126,12 @@ impl Kinds {
         }
     }
 
-    pub(super) fn number(self) -> bool {
+    pub(super) fn allows_numbers(self) -> bool {
         self.float || self.integer
     }
 
-    pub(super) fn all(self) -> bool {
-        self.number()
+    pub(super) fn allows_all(self) -> bool {
+        self.allows_numbers()
             && Self {
                 integer: false,
                 float: true,

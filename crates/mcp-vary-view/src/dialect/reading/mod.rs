@@ -1,19 +1,19 @@
-//! From a JSON Schema to what a model is told of it.
+//! Reads a JSON Schema into a [`ValueSchema`].
 //!
-//! Drafts 4 to 2020-12. What is read is never less than the schema allows, but for two things: a schema
-//! that limits values of one kind and names no kind is read as if it named it, since that is what its
-//! author means; and what no property is named for can only be told as an open object.
+//! Supports drafts 4 to 2020-12. The result accepts at least what the schema accepts, with two exceptions: a schema
+//! that constrains values of one kind without naming the kind is read as if it named it, as its author means; and an
+//! object without named properties can only be an open object.
 
 mod keywords;
 mod kinds;
 mod properties;
 mod values;
 
-use self::keywords::{all, choices, count, first, limits, text};
+use self::keywords::{all, choices, count, first, is_constraint, text};
 use self::kinds::Kinds;
-use self::properties::Named;
+use self::properties::NamedProperties;
 use self::values::{boolean, number, string, values};
-use super::told::{Array, Choice, Kind, Object, Property, Told};
+use super::told::{Array, Choice, Kind, Object, Property, ValueSchema};
 use crate::derive::schema::{Reference, find};
 use mcp_vary::json::Json;
 
@@ -22,23 +22,23 @@ use mcp_vary::json::Json;
 pub(super) struct Reader<'j> {
     root: &'j Json<'j>,
     references: References,
-    /// How many more places are read; what is left after that is cut.
-    left: usize,
-    /// What the references that lead here point to, from the root on.
-    open: Vec<*const Json<'j>>,
+    /// How many more schemas are read; the remaining ones are truncated.
+    remaining: usize,
+    /// The targets of the references that enclose the current schema, outermost first.
+    open_references: Vec<*const Json<'j>>,
     definitions: Vec<Definition<'j>>,
 }
 
-/// What becomes of a reference.
+/// How references are read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum References {
-    /// What it points to takes its place.
+    /// The target replaces the reference.
     Inline,
-    /// It stays, where nothing stands beside it that limits values.
-    Keep,
+    /// The reference stays, unless a constraint stands beside it.
+    Preserve,
 }
 
-/// A part of the schema that references point to.
+/// A subschema that references point to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Definition<'j> {
     pub(super) schema: &'j Json<'j>,
@@ -48,18 +48,18 @@ pub(super) struct Definition<'j> {
 
 type Members<'j> = &'j [(std::borrow::Cow<'j, str>, Json<'j>)];
 
-/// The lists of choices of which one is read.
-type Taken<'t, 'j> = &'t [*const Json<'j>];
+/// The lists of choices of which one branch is already chosen.
+type ResolvedChoices<'t, 'j> = &'t [*const Json<'j>];
 
-/// The schemas that all have to hold in one place.
-struct All<'j> {
+/// The schemas that apply together to one value.
+struct Conjunction<'j> {
     schemas: Vec<Members<'j>>,
-    /// What references led to, to be closed again.
-    opened: usize,
-    /// One of them allows nothing.
-    never: bool,
-    /// What a reference leads to that was followed often enough.
-    cut: Option<Members<'j>>,
+    /// The number of references that were opened, to be closed again.
+    opened_references: usize,
+    /// One of the schemas accepts nothing.
+    is_never: bool,
+    /// The target of a reference that was followed too often.
+    truncated_target: Option<Members<'j>>,
 }
 
 impl<'j> Reader<'j> {
@@ -67,67 +67,68 @@ impl<'j> Reader<'j> {
         Self {
             root,
             references,
-            left: MOST_PLACES,
-            open: Vec::new(),
+            remaining: MAX_SCHEMAS,
+            open_references: Vec::new(),
             definitions: Vec::new(),
         }
     }
 
-    /// The whole schema as one object, which is what arguments are.
-    pub(super) fn root(&mut self) -> (Told<'j>, Object<'j>) {
-        let mut told = self.following(&[self.root], 0);
-        let object = told.as_one_object().unwrap_or_default();
+    /// The root schema, as one object: arguments are always an object.
+    pub(super) fn root(&mut self) -> (ValueSchema<'j>, Object<'j>) {
+        let mut told = self.resolved_schema(&[self.root], 0);
+        let object = told.take_single_object().unwrap_or_default();
         (told, object)
     }
 
-    /// The parts that references were kept to, as far as they are known by now.
+    /// A definition that preserved references point to, if it was found by now.
     pub(super) fn definition(&self, number: usize) -> Option<Definition<'j>> {
         self.definitions.get(number).copied()
     }
 
-    /// A part that references point to.
-    pub(super) fn defined(&mut self, schema: &'j Json<'j>) -> Told<'j> {
-        self.following(&[schema], 1)
+    /// The schema of a definition.
+    pub(super) fn definition_schema(&mut self, schema: &'j Json<'j>) -> ValueSchema<'j> {
+        self.resolved_schema(&[schema], 1)
     }
 
-    /// What the schemas together allow.
-    fn told(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> Told<'j> {
-        if let ([schema], References::Keep) = (schemas, self.references)
-            && let Some(kept) = self.kept(schema)
+    /// What the schemas together accept.
+    fn value_schema(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> ValueSchema<'j> {
+        if let ([schema], References::Preserve) = (schemas, self.references)
+            && let Some(kept) = self.preserved_reference(schema)
         {
             return kept;
         }
-        self.following(schemas, depth)
+        self.resolved_schema(schemas, depth)
     }
 
-    /// As [`Self::told`], with what a reference at the top points to.
-    fn following(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> Told<'j> {
-        if self.left == 0 || depth > DEEPEST {
-            return Told {
-                cut: true,
-                ..Told::anything()
+    /// Like [`Self::value_schema`], with a reference at the top replaced by its target.
+    fn resolved_schema(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> ValueSchema<'j> {
+        if self.remaining == 0 || depth > MAX_DEPTH {
+            return ValueSchema {
+                is_truncated: true,
+                ..ValueSchema::anything()
             };
         }
-        let mut all = All {
+        let mut all = Conjunction {
             schemas: Vec::new(),
-            opened: 0,
-            never: false,
-            cut: None,
+            opened_references: 0,
+            is_never: false,
+            truncated_target: None,
         };
         for schema in schemas {
-            self.gather(schema, &mut all);
+            self.collect(schema, &mut all);
         }
-        let told = if all.never {
-            Told::default()
+        let told = if all.is_never {
+            ValueSchema::default()
         } else {
             self.read(&all, &[], depth)
         };
-        self.open.truncate(self.open.len() - all.opened);
+        self.open_references
+            .truncate(self.open_references.len() - all.opened_references);
         told
     }
 
-    /// A reference with nothing beside it that limits values.
-    fn kept(&mut self, schema: &'j Json<'j>) -> Option<Told<'j>> {
+    /// A reference without a constraint beside it.
+    fn preserved_reference(&mut self, schema: &'j Json<'j>) -> Option<ValueSchema<'j>> {
         let members = schema.as_object()?;
         let target = self.target(schema.get("$ref")?.as_str()?)?;
         let limits =
@@ -135,7 +136,7 @@ impl<'j> Reader<'j> {
         if members.iter().any(|(keyword, _)| limits(keyword)) {
             return None;
         }
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let known = self
             .definitions
             .iter()
@@ -145,12 +146,12 @@ impl<'j> Reader<'j> {
             self.definitions.push(target);
         }
         let all = [members];
-        Some(Told {
+        Some(ValueSchema {
             title: text(&all, "title"),
             description: text(&all, "description"),
             default: first(&all, "default"),
-            choices: vec![Choice::of(Kind::Definition(number))],
-            ..Told::default()
+            choices: vec![Choice::new(Kind::Definition(number))],
+            ..ValueSchema::default()
         })
     }
 
@@ -163,17 +164,17 @@ impl<'j> Reader<'j> {
         Some(Definition { schema, name })
     }
 
-    /// Adds a schema and what it includes: `allOf`, and what its reference points to.
-    fn gather(&mut self, schema: &'j Json<'j>, all: &mut All<'j>) {
+    /// Adds a schema, its `allOf`, and the target of its reference.
+    fn collect(&mut self, schema: &'j Json<'j>, all: &mut Conjunction<'j>) {
         let members = match schema {
             Json::Object(members) => members.as_slice(),
             Json::Bool(false) => {
-                all.never = true;
+                all.is_never = true;
                 return;
             }
             _ => return,
         };
-        if all.schemas.len() >= MOST_TOGETHER
+        if all.schemas.len() >= MAX_CONJUNCTION
             || all.schemas.iter().any(|m| std::ptr::eq(*m, members))
         {
             return;
@@ -184,50 +185,62 @@ impl<'j> Reader<'j> {
             .and_then(Json::as_array)
             .unwrap_or_default()
         {
-            self.gather(part, all);
+            self.collect(part, all);
         }
         let reference = schema.get("$ref").and_then(Json::as_str);
         if let Some(target) = reference.and_then(|reference| self.target(reference)) {
             let target = target.schema;
-            let followed = self.open.iter().filter(|open| std::ptr::eq(**open, target));
-            if followed.count() >= FOLLOWED {
-                all.cut = target.as_object();
+            let followed = self
+                .open_references
+                .iter()
+                .filter(|open| std::ptr::eq(**open, target));
+            if followed.count() >= MAX_RECURSION {
+                all.truncated_target = target.as_object();
                 return;
             }
-            self.open.push(target);
-            all.opened += 1;
-            self.gather(target, all);
+            self.open_references.push(target);
+            all.opened_references += 1;
+            self.collect(target, all);
         }
     }
 
-    /// Reads the schemas, one choice after the other of those that they leave.
-    fn read(&mut self, all: &All<'j>, taken: Taken<'_, 'j>, depth: usize) -> Told<'j> {
-        self.left = self.left.saturating_sub(1);
+    /// Reads the schemas, resolving one list of choices after the other.
+    fn read(
+        &mut self,
+        all: &Conjunction<'j>,
+        taken: ResolvedChoices<'_, 'j>,
+        depth: usize,
+    ) -> ValueSchema<'j> {
+        self.remaining = self.remaining.saturating_sub(1);
         let choice =
             choices(&all.schemas).find(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
-        let Some(choice) = choice.filter(|_| taken.len() < MOST_CHOICES && self.left > 0) else {
-            return self.plain(all, taken, depth);
+        let Some(choice) = choice.filter(|_| taken.len() < MAX_CHOICE_LISTS && self.remaining > 0)
+        else {
+            return self.read_without_choices(all, taken, depth);
         };
         let limited = all.schemas.iter().flat_map(|members| members.iter());
-        let limited = limited.filter(|(keyword, _)| limits(keyword)).count() > 0;
+        let limited = limited
+            .filter(|(keyword, _)| is_constraint(keyword))
+            .count()
+            > 0;
         let branches = choice.as_array().unwrap_or_default();
-        if limited && branches.len() > MOST_BRANCHES {
-            return self.plain(all, taken, depth);
+        if limited && branches.len() > MAX_BRANCHES {
+            return self.read_without_choices(all, taken, depth);
         }
         let mut taken = taken.to_vec();
         taken.push(std::ptr::from_ref(choice));
         let read = branches.iter().map(|branch| {
-            let mut with = All {
+            let mut with = Conjunction {
                 schemas: all.schemas.clone(),
-                opened: 0,
-                never: false,
-                cut: all.cut,
+                opened_references: 0,
+                is_never: false,
+                truncated_target: all.truncated_target,
             };
-            // What is said of all branches is said once, above them.
+            // A description of all branches is written once, above them.
             let before = with.schemas.len();
-            self.gather(branch, &mut with);
-            let told = if with.never {
-                Told::default()
+            self.collect(branch, &mut with);
+            let told = if with.is_never {
+                ValueSchema::default()
             } else {
                 let mut told = self.read(&with, &taken, depth);
                 let own = &with.schemas[before..];
@@ -235,12 +248,13 @@ impl<'j> Reader<'j> {
                 told.description = text(own, "description");
                 told
             };
-            self.open.truncate(self.open.len() - with.opened);
+            self.open_references
+                .truncate(self.open_references.len() - with.opened_references);
             told
         });
-        let mut told = Told::one_of(read.collect());
-        if limited && let Some(object) = told.as_one_object() {
-            told.choices.push(Choice::of(Kind::Object(object)));
+        let mut told = ValueSchema::union(read.collect());
+        if limited && let Some(object) = told.take_single_object() {
+            told.choices.push(Choice::new(Kind::Object(object)));
         }
         told.title = text(&all.schemas, "title").or(told.title);
         told.description = text(&all.schemas, "description").or(told.description);
@@ -248,31 +262,40 @@ impl<'j> Reader<'j> {
         told
     }
 
-    /// Reads schemas that leave no choice but of kinds.
-    fn plain(&mut self, all: &All<'j>, taken: Taken<'_, 'j>, depth: usize) -> Told<'j> {
+    /// Reads schemas without unresolved lists of choices.
+    fn read_without_choices(
+        &mut self,
+        all: &Conjunction<'j>,
+        taken: ResolvedChoices<'_, 'j>,
+        depth: usize,
+    ) -> ValueSchema<'j> {
         let schemas = &all.schemas;
-        let mut told = Told {
+        let mut told = ValueSchema {
             title: text(schemas, "title"),
             description: text(schemas, "description"),
             default: first(schemas, "default"),
-            cut: all.cut.is_some(),
-            ..Told::default()
+            is_truncated: all.truncated_target.is_some(),
+            ..ValueSchema::default()
         };
         let values = values(schemas);
-        let said: Vec<Members<'j>> = schemas.iter().chain(&all.cut).copied().collect();
-        let kinds = Kinds::of(&said, values.as_deref());
-        told.any = kinds.all();
-        told.null = kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
-        if told.any {
+        let said: Vec<Members<'j>> = schemas
+            .iter()
+            .chain(&all.truncated_target)
+            .copied()
+            .collect();
+        let kinds = Kinds::new(&said, values.as_deref());
+        told.accepts_any = kinds.allows_all();
+        told.nullable = kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
+        if told.accepts_any {
             return told;
         }
-        let mut add = |kind: Option<Kind<'j>>| told.choices.extend(kind.map(Choice::of));
+        let mut add = |kind: Option<Kind<'j>>| told.choices.extend(kind.map(Choice::new));
         add(kinds
             .string
             .then(|| string(schemas, values.as_deref()))
             .flatten());
         add(kinds
-            .number()
+            .allows_numbers()
             .then(|| number(schemas, &kinds, values.as_deref()))
             .flatten());
         add(kinds.boolean.then(|| boolean(values.as_deref())).flatten());
@@ -305,14 +328,16 @@ impl<'j> Reader<'j> {
                     None => Some(&Json::Bool(true)).filter(|_| !full),
                 };
                 let all = listed.iter().chain(rest);
-                let all = all.map(|item| self.told(&[item], depth + 1)).collect();
-                Told::one_of(all)
+                let all = all
+                    .map(|item| self.value_schema(&[item], depth + 1))
+                    .collect();
+                ValueSchema::union(all)
             }
-            (None, Some(items)) => self.told(&[items], depth + 1),
-            (None, None) => Told::anything(),
+            (None, Some(items)) => self.value_schema(&[items], depth + 1),
+            (None, None) => ValueSchema::anything(),
         };
         let items = if items.is_never() {
-            Told::anything()
+            ValueSchema::anything()
         } else {
             items
         };
@@ -326,18 +351,18 @@ impl<'j> Reader<'j> {
     fn object(
         &mut self,
         schemas: &[Members<'j>],
-        taken: Taken<'_, 'j>,
+        taken: ResolvedChoices<'_, 'j>,
         depth: usize,
     ) -> Object<'j> {
-        let named = Named::of(schemas, taken);
+        let named = NamedProperties::new(schemas, taken);
         let mut properties = Vec::new();
         for (name, schemas) in named.properties {
-            let told = self.told(&schemas, depth + 1);
+            let told = self.value_schema(&schemas, depth + 1);
             let required = named.required.contains_key(name);
             if !told.is_never() || required {
                 properties.push(Property {
                     name,
-                    told,
+                    schema: told,
                     required,
                 });
             }
@@ -346,20 +371,20 @@ impl<'j> Reader<'j> {
         let closed = denies("additionalProperties") || denies("unevaluatedProperties");
         Object {
             properties,
-            closed: closed && first(schemas, "patternProperties").is_none(),
+            is_closed: closed && first(schemas, "patternProperties").is_none(),
         }
     }
 }
 
-/// What a schema has more of is cut, since references make it long.
-const MOST_PLACES: usize = 5_000;
-/// As is what is deeper.
-const DEEPEST: usize = 32;
-/// How often a reference is followed within what it points to.
-const FOLLOWED: usize = 2;
-/// How many schemas are read together for one place.
-const MOST_TOGETHER: usize = 64;
-/// How many lists of choices are multiplied with each other.
-const MOST_CHOICES: usize = 3;
-/// How many choices are read each together with what stands beside them.
-const MOST_BRANCHES: usize = 64;
+/// Subschemas that are read of one schema; more are truncated, since references can expand without bound.
+const MAX_SCHEMAS: usize = 5_000;
+/// Deeper subschemas are truncated.
+const MAX_DEPTH: usize = 32;
+/// How often a reference is followed within its own target.
+const MAX_RECURSION: usize = 2;
+/// Schemas that are read together for one value.
+const MAX_CONJUNCTION: usize = 64;
+/// Lists of choices that are multiplied with each other.
+const MAX_CHOICE_LISTS: usize = 3;
+/// Branches that are each read together with the keywords beside them.
+const MAX_BRANCHES: usize = 64;

@@ -1,20 +1,20 @@
-//! The properties that schemas name.
+//! The properties that schemas declare.
 
 use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
 
 use super::keywords::{all, choices};
-use super::{MOST_TOGETHER, Members, Taken};
+use super::{MAX_CONJUNCTION, Members, ResolvedChoices};
 
-/// The properties that schemas name, in the order in which they do.
-pub(super) struct Named<'j> {
+/// The declared properties, in order of declaration.
+pub(super) struct NamedProperties<'j> {
     pub(super) properties: Vec<(&'j str, Vec<&'j Json<'j>>)>,
     pub(super) required: BTreeMap<&'j str, ()>,
 }
 
-impl<'j> Named<'j> {
-    pub(super) fn of(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Self {
+impl<'j> NamedProperties<'j> {
+    pub(super) fn new(schemas: &[Members<'j>], taken: ResolvedChoices<'_, 'j>) -> Self {
         let mut named = Self {
             properties: Vec::new(),
             required: BTreeMap::new(),
@@ -23,7 +23,7 @@ impl<'j> Named<'j> {
         for properties in all(schemas, "properties") {
             named.add(properties, &mut places, true);
         }
-        // What stands there under a condition may stand there.
+        // A property under a condition may be present.
         for part in conditional(schemas, taken) {
             if let Some(properties) = part.get("properties") {
                 named.add(properties, &mut places, false);
@@ -61,8 +61,11 @@ impl<'j> Named<'j> {
     }
 }
 
-/// The schemas that hold for some values only, but for the choices that are made.
-pub(super) fn conditional<'j>(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Vec<&'j Json<'j>> {
+/// The schemas that apply to some values only, without the choices that are already resolved.
+pub(super) fn conditional<'j>(
+    schemas: &[Members<'j>],
+    taken: ResolvedChoices<'_, 'j>,
+) -> Vec<&'j Json<'j>> {
     let mut parts: Vec<&Json<'j>> = ["if", "then", "else"]
         .iter()
         .flat_map(|keyword| all(schemas, keyword))
@@ -77,6 +80,6 @@ pub(super) fn conditional<'j>(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> 
     );
     let left = choices(schemas).filter(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
     parts.extend(left.filter_map(Json::as_array).flatten());
-    parts.truncate(MOST_TOGETHER);
+    parts.truncate(MAX_CONJUNCTION);
     parts
 }

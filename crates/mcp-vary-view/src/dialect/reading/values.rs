@@ -1,4 +1,4 @@
-//! What a place that is no array and no object may hold.
+//! Reads the constraints of scalars.
 
 use mcp_vary::json::Json;
 
@@ -36,12 +36,12 @@ pub(super) fn number<'j>(
         return None;
     }
     let limit = |keyword| all(schemas, keyword).find_map(spelling);
-    // Until draft 4 the exclusive limits say whether the others are.
+    // Up to draft 4, the exclusive keywords are booleans about the other limits.
     let excludes = |keyword| all(schemas, keyword).any(|value| *value == Json::Bool(true));
     let (minimum, maximum) = (limit("minimum"), limit("maximum"));
     let (above, below) = (excludes("exclusiveMinimum"), excludes("exclusiveMaximum"));
     Some(Kind::Number(Number {
-        integer: kinds.integer && !kinds.float,
+        is_integer: kinds.integer && !kinds.float,
         values,
         format: text(schemas, "format"),
         minimum: minimum.filter(|_| !above),
@@ -60,7 +60,7 @@ pub(super) fn boolean<'j>(values: Option<&[&'j Json<'j>]>) -> Option<Kind<'j>> {
     }
 }
 
-/// The only values that may stand there: the first such list, which may be longer than what all allow.
+/// The only accepted values: the first such list, which may be longer than what all schemas together accept.
 pub(super) fn values<'j>(schemas: &[Members<'j>]) -> Option<Vec<&'j Json<'j>>> {
     let constant = first(schemas, "const").map(|value| vec![value]);
     constant.or_else(|| {

@@ -1,4 +1,4 @@
-//! What a shorter structured value must meet.
+//! Constraints on a shortened structured value.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::META_LEFT_OUT;
 use crate::json::Json;
 use crate::render::schema::{Bound, admits_marker};
 
-/// What a shorter structured value must meet.
+/// Constraints on a shortened structured value.
 ///
 /// # Examples
 ///
@@ -17,7 +17,7 @@ use crate::render::schema::{Bound, admits_marker};
 /// use serde_json::{Value, json};
 ///
 /// let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
-/// // Its author knows what it says; else only what is plain to see may change.
+/// // The author's validator understands `anyOf`; without it, only simple schemas allow changes.
 /// let accepts = |value: &Value| value.get("a").or(value.get("b")).is_some();
 /// let contract = Contract::of(&schema).accepted_by(&accepts);
 /// assert!(!contract.is_free() && Contract::default().is_free());
@@ -29,7 +29,7 @@ pub struct Contract<'c> {
 }
 
 impl<'c> Contract<'c> {
-    /// What this `outputSchema` says, as far as it can be followed without a validator.
+    /// The constraints of this `outputSchema`, as far as they can be followed without a validator.
     #[must_use]
     pub fn of(schema: &'c Value) -> Self {
         Self {
@@ -38,20 +38,20 @@ impl<'c> Contract<'c> {
         }
     }
 
-    /// Asks a validator of the schema: what it accepts may go out, whatever the schema says.
+    /// Adds a validator of the schema: values that it accepts may be sent.
     #[must_use]
     pub fn accepted_by(mut self, accepts: &'c dyn Fn(&Value) -> bool) -> Self {
         self.accepts = Some(accepts);
         self
     }
 
-    /// Whether anything goes.
+    /// Whether there are no constraints.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.schema.is_none() && self.accepts.is_none()
     }
 
-    /// What may guide a compaction, the one that leaves out most first.
+    /// The bounds for a compaction, the one that allows the most omissions first.
     pub(super) fn bounds(&self) -> Vec<Bound<'c>> {
         let guided = self.schema.map(Bound::new);
         let is_tried = self.accepts.is_some() || guided.is_none();
@@ -68,9 +68,9 @@ impl<'c> Contract<'c> {
         })
     }
 
-    /// Whether an object may have a member that no schema declares.
+    /// Whether the object may have an undeclared marker member.
     pub(super) fn admits_marker(&self) -> bool {
-        // A validator is asked about the value with the member in it.
+        // The validator sees the value with the member.
         let is_asked = self.accepts.is_some();
         let declares = |schema: &Value| schema["properties"].get(META_LEFT_OUT).is_some();
         self.schema.is_none_or(|schema| {

@@ -1,4 +1,4 @@
-//! A value in fewer words, and what of it was left out.
+//! Compacts a value, and reports what was left out.
 
 mod contract;
 mod prose;
@@ -11,31 +11,32 @@ pub use self::contract::Contract;
 pub use self::prose::ELLIPSIS;
 use self::prose::shortened;
 pub(crate) use self::prose::shorter_prose;
-use self::trail::{Step, Trail};
-pub(crate) use self::weight::level;
-use self::weight::{LONGEST_KEY, is_empty, key_of, size};
+use self::trail::{PathTracker, Step};
+pub(crate) use self::weight::fair_share;
+use self::weight::{MAX_KEY, is_empty, key_of, size};
 use super::columns::columns;
 use super::is_container;
-use super::left_out::{LeftOut, Rule, folded, notice};
+use super::left_out::{LeftOut, LeftOutRule, fold_lines, notice};
 use super::limits::Limits;
 use super::schema::Bound;
 use crate::json::Json;
 
-/// The member of an object that says what was left out of it.
+/// The member of an object that lists what was left out of it.
 pub const META_LEFT_OUT: &str = "vary/leftOut";
 
-/// A value of which something may be missing, and what.
+/// A compacted value, and what it leaves out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Compact<'a> {
-    /// What is left: the same structure, so that a pointer into it leads to the same place of the whole.
+    /// The remaining value, with the same structure: a pointer into it leads to the same position in the whole
+    /// value.
     pub value: Json<'a>,
-    /// What is not, in the order of the value. Empty when `value` is whole.
+    /// What was left out, in the order of the value. Empty if `value` is complete.
     pub left_out: Vec<LeftOut>,
 }
 
 impl<'a> Compact<'a> {
-    /// A value of which nothing is missing.
+    /// A complete value.
     pub(crate) fn whole(value: Json<'a>) -> Self {
         Self {
             value,
@@ -44,19 +45,18 @@ impl<'a> Compact<'a> {
     }
 }
 
-/// `value` without what carries nothing and without long tails.
+/// Removes empty parts and long tails from `value`.
 ///
 /// # Properties
 ///
-/// Of many rows, the first stay whole and the others keep their key: the first member that differs
-/// in all of them, else two or three that do together, else the one that differs most. Rows without such a member end
-/// after those. Of an object that is a list of its members the others keep their names, with [`ELLIPSIS`] or nothing
-/// for what they had. A text in an array of five has a fifth of the room that a
-/// text elsewhere has, within the limits. What stays is as it was: members and elements in order, numbers as they are spelled, texts from
-/// their beginning up to the end of a line, sentence or word, and [`ELLIPSIS`] where they go on. Cuts fall
-/// between whole elements. An element of an array is never dropped for being empty, since those after it would
-/// move. Everything that is missing is counted in [`Compact::left_out`]. Doing it twice changes
-/// nothing more.
+/// Of many rows, the first stay complete and the others are reduced to their key: the first member that differs in
+/// all of them, else two or three that differ together, else the one that differs most. Without such a member, the
+/// rows end after the complete ones. Of an object that is a list of its members, the others are reduced to their
+/// names, with [`ELLIPSIS`] or an empty value. A text in an array of five gets a fifth of the room that a text
+/// elsewhere has, within the limits. Remaining parts stay as they were: members and elements in order, numbers as
+/// written, texts from their beginning to the end of a line, sentence or word, followed by [`ELLIPSIS`]. Cuts fall
+/// between whole elements. An empty element of an array stays, since removing it would move those after it.
+/// Everything that is missing is counted in [`Compact::left_out`]. Compacting twice changes nothing more.
 ///
 /// # Examples
 ///
@@ -70,7 +70,7 @@ impl<'a> Compact<'a> {
 /// let left_out: Vec<_> = short.left_out.iter().map(ToString::to_string).collect();
 /// assert_eq!(left_out, ["/next: 1 empty", "/rows: 2 of 3 elements", "/rows/*/tags: 1 empty"]);
 ///
-/// // Half a URL leads nowhere.
+/// // A truncated URL would be useless.
 /// let value = Json::parse(r#"["https://a.test/b/c", "One. Two and three."]"#)?;
 /// let short = compact(&value, &Limits::default().with_text(8));
 /// assert_eq!(short.value.to_json(), r#"["https://a.test/b/c","One. …"]"#);
@@ -78,18 +78,17 @@ impl<'a> Compact<'a> {
 /// ```
 #[must_use]
 pub fn compact<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
-    Compacting::new(limits).whole(value, Bound::Free)
+    Compactor::new(limits).whole(value, Bound::Free)
 }
 
-/// `value` in the fewest words for a text: [`compact`], with rows as columns where that saves.
+/// The most compact JSON of `value` for a text: [`compact`], with rows as columns if that is shorter.
 ///
 /// # Properties
 ///
-/// Rows become `{"each", "from", "columns", "rows", "others"}`, as far as there is something for
-/// each: the values that all rows share, those that are not whole too; how a text is made from another column (`/issues/{number}`);
-/// the names of the columns; the cells, `null` where the row lacks one; the keys of the rows that are
-/// not whole. Objects in a row become columns of their own, `from.station`. An array that would not become
-/// a quarter shorter stays as it is.
+/// Rows become `{"each", "from", "columns", "rows", "others"}`, each part only if needed: the values that all rows
+/// share, including key-only rows; templates of texts that are derived from another column (`/issues/{number}`); the
+/// names of the columns; the cells, `null` for a missing one; the keys of key-only rows. Nested objects become
+/// columns of their own, `from.station`. An array that would not become a quarter shorter stays as it is.
 ///
 /// # Examples
 ///
@@ -118,16 +117,15 @@ pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
     }
 }
 
-/// `value` as a shorter `structuredContent`; none when it must stay, or nothing was left out.
+/// A shorter `structuredContent`; `None` if the value must stay or nothing was left out.
 ///
 /// # Properties
 ///
-/// The value says itself what it lacks, in a list under [`META_LEFT_OUT`], since a program may read
-/// nothing else; with `whole`, the URI of the whole value, where to read it. So it is cut only where
-/// there is room for that: in an object, and under a schema only where that leaves members open. What
-/// is cut is still valid: a member goes where it is not `required`, elements go beyond `minItems`, texts
-/// where no keyword speaks of them. What a schema says beyond that (`anyOf`, a reference elsewhere)
-/// keeps what it governs whole, unless the contract's validator accepts the shorter value.
+/// The value itself lists what it lacks under [`META_LEFT_OUT`], since a program may read nothing else; with
+/// `whole`, the URI of the whole value, the list says where to read it. Therefore only objects are cut, and under a
+/// schema only where it allows additional members. The result is still valid: members are removed if they are not
+/// `required`, elements beyond `minItems`, texts if no keyword constrains them. Parts under other keywords (`anyOf`,
+/// an external reference) stay complete, unless the contract's validator accepts the shorter value.
 ///
 /// # Examples
 ///
@@ -146,7 +144,7 @@ pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 ///     Some(r#"{"total":null,"vary/leftOut":["empty: /next"]}"#),
 /// );
 ///
-/// // No room to say what is missing: nothing is.
+/// // The schema has no room for the list, so nothing is removed.
 /// assert_eq!(compacted(json!({"type": "object", "additionalProperties": false})), None);
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
@@ -162,10 +160,10 @@ pub fn compact_structured<'a>(
         return None;
     }
     let shorter = |bound| {
-        let mut compacting = Compacting::new(limits);
+        let mut compacting = Compactor::new(limits);
         compacting.is_typed = true;
         let mut short = compacting.whole(value, bound);
-        let said = folded(notice(&short.left_out, whole), whole, limits.bytes / 4);
+        let said = fold_lines(notice(&short.left_out, whole), whole, limits.bytes / 4);
         let said = said.into_iter().map(|line| Json::String(line.into()));
         if let Json::Object(members) = &mut short.value {
             members.push((META_LEFT_OUT.into(), Json::Array(said.collect())));
@@ -175,25 +173,25 @@ pub fn compact_structured<'a>(
     contract.bounds().into_iter().find_map(shorter)
 }
 
-struct Compacting<'v, 'l> {
+struct Compactor<'v, 'l> {
     limits: &'l Limits,
-    /// How many bytes a text at hand may have, if more than any may.
+    /// The bytes that the current text may have, if more than the general limit.
     room: usize,
-    /// How many bytes the value at hand may have; what fits may have any.
+    /// The bytes that the current value may have; `usize::MAX` if it fits.
     budget: usize,
-    /// Whether it is for programs: what is not shown keeps its type.
+    /// Whether programs read the value, so that placeholders need the right type.
     is_typed: bool,
-    trail: Trail<'v>,
+    trail: PathTracker<'v>,
 }
 
-impl<'v, 'l> Compacting<'v, 'l> {
+impl<'v, 'l> Compactor<'v, 'l> {
     fn new(limits: &'l Limits) -> Self {
         Self {
             limits,
             room: limits.passage,
             budget: limits.bytes,
             is_typed: false,
-            trail: Trail::default(),
+            trail: PathTracker::default(),
         }
     }
 
@@ -205,15 +203,16 @@ impl<'v, 'l> Compacting<'v, 'l> {
         }
     }
 
-    /// `value`, which stands at the end of the path of this number.
+    /// Compacts `value` at the path with this number.
     fn value<'a>(&mut self, value: &'v Json<'a>, path: usize, bound: Bound<'_>) -> Json<'a> {
         if bound.is_closed() {
             return value.clone();
         }
         if self.trail.depth() >= self.limits.depth
-            && let Some(sign) = self.sign_of(value, bound)
+            && let Some(sign) = self.placeholder(value, bound)
         {
-            self.trail.leave_out(Rule::Depth, path, 0, size(value));
+            self.trail
+                .leave_out(LeftOutRule::Depth, path, 0, size(value));
             return sign;
         }
         match value {
@@ -224,8 +223,8 @@ impl<'v, 'l> Compacting<'v, 'l> {
         }
     }
 
-    /// What stands for a value that is nested too deep; none when it stays.
-    fn sign_of<'a>(&self, value: &Json<'_>, bound: Bound<'_>) -> Option<Json<'a>> {
+    /// The placeholder for a value that nests too deep; `None` if the value stays.
+    fn placeholder<'a>(&self, value: &Json<'_>, bound: Bound<'_>) -> Option<Json<'a>> {
         let is_free = match value {
             Json::Object(members) => members.iter().all(|(key, _)| bound.admits_without(key)),
             Json::Array(_) => bound.items(0) == 0,
@@ -250,7 +249,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
             return Json::String(text.clone());
         };
         self.trail
-            .leave_out(Rule::Text, path, kept.len(), text.len());
+            .leave_out(LeftOutRule::Text, path, kept.len(), text.len());
         Json::String(format!("{kept}{ELLIPSIS}").into())
     }
 
@@ -262,7 +261,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
     ) -> Json<'a> {
         let budget = self.budget;
         let (count, share) = self.shares(members, bound);
-        let named = self.members_named(members).max(count);
+        let named = self.named_members(members).max(count);
         let mut kept = Vec::with_capacity(named);
         let stays = |(at, (key, _)): &(usize, &(Cow<'a, str>, Json<'a>))| {
             *at < named || !bound.admits_without(key)
@@ -270,7 +269,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
         let staying: Vec<_> = members.iter().enumerate().filter(stays).collect();
         if staying.len() < members.len() {
             self.trail
-                .leave_out(Rule::Members, path, named, members.len());
+                .leave_out(LeftOutRule::Members, path, named, members.len());
         }
         let is_list = members.len() > self.limits.members;
         let mut has_less = false;
@@ -282,16 +281,16 @@ impl<'v, 'l> Compacting<'v, 'l> {
             };
             let path = self.trail.step(path, step);
             let sign = (at >= count && is_container(value))
-                .then(|| self.sign_of(value, bound.member(key)))
+                .then(|| self.placeholder(value, bound.member(key)))
                 .flatten();
             if let Some(sign) = sign {
                 if !has_less {
-                    self.trail.leave_out(Rule::Details, path, at, named);
+                    self.trail.leave_out(LeftOutRule::Details, path, at, named);
                     has_less = true;
                 }
                 kept.push((key.clone(), sign));
             } else if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
-                self.trail.leave_out(Rule::Empty, path, 0, 1);
+                self.trail.leave_out(LeftOutRule::Empty, path, 0, 1);
             } else {
                 let own = key.len() + 4;
                 self.budget = match share {
@@ -303,19 +302,19 @@ impl<'v, 'l> Compacting<'v, 'l> {
                 let value = self.value(value, path, bound.member(key));
                 kept.push((key.clone(), value));
             }
-            self.trail.back();
+            self.trail.step_back();
         }
         self.budget = budget;
         Json::Object(kept)
     }
 
-    /// How many of `members` stay, and how many bytes each of them may have, if not any.
+    /// The number of members that stay, and the bytes that each may have, if limited.
     fn shares(
         &self,
         members: &[(Cow<'_, str>, Json<'_>)],
         bound: Bound<'_>,
     ) -> (usize, Option<usize>) {
-        let count = self.members_kept(members);
+        let count = self.retained_members(members);
         let budget = self.budget;
         if budget == usize::MAX {
             return (count, None);
@@ -328,22 +327,22 @@ impl<'v, 'l> Compacting<'v, 'l> {
             false => 0,
         };
         let mut weights: Vec<_> = members[..count].iter().map(weigh).collect();
-        let share = level(weights.clone(), budget);
-        if share.is_none_or(|share| share >= SMALLEST_SHARE) {
+        let share = fair_share(weights.clone(), budget);
+        if share.is_none_or(|share| share >= MIN_SHARE) {
             return (count, share);
         }
-        let most = (budget / SMALLEST_SHARE).max(1);
+        let most = (budget / MIN_SHARE).max(1);
         let told = weights.iter().scan(0, |told, weight| {
             *told += usize::from(*weight > 0);
             Some(*told)
         });
         let count = told.take_while(|told| *told <= most).count();
         weights.truncate(count);
-        (count, level(weights, budget))
+        (count, fair_share(weights, budget))
     }
 
-    /// How many of `members` stay, whatever they weigh: all, unless they are a list.
-    fn members_kept(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
+    /// The number of members that stay, regardless of size: all, unless the object is a list.
+    fn retained_members(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
         let least = self.limits.members;
         if members.len() <= least {
             return members.len();
@@ -364,8 +363,8 @@ impl<'v, 'l> Compacting<'v, 'l> {
         detailed.take_while(fits).count().max(1)
     }
 
-    /// How many of `members`, a list of values that nest, keep their key at the least.
-    fn members_named(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
+    /// The number of members of a list that keep at least their name.
+    fn named_members(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
         let is_list = members.len() > self.limits.members;
         let has_room = self.budget == usize::MAX && !self.trail.is_in_array();
         if !is_list || !has_room || !self.limits.is_terse {
@@ -374,7 +373,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
         members.len().min(self.limits.rows)
     }
 
-    /// How many elements an array at hand keeps, and whether it is within another.
+    /// The number of elements that the current array may have, and whether it is in another array.
     fn limit(&self) -> (usize, bool) {
         let is_inner = self.trail.is_in_array();
         let limit = if is_inner {
@@ -394,11 +393,11 @@ impl<'v, 'l> Compacting<'v, 'l> {
         let Rows { count, whole, key } = self.rows(elements, bound);
         if count < elements.len() {
             self.trail
-                .leave_out(Rule::Elements, path, count, elements.len());
+                .leave_out(LeftOutRule::Elements, path, count, elements.len());
         }
         let (room, budget) = (self.room, self.budget);
         self.room /= count.max(1);
-        // What does not fit even so has to share.
+        // Elements that still do not fit share the budget.
         if self.limits.fitting(&elements[..whole.min(count)], budget) == whole.min(count) {
             self.budget = usize::MAX;
         } else {
@@ -415,20 +414,20 @@ impl<'v, 'l> Compacting<'v, 'l> {
             };
             let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
             if at >= whole && !has_less && members(&short) < members(element) {
-                self.trail.leave_out(Rule::Details, path, at, count);
+                self.trail.leave_out(LeftOutRule::Details, path, at, count);
                 has_less = true;
             }
             kept.push(short);
-            self.trail.back();
+            self.trail.step_back();
         }
         (self.room, self.budget) = (room, budget);
         Json::Array(kept)
     }
 
-    /// Which of `elements` stay.
+    /// Decides which elements stay.
     fn rows<'e>(&self, elements: &'e [Json<'_>], bound: Bound<'_>) -> Rows<'e> {
         let (limit, is_inner) = self.limit();
-        // None of them would say nothing.
+        // At least one element stays.
         let mut count = elements.len().min(bound.items(limit.max(1)));
         let fitting = self.limits.fitting(&elements[..count], self.budget).max(1);
         let mut whole = if is_inner {
@@ -436,17 +435,17 @@ impl<'v, 'l> Compacting<'v, 'l> {
         } else {
             fitting.min(self.limits.whole_rows(&elements[..count]))
         };
-        // A text that is cut tells nothing apart.
-        let longest = LONGEST_KEY.min(self.limits.text);
+        // A truncated text is not a key.
+        let longest = MAX_KEY.min(self.limits.text);
         let key = (whole < count && !is_inner && self.limits.is_terse)
             .then(|| key_of(&elements[..count], longest))
             .flatten();
         match &key {
-            // Keys and details share the room.
+            // Keys and complete rows share the budget.
             Some(key) if self.budget != usize::MAX => {
                 let half = self.budget / 2;
                 whole = whole.min(self.limits.fitting(&elements[..count], half).max(1));
-                let most = whole + half / LONGEST_KEY / key.len();
+                let most = whole + half / MAX_KEY / key.len();
                 count = elements.len().min(bound.items(count.min(most)));
             }
             Some(_) => {}
@@ -463,7 +462,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
         Rows { count, whole, key }
     }
 
-    /// A row with its key, and what else a schema requires of it.
+    /// A row with only its key and what a schema requires.
     fn only_key<'a>(
         &mut self,
         row: &'v Json<'a>,
@@ -476,7 +475,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
             if key.contains(&name.as_ref()) || !bound.admits_without(name) {
                 let path = self.trail.step(path, Step::Member(name));
                 kept.push((name.clone(), self.value(value, path, bound.member(name))));
-                self.trail.back();
+                self.trail.step_back();
             }
         }
         Json::Object(kept)
@@ -486,11 +485,11 @@ impl<'v, 'l> Compacting<'v, 'l> {
 /// The elements of an array that stay.
 struct Rows<'e> {
     count: usize,
-    /// How many of them stay whole.
+    /// The number of complete ones.
     whole: usize,
-    /// What the others keep.
+    /// The key members of the others.
     key: Option<Vec<&'e str>>,
 }
 
-/// A member that has no more bytes than this says little.
-const SMALLEST_SHARE: usize = 24;
+/// Bytes of a member, at least; with less it says little.
+const MIN_SHARE: usize = 24;

@@ -1,17 +1,16 @@
 //! The beginning of a text.
 
-/// What stands at the end of a text that was shortened.
+/// The end of a shortened text.
 pub const ELLIPSIS: &str = "…";
 
-/// The beginning of a text that its author wrote as such, with [`ELLIPSIS`], and how many bytes of it
-/// that keeps; none when it stays.
+/// The beginning of an author's text, with [`ELLIPSIS`], and the number of bytes retained; `None` if the text stays.
 pub(crate) fn shorter_prose(text: &str, limit: usize) -> Option<(String, usize)> {
     let kept = shortened(text, limit).filter(|_| text.len() > limit)?;
     Some((format!("{kept}{ELLIPSIS}"), kept.len()))
 }
 
-/// The beginning of `text` up to the end of a line, sentence or word, at most `limit` bytes of it
-/// with the ellipsis; none when it has no such end.
+/// The beginning of `text` up to the end of a line, sentence or word, at most `limit` bytes including the ellipsis;
+/// `None` if there is no such end.
 pub(super) fn shortened(text: &str, limit: usize) -> Option<&str> {
     let mut end = limit.saturating_sub(ELLIPSIS.len()).min(text.len());
     while !text.is_char_boundary(end) {
@@ -27,13 +26,13 @@ pub(super) fn shortened(text: &str, limit: usize) -> Option<&str> {
     let after_sentence = after_sentence.filter(|at| *at >= at_least);
     match after_sentence.or_else(after_word) {
         Some(at) if head.is_char_boundary(at) => Some(&text[..at]),
-        _ if text.len() > LONGEST_WORD => Some(head),
+        _ if text.len() > MAX_WORD => Some(head),
         _ => None,
     }
 }
 
-/// A word up to so many bytes, such as a URL, is left whole: half of one is worse than none.
-const LONGEST_WORD: usize = 512;
+/// Bytes of a word that stays complete, such as a URL: a truncated one is worse than none.
+const MAX_WORD: usize = 512;
 
 #[cfg(test)]
 mod tests {

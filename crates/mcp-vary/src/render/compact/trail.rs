@@ -1,67 +1,69 @@
-//! What is left out of a value, and where: told by paths, however often it is left out there.
+//! Tracks what is left out of a value, by path.
 
 use std::collections::BTreeMap;
 
 use crate::json::pointer;
-use crate::render::left_out::{LeftOut, Rule};
+use crate::render::left_out::{LeftOut, LeftOutRule};
 
-/// What was left out so far, and the way to the value at hand.
+/// What was left out so far, and the path of the current value.
 #[derive(Default)]
-pub(super) struct Trail<'v> {
+pub(super) struct PathTracker<'v> {
     left_out: Vec<LeftOut>,
-    way: Vec<Step<'v>>,
-    /// The number of each path that was taken, after the number of the path before it: a path is
-    /// spelled out only where something is left out for the first time, since a peer's keys may be long.
+    steps: Vec<Step<'v>>,
+    /// The number of each visited path, by the number of its parent and the last step. A path is written out only
+    /// when something is first left out there, since a peer's keys may be long.
     paths: BTreeMap<(usize, Step<'v>), usize>,
-    /// Where each path and rule is counted.
-    counted: BTreeMap<(usize, Rule), usize>,
+    /// The index in `left_out` by path and rule.
+    indices: BTreeMap<(usize, LeftOutRule), usize>,
 }
 
-impl<'v> Trail<'v> {
-    /// How many steps the way has.
+impl<'v> PathTracker<'v> {
+    /// The depth of the current value.
     pub(super) const fn depth(&self) -> usize {
-        self.way.len()
+        self.steps.len()
     }
 
-    /// Whether the value at hand is within an array.
+    /// Whether the current value is in an array.
     pub(super) fn is_in_array(&self) -> bool {
-        self.way.iter().any(|step| matches!(step, Step::Element(_)))
+        self.steps
+            .iter()
+            .any(|step| matches!(step, Step::Element(_)))
     }
 
-    /// Goes one step further, and returns the number of the path to there.
+    /// Goes one step down, and returns the number of the new path.
     pub(super) fn step(&mut self, path: usize, step: Step<'v>) -> usize {
-        self.way.push(step);
+        self.steps.push(step);
         let next = self.paths.len() + 1;
-        *self.paths.entry((path, step.any())).or_insert(next)
+        *self.paths.entry((path, step.generalized())).or_insert(next)
     }
 
-    /// Goes back by one step.
-    pub(super) fn back(&mut self) {
-        self.way.pop();
+    /// Goes one step up.
+    pub(super) fn step_back(&mut self) {
+        self.steps.pop();
     }
 
-    /// Notes that of the value at hand, at the end of `path`, `kept` of so many stay.
-    pub(super) fn leave_out(&mut self, rule: Rule, path: usize, kept: usize, of: usize) {
-        if let Some(at) = self.counted.get(&(path, rule)) {
+    /// Records that `kept` of `of` parts of the current value, at `path`, are retained.
+    pub(super) fn leave_out(&mut self, rule: LeftOutRule, path: usize, kept: usize, of: usize) {
+        if let Some(at) = self.indices.get(&(path, rule)) {
             self.left_out[*at].count(kept, of);
             return;
         }
         let next = self.left_out.len();
-        if next == MOST_PLACES {
+        if next == MAX_LOCATIONS {
             self.left_out[next - 1].count(kept, of);
             return;
         }
         let mut one = LeftOut {
-            rule: Rule::Elsewhere,
+            rule: LeftOutRule::Elsewhere,
             path: String::new(),
             first: String::new(),
             offset: 0,
-            places: 1,
-            kept,
-            of,
+            occurrences: 1,
+            retained: kept,
+            total: of,
         };
-        if next < MOST_PLACES - 1 {
-            self.counted.insert((path, rule), next);
+        if next < MAX_LOCATIONS - 1 {
+            self.indices.insert((path, rule), next);
             one.rule = rule;
             one.offset = kept;
             (one.path, one.first) = self.pointers();
@@ -69,10 +71,10 @@ impl<'v> Trail<'v> {
         self.left_out.push(one);
     }
 
-    /// The path and the pointer to the value at hand.
+    /// The path and the pointer of the current value.
     fn pointers(&self) -> (String, String) {
         let (mut path, mut first) = (String::new(), String::new());
-        for step in &self.way {
+        for step in &self.steps {
             match step {
                 Step::Member(key) => {
                     path = pointer(&path, key);
@@ -97,7 +99,7 @@ impl<'v> Trail<'v> {
     }
 }
 
-/// One step on the way to a value.
+/// One step of a path.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Step<'v> {
     Member(&'v str),
@@ -107,8 +109,8 @@ pub(super) enum Step<'v> {
 }
 
 impl<'v> Step<'v> {
-    /// The same step for every element of an array or list.
-    fn any(self) -> Self {
+    /// The same step for all elements of an array or list.
+    fn generalized(self) -> Self {
         match self {
             Self::Element(_) | Self::Entry(_) => Self::Element(0),
             member => member,
@@ -116,8 +118,8 @@ impl<'v> Step<'v> {
     }
 }
 
-/// At most so many places are told apart; the last one counts those that are not.
-const MOST_PLACES: usize = 64;
+/// Locations that are listed separately; the last one counts all others.
+const MAX_LOCATIONS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -133,11 +135,14 @@ mod tests {
         let text = format!("{{{}}}", members.join(","));
         let limits = Limits::default().with_members(100);
         let short = compact(&Json::parse(&text).unwrap(), &limits);
-        assert_eq!(short.left_out.len(), MOST_PLACES);
-        let places: usize = short.left_out.iter().map(|one| one.places).sum();
+        assert_eq!(short.left_out.len(), MAX_LOCATIONS);
+        let places: usize = short.left_out.iter().map(|one| one.occurrences).sum();
         assert_eq!(places, 100);
         let last = short.left_out.last().unwrap();
-        assert_eq!((last.rule, last.places), (Rule::Elsewhere, 100 - 63));
+        assert_eq!(
+            (last.rule, last.occurrences),
+            (LeftOutRule::Elsewhere, 100 - 63)
+        );
         assert_eq!(notice(&short.left_out, None).len(), 2);
         let lines = notice(&short.left_out, Some("vary://result/x"));
         assert!(lines[1].ends_with("; vary://result/x"), "{lines:?}");

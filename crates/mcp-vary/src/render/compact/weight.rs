@@ -1,4 +1,4 @@
-//! How much of a value has room.
+//! Estimates sizes to decide how much of a value fits.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::json::Json;
 use crate::render::limits::Limits;
 
 impl Limits {
-    /// How many of `rows` stay whole: the first in any case.
+    /// The number of rows that stay complete, at least one.
     pub(super) fn whole_rows(&self, rows: &[Json<'_>]) -> usize {
         let Self {
             detailed,
@@ -25,7 +25,7 @@ impl Limits {
         rows.take_while(fits).count().max(1)
     }
 
-    /// How many of `elements`, the first ones, have at most `room` bytes together.
+    /// The number of leading elements that fit into `room` bytes.
     pub(super) fn fitting(&self, elements: &[Json<'_>], room: usize) -> usize {
         if room == usize::MAX {
             return elements.len();
@@ -40,8 +40,8 @@ impl Limits {
         elements.iter().take_while(fits).count()
     }
 
-    /// About how many bytes `value` has when it is shorter: never more for what is shorter already. It is not
-    /// looked at further than `enough`.
+    /// Estimates the bytes of the compacted `value`; never too high for a value that is already compact. Stops
+    /// counting beyond `enough`.
     pub(super) fn weight(&self, value: &Json<'_>, enough: usize) -> usize {
         let mut weight = 0_usize;
         match value {
@@ -72,9 +72,8 @@ impl Limits {
     }
 }
 
-/// How many bytes each of `weights` may have so that all of them together have `budget`; none when they have
-/// less.
-pub(crate) fn level(mut weights: Vec<usize>, budget: usize) -> Option<usize> {
+/// The maximum size of each item so that all items together fit into `budget`; `None` if they already fit.
+pub(crate) fn fair_share(mut weights: Vec<usize>, budget: usize) -> Option<usize> {
     weights.sort_unstable();
     let mut left = budget;
     for (at, weight) in weights.iter().enumerate() {
@@ -87,7 +86,7 @@ pub(crate) fn level(mut weights: Vec<usize>, budget: usize) -> Option<usize> {
     None
 }
 
-/// How many elements or members `value` has.
+/// The number of elements or members of `value`.
 pub(super) fn size(value: &Json<'_>) -> usize {
     match value {
         Json::Object(members) => members.len(),
@@ -96,11 +95,11 @@ pub(super) fn size(value: &Json<'_>) -> usize {
     }
 }
 
-/// What tells `rows` apart: the first member that no two have alike; else the first two or three that no two rows
-/// have alike together; else the member that differs most, which with the row's place is as good. None where no
-/// member of the first row is a text of 1 to `longest` bytes or a number in all of them, or it is the same in all.
+/// The key of `rows`: the first member that differs in all rows; else the first two or three that differ together;
+/// else the member that differs most, which identifies a row together with its position. `None` if no member of the
+/// first row is a number or a text of 1 to `longest` bytes in all rows, or if all are equal.
 pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v str>> {
-    let names = rows.first()?.as_object()?.iter().take(MOST_KEYS);
+    let names = rows.first()?.as_object()?.iter().take(MAX_KEYS);
     let columns: Vec<(&str, Vec<&str>)> = names
         .filter_map(|(key, _)| Some((key.as_ref(), column(rows, key, longest)?)))
         .collect();
@@ -123,8 +122,8 @@ pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v
     Some(key.into_iter().map(|at| columns[at].0).collect())
 }
 
-/// The member `key` of all rows, each as it is spelled; none where one has no number there and no text of 1 to `longest` bytes:
-/// an empty text is left out of its row.
+/// The member `key` of all rows, each as written; `None` if one is neither a number nor a text of 1 to `longest`
+/// bytes: an empty text is left out of its row.
 fn column<'v>(rows: &'v [Json<'_>], key: &str, longest: usize) -> Option<Vec<&'v str>> {
     let cell = |row: &'v Json<'_>| match row.get(key)? {
         Json::String(text) => (1..=longest).contains(&text.len()).then_some(text.as_ref()),
@@ -134,7 +133,7 @@ fn column<'v>(rows: &'v [Json<'_>], key: &str, longest: usize) -> Option<Vec<&'v
     rows.iter().map(cell).collect()
 }
 
-/// Every two, then every three of so many.
+/// All pairs, then all triples of `count` indices.
 fn combinations(count: usize) -> impl Iterator<Item = Vec<usize>> {
     let pairs = (0..count).flat_map(move |a| (a + 1..count).map(move |b| vec![a, b]));
     let triples = (0..count).flat_map(move |a| {
@@ -143,7 +142,7 @@ fn combinations(count: usize) -> impl Iterator<Item = Vec<usize>> {
     pairs.chain(triples)
 }
 
-/// Whether `value` carries nothing: `null`, `""`, `[]`, `{}`, or an object of nothing else.
+/// Whether `value` is empty: `null`, `""`, `[]`, `{}`, or an object of only such values.
 pub(super) fn is_empty(value: &Json<'_>) -> bool {
     match value {
         Json::Null => true,
@@ -154,8 +153,8 @@ pub(super) fn is_empty(value: &Json<'_>) -> bool {
     }
 }
 
-/// So many members of a row are looked at for its key.
-const MOST_KEYS: usize = 8;
+/// Members of a row that are considered for its key.
+const MAX_KEYS: usize = 8;
 
-/// A longer text tells rows apart, but is no key.
-pub(super) const LONGEST_KEY: usize = 64;
+/// Bytes of a text in a key.
+pub(super) const MAX_KEY: usize = 64;

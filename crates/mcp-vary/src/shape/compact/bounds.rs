@@ -1,8 +1,8 @@
-//! How much of a result every client gets.
+//! The operator's bounds on results.
 
 use crate::render::{ELLIPSIS, Limits, shorter_prose, tokens};
 
-/// How much of a result every client gets, whatever it declared.
+/// The operator's bounds on results, which apply to all clients.
 ///
 /// # Examples
 ///
@@ -30,7 +30,7 @@ use crate::render::{ELLIPSIS, Limits, shorter_prose, tokens};
 ///     r#"{"type":"text","text":"2 of 3 elements; vary://result/x?offset=2"}]}"#,
 /// ));
 ///
-/// // What is within them stays as the bytes it was.
+/// // A result within the bounds stays byte for byte.
 /// assert_eq!(within(Bounds { elements: Some(3), ..Bounds::default() }), Shaped::Unchanged);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -48,12 +48,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn are_none(&self) -> bool {
+    pub(super) fn is_unbounded(&self) -> bool {
         *self == Self::default()
     }
 
-    /// `limits`, and these.
-    pub(super) fn within(&self, limits: Limits) -> Limits {
+    /// `limits` restricted by these bounds.
+    pub(super) fn applied_to(&self, limits: Limits) -> Limits {
         let limits = match self.elements {
             Some(elements) => limits.with_at_most(elements),
             None => limits,
@@ -65,8 +65,9 @@ impl Bounds {
     }
 }
 
-/// What `say` makes within `limits` that costs at most so many tokens, or as few as it can.
-pub(super) fn fitted<T>(
+/// Calls `say` with ever smaller limits until its result costs at most `most` tokens; returns the last one
+/// otherwise.
+pub(super) fn fit_to_tokens<T>(
     limits: &Limits,
     most: Option<usize>,
     say: impl Fn(&Limits) -> Option<T>,
@@ -75,7 +76,7 @@ pub(super) fn fitted<T>(
     let mut said = say(limits)?;
     let Some(most) = most else { return Some(said) };
     let mut bytes = most.saturating_mul(BYTES_PER_TOKEN);
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         if cost(&said) <= most {
             break;
         }
@@ -86,9 +87,9 @@ pub(super) fn fitted<T>(
     Some(said)
 }
 
-/// The beginning of `text` that costs at most so many tokens, and how many bytes of it that keeps; none when
-/// it stays.
-pub(super) fn within(text: &str, most: usize) -> Option<(String, usize)> {
+/// The beginning of `text` that costs at most `most` tokens, and the number of bytes retained; `None` if the whole
+/// text fits.
+pub(super) fn shortened_to_tokens(text: &str, most: usize) -> Option<(String, usize)> {
     let mut bytes = text.len();
     let mut cost = tokens(text);
     let mut short = None;
@@ -101,8 +102,8 @@ pub(super) fn within(text: &str, most: usize) -> Option<(String, usize)> {
     short
 }
 
-/// So many bytes of JSON make a token at first.
+/// The initial estimate of bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// So often a value is said again until it is short enough.
-const MOST_TRIES: usize = 12;
+/// The maximum number of attempts to make a value short enough.
+const MAX_TRIES: usize = 12;

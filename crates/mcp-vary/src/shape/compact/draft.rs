@@ -1,36 +1,36 @@
-//! A result on its way to fewer words, and what is said of what it leaves out.
+//! The `content` of a result during compaction, and the notice about omissions.
 
 use std::borrow::Cow;
 
-use super::{Compacting, TEXTS};
+use super::{ResultCompactor, TEXTS_PATH};
 use crate::json::{Members, string};
-use crate::render::{Compact, LeftOut, folded, notice};
+use crate::render::{Compact, LeftOut, fold_lines, notice};
 use crate::shape::content::{Block, array, text_block, with_text};
 
-/// A block in fewer words.
-pub(super) struct Shorter {
-    /// Its number.
+/// A shortened block.
+pub(super) struct ShortenedBlock {
+    /// The index of the block.
     pub(super) at: usize,
     pub(super) text: String,
     pub(super) left_out: Vec<LeftOut>,
-    /// The numbers of those that say the same, and go.
+    /// The indices of blocks with the same content, which are removed.
     pub(super) others: Vec<usize>,
 }
 
-/// A result on its way to fewer words.
-pub(super) struct Draft<'b> {
+/// The `content` of a result during compaction.
+pub(super) struct ContentDraft<'b> {
     pub(super) blocks: &'b [Block<'b>],
-    /// What stands for each of the blocks; nothing for one that goes.
+    /// The new text of each block; `None` for a removed one.
     pub(super) new: Vec<Option<Cow<'b, str>>>,
     pub(super) structured: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
-    /// What is left out of texts that do not say the value.
-    pub(super) left_out_of_texts: Vec<LeftOut>,
-    /// All of these texts, JSON.
+    /// What is left out of texts that do not represent the value.
+    pub(super) omitted_from_texts: Vec<LeftOut>,
+    /// All of these texts, as JSON.
     pub(super) texts: Option<String>,
 }
 
-impl<'b> Draft<'b> {
+impl<'b> ContentDraft<'b> {
     pub(super) fn of(blocks: &'b [Block<'b>]) -> Self {
         let as_written = |block: &Block<'b>| Some(Cow::Borrowed(block.written));
         Self {
@@ -38,7 +38,7 @@ impl<'b> Draft<'b> {
             new: blocks.iter().map(as_written).collect(),
             structured: None,
             left_out: Vec::new(),
-            left_out_of_texts: Vec::new(),
+            omitted_from_texts: Vec::new(),
             texts: None,
         }
     }
@@ -47,8 +47,8 @@ impl<'b> Draft<'b> {
         self.new[at] = Some(with_text(self.blocks[at].written, text));
     }
 
-    /// Puts what is shorter in its place.
-    pub(super) fn put(&mut self, short: Option<Shorter>, structured: Option<Compact<'_>>) {
+    /// Applies the shortened parts.
+    pub(super) fn apply(&mut self, short: Option<ShortenedBlock>, structured: Option<Compact<'_>>) {
         if let Some(structured) = structured {
             self.structured = Some(structured.value.to_json());
             self.left_out = structured.left_out;
@@ -67,22 +67,22 @@ impl<'b> Draft<'b> {
         self.structured.is_some() || all.any(|at| !self.is_as_written(at))
     }
 
-    /// Whether the block number `at` stays as it was written.
+    /// Whether the block number `at` is unchanged.
     pub(super) fn is_as_written(&self, at: usize) -> bool {
         self.new[at].as_deref() == Some(self.blocks[at].written)
     }
 
     /// Whether something is left out.
-    pub(super) fn is_cut(&self) -> bool {
-        !self.left_out.is_empty() || !self.left_out_of_texts.is_empty()
+    pub(super) fn has_omissions(&self) -> bool {
+        !self.left_out.is_empty() || !self.omitted_from_texts.is_empty()
     }
 
-    /// How long the structured value is, that of the result where this one has none of its own.
+    /// The length of the structured value; `before` is the original one.
     pub(super) fn structured_length(&self, before: Option<&str>) -> usize {
         self.structured.as_deref().or(before).map_or(0, str::len)
     }
 
-    /// The texts of the blocks, each with its number.
+    /// The texts of the blocks with their indices.
     pub(super) fn texts(&self) -> Vec<(usize, &'b str)> {
         let all = self.blocks.iter().enumerate();
         all.filter_map(|(at, block)| Some((at, block.text.as_deref()?)))
@@ -90,13 +90,13 @@ impl<'b> Draft<'b> {
     }
 }
 
-impl Compacting<'_> {
-    /// `content` of what `draft` says, with what it does not.
-    pub(super) fn content(&self, draft: &Draft<'_>, is_prose: bool) -> String {
+impl ResultCompactor<'_> {
+    /// The `content` of `draft`, with a notice about omissions.
+    pub(super) fn content(&self, draft: &ContentDraft<'_>, is_prose: bool) -> String {
         let mut new: Vec<Cow<'_, str>> = draft.new.iter().flatten().cloned().collect();
         let lines = self.lines(&draft.left_out, self.uri());
-        let texts = self.uri().map(|uri| format!("{uri}{TEXTS}"));
-        let more = self.lines(&draft.left_out_of_texts, texts.as_deref());
+        let texts = self.uri().map(|uri| format!("{uri}{TEXTS_PATH}"));
+        let more = self.lines(&draft.omitted_from_texts, texts.as_deref());
         let mut said: Vec<_> = lines.into_iter().chain(more).collect();
         let reader = self.compaction.reader.filter(|_| self.uri().is_some());
         if let Some(reader) = reader.filter(|_| !said.is_empty()) {
@@ -108,22 +108,22 @@ impl Compacting<'_> {
         if !draft.left_out.is_empty() {
             new.extend(self.link(self.uri(), is_prose).map(Cow::Owned));
         }
-        if !draft.left_out_of_texts.is_empty() {
+        if !draft.omitted_from_texts.is_empty() {
             new.extend(self.link(texts.as_deref(), false).map(Cow::Owned));
         }
         array(&new)
     }
 
-    /// What is said of `left_out`.
+    /// The notice about `left_out`.
     pub(super) fn lines(&self, left_out: &[LeftOut], uri: Option<&str>) -> Vec<String> {
         let lines = notice(left_out, uri);
         match self.compaction.bounds.tokens {
-            Some(tokens) => folded(lines, uri, tokens),
+            Some(tokens) => fold_lines(lines, uri, tokens),
             None => lines,
         }
     }
 
-    /// A block that leads to what is whole at `uri`.
+    /// A block with a link to the whole value at `uri`.
     fn link(&self, uri: Option<&str>, is_prose: bool) -> Option<String> {
         self.compaction.whole.filter(|whole| whole.is_linked)?;
         let media_type = if is_prose {

@@ -1,20 +1,20 @@
-//! JSON texts of a result without white space between their tokens.
+//! Removes white space between the tokens of a result's JSON texts.
 
-use super::draft::Draft;
-use super::{Compacting, Subject};
+use super::draft::ContentDraft;
+use super::{ResultCompactor, Subject};
 use crate::json::{Json, minified};
 
-impl Compacting<'_> {
-    /// `draft` with minified texts; or nothing but those, where that is no longer than its `content` with the lines
-    /// about what it leaves out, and no bound of the operator demands the cut.
+impl ResultCompactor<'_> {
+    /// Minifies the texts of `draft`. If minifying alone is no longer than `draft`'s `content` with its notice, and
+    /// the operator has no bounds, returns only that.
     pub(super) fn minified<'b>(
         &self,
         subject: Option<&Subject<'_>>,
-        mut draft: Draft<'b>,
+        mut draft: ContentDraft<'b>,
         (structured, content): (Option<&str>, usize),
-    ) -> Draft<'b> {
-        if draft.is_cut() && self.compaction.bounds.are_none() {
-            let mut whole = Draft::of(draft.blocks);
+    ) -> ContentDraft<'b> {
+        if draft.has_omissions() && self.compaction.bounds.is_unbounded() {
+            let mut whole = ContentDraft::of(draft.blocks);
             self.minify(subject, &mut whole);
             let length = self.content(&whole, false).len() + structured.map_or(0, str::len);
             if length <= content + draft.structured_length(structured) {
@@ -25,12 +25,12 @@ impl Compacting<'_> {
         draft
     }
 
-    /// Takes the white space out of the JSON texts that `draft` leaves as they were written.
+    /// Minifies the JSON texts that `draft` does not change.
     ///
-    /// Two texts stay: the operator's own words, and a text that is the one string of the structured value, such as a
-    /// file that was read.
-    fn minify(&self, subject: Option<&Subject<'_>>, draft: &mut Draft<'_>) {
-        let words = self.compaction.words.and_then(|words| words.text);
+    /// Two texts stay: the operator's own, and a text that equals the only string of the structured value, such as
+    /// the content of a file.
+    fn minify(&self, subject: Option<&Subject<'_>>, draft: &mut ContentDraft<'_>) {
+        let words = self.compaction.custom_text.and_then(|words| words.text);
         let data = subject.filter(|subject| !subject.is_prose);
         let string = data.and_then(|data| only_string(&data.value));
         for (at, text) in draft.texts() {
@@ -45,7 +45,7 @@ impl Compacting<'_> {
     }
 }
 
-/// The string that `value` wraps as its one member, since a structured value must be an object.
+/// The string that `value` wraps as its only member: a structured value must be an object.
 fn only_string<'v>(value: &'v Json<'_>) -> Option<&'v str> {
     match value {
         Json::Object(members) => match members.as_slice() {

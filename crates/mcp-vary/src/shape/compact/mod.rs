@@ -1,4 +1,4 @@
-//! The result of `tools/call` in fewer words: for a client that asks for few, and within an operator's limits.
+//! Compacts `tools/call` results: for clients that request it, and within an operator's bounds.
 
 mod bounds;
 mod draft;
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use self::bounds::Bounds;
-use self::draft::{Draft, Shorter};
-use self::saying::Form;
+use self::draft::{ContentDraft, ShortenedBlock};
+use self::saying::TextForm;
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{blocks, texts};
 use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result};
@@ -19,78 +19,78 @@ use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members, string};
 use crate::render::{Contract, LeftOut, Limits, tokens};
 
-/// How a result is made shorter, and where the whole of it can be read.
+/// How a result is compacted, and where the whole result can be read.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "callers override some of the defaults"
 )]
 pub struct Compaction<'c> {
-    /// How much stays for a client that asks for few words.
+    /// The limits for clients that request compact results.
     pub limits: Limits,
-    /// How much stays for every client.
+    /// The bounds for all clients.
     pub bounds: Bounds,
-    /// What the tool's `outputSchema` demands. A structured value whose schema is not shown here stays whole.
+    /// The constraints of the tool's `outputSchema`. A structured value with an unknown schema stays complete.
     pub contract: Contract<'c>,
     /// Where the whole value can be read.
     pub whole: Option<Whole<'c>>,
-    /// The tool that reads the whole value as well, where there is one, for models that read no resources.
+    /// The tool that also reads the whole value, if there is one, for models that cannot read resources.
     pub reader: Option<&'c str>,
-    /// How the value is told in words that are not made here.
-    pub words: Option<Words<'c>>,
+    /// A custom text for the value, such as a template.
+    pub custom_text: Option<CustomText<'c>>,
 }
 
-/// Where the whole of a value can be read.
+/// Where a whole value can be read.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "callers override some of the defaults"
 )]
 pub struct Whole<'c> {
-    /// Its URI. With the query of a [`Part`](crate::render::Part) it leads to a part of it.
+    /// Its URI. With the query of a [`Part`](crate::render::Part), it addresses a part.
     pub uri: &'c str,
-    /// Whether the client's revision knows resource links (2025-06-18 on).
+    /// Whether the client's revision has resource links (since 2025-06-18).
     pub is_linked: bool,
 }
 
-/// A value that the result says in words of somebody else, a template say.
+/// A value that the result contains as a custom text, such as the output of a template.
 #[derive(Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "callers spell out all of it")]
-pub struct Words<'c> {
-    /// The value, JSON.
+pub struct CustomText<'c> {
+    /// The value, as JSON.
     pub value: &'c str,
-    /// The text in the result that says it, if there is one.
+    /// The custom text in the result, if there is one.
     pub text: Option<&'c str>,
-    /// What says another value in the same words; none when nothing does.
-    pub say: &'c dyn Fn(&Json<'_>) -> Option<String>,
+    /// Renders another value in the same way; `None` if that is not possible.
+    pub render: &'c dyn Fn(&Json<'_>) -> Option<String>,
 }
 
-impl fmt::Debug for Words<'_> {
+impl fmt::Debug for CustomText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Words").finish_non_exhaustive()
     }
 }
 
-/// A result in few words.
+/// A compacted result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// What goes out.
+    /// The shaped result.
     pub shaped: Shaped,
-    /// Whether that says less, or the same in fewer words, than it would without.
+    /// Whether compaction made it shorter.
     pub is_shorter: bool,
-    /// What of the value does not; empty when it is whole.
+    /// What was left out of the value; empty if it is complete.
     pub left_out: Vec<LeftOut>,
-    /// The whole value as JSON, as it was written, which the pointers in `left_out` lead into: the structured
-    /// value, else the document that the one text is, else that text. None when nothing was left out of it.
+    /// The whole value as JSON, as written, for the pointers in `left_out`: the structured value, else the document
+    /// in the only text, else that text. `None` if nothing was left out of it.
     pub whole: Option<String>,
-    /// The texts beside the value, whole, as a JSON array, where something of them was left out as well: they
-    /// can be read where the whole value can, below `/texts`. A text that is a JSON document is one here.
+    /// The complete texts beside the value as a JSON array, if something was left out of them: they can be read at
+    /// the URI of the whole value plus `/texts`. A text that is a JSON document is a document here.
     pub texts: Option<String>,
 }
 
 impl Compacted {
-    fn nothing(shaped: Shaped) -> Self {
+    fn unchanged(shaped: Shaped) -> Self {
         Self {
             shaped,
             is_shorter: false,
@@ -101,25 +101,25 @@ impl Compacted {
     }
 }
 
-/// Like [`tool_result`], in few words under `verbosity=compact`, and within [`Bounds`] for everybody; with what was
+/// Like [`tool_result`], compacted under `verbosity=compact` and within [`Bounds`] for all clients; reports what was
 /// left out.
 ///
 /// # Properties
 ///
-/// What repeats the value is made from a shorter one: JSON text in columns, markdown and plain text with
-/// uniform rows in one table. The author's own words stay, but for a long text that is all there is, and
-/// only where the whole of it can be read; images and links stay. The structured value stays whole
-/// unless its contract lets it go and it has room to say so itself; the data of a user interface always
-/// does. Beside a text its rows stay whole, for programs; where it is all that an agent asked for,
-/// it is shortened like a text. Where something is left out, the last blocks of `content` say so and lead to the whole value,
-/// even for an agent that asked for JSON alone. A result that a model would read as much of as before stays.
+/// Texts that repeat the value are rendered from a compacted value: JSON in columns, markdown and plain text with
+/// uniform rows in one table. The author's own texts stay, except a long text that is the only content and can be
+/// read elsewhere; images and links stay. The structured value stays complete unless its contract allows omissions
+/// and it has room to list them; the data of a user interface always stays. Beside a text, its rows stay complete,
+/// for programs; if it is all that an agent requested, it is shortened like a text. If something is left out, the
+/// last blocks of `content` say so and link to the whole value, even for an agent that requested only JSON. A result
+/// that would not become shorter stays.
 ///
-/// A text that is JSON and stays otherwise loses the white space between its tokens and nothing else. So does one whose shorter
-/// form leaves something out and, with the lines about that, is as long.
+/// An otherwise unchanged JSON text is minified. So is one whose shorter form would leave something out and, with
+/// its notice, be as long.
 ///
-/// Bounds cut and do nothing else: texts that say the value say the shorter one in the form that they have,
-/// JSON stays JSON, and a result within them stays as the bytes it is. Of texts that say something else only
-/// the tokens are bounded, and the elements and depth of those that are JSON documents.
+/// Bounds only cut: texts that repeat the value keep their form with the shorter value, JSON stays JSON, and a
+/// result within the bounds stays byte for byte. Other texts are bounded by tokens only, and by elements and depth
+/// if they are JSON documents.
 ///
 /// # Examples
 ///
@@ -145,7 +145,7 @@ impl Compacted {
 /// assert!(short.ends_with(r#"{"type":"resource_link","uri":"vary://result/x","name":"whole result","mimeType":"application/json"}]}"#));
 /// assert_eq!(compacted.left_out.len(), 2);
 ///
-/// // Nobody asked.
+/// // The client did not request it.
 /// let whole = compact_tool_result(
 ///     &result,
 ///     &Features::default(),
@@ -167,7 +167,7 @@ pub fn compact_tool_result(
     compact_shaped(result, shaped, features, tool, policy, compaction)
 }
 
-/// Like [`compact_tool_result`], of what `shaped` already made of `result`: it stays in that form.
+/// Like [`compact_tool_result`], for a `result` that is already `shaped`: its form stays.
 ///
 /// # Examples
 ///
@@ -185,7 +185,7 @@ pub fn compact_tool_result(
 ///     &Policy::default(),
 ///     &Compaction::default(),
 /// );
-/// // JSON was asked for: whoever told it otherwise is taken at its word.
+/// // The client requested JSON, but the operator's text stays in its own form.
 /// assert_eq!(compacted.shaped, Shaped::Unchanged);
 /// ```
 #[must_use]
@@ -197,43 +197,43 @@ pub fn compact_shaped(
     policy: &Policy<'_>,
     compaction: &Compaction<'_>,
 ) -> Compacted {
-    let compacting = Compacting {
+    let compacting = ResultCompactor {
         features,
         tool,
         policy,
         compaction,
         is_terse: features.verbosity() == Verbosity::Compact,
     };
-    if !compacting.is_terse && compaction.bounds.are_none() {
-        return Compacted::nothing(shaped);
+    if !compacting.is_terse && compaction.bounds.is_unbounded() {
+        return Compacted::unchanged(shaped);
     }
     match compacting.run(result, &shaped) {
         Ok(Some(compacted)) => compacted,
-        // A result that cannot be read is the client's to judge.
-        Ok(None) | Err(_) => Compacted::nothing(shaped),
+        // An unreadable result is forwarded unchanged.
+        Ok(None) | Err(_) => Compacted::unchanged(shaped),
     }
 }
 
-/// What is said in fewer words.
+/// The value that is compacted.
 struct Subject<'s> {
-    /// As JSON, as it was written.
+    /// The value as JSON, as written.
     written: Cow<'s, str>,
     value: Json<'s>,
     /// Whether it is the author's text rather than data.
     is_prose: bool,
 }
 
-struct Compacting<'c> {
+struct ResultCompactor<'c> {
     features: &'c Features,
     tool: ToolFacts,
     policy: &'c Policy<'c>,
     compaction: &'c Compaction<'c>,
-    /// Whether the client asks for few words.
+    /// Whether the client requested compact results.
     is_terse: bool,
 }
 
-impl Compacting<'_> {
-    /// The shorter form of `shaped`, which was made from `served`; none where there is none.
+impl ResultCompactor<'_> {
+    /// Compacts `shaped`, which was derived from `served`; `None` if that changes nothing.
     fn run(&self, served: &str, shaped: &Shaped) -> Result<Option<Compacted>, JsonError> {
         let original = Members::parse(served)?;
         if !is_shapeable(&original) || meta(&original)?.contains(META_APPLIED) {
@@ -244,10 +244,10 @@ impl Compacting<'_> {
         let subject = self.subject(&original, &served_texts)?;
         let (current, mut applied) = match shaped {
             Shaped::Changed { result, applied } => (result.as_str(), *applied),
-            // Words of somebody else have the form that the client chose already.
+            // A custom text already has the format that the client chose.
             Shaped::Unchanged => {
                 let format = self.features.choose_format(&Format::ALL);
-                let format = format.filter(|_| self.compaction.words.is_some());
+                let format = format.filter(|_| self.compaction.custom_text.is_some());
                 (served, Applied::new(format, self.features))
             }
         };
@@ -257,7 +257,7 @@ impl Compacting<'_> {
         let mut result = Members::parse(current)?;
         let content = result.get("content").unwrap_or("[]").to_owned();
         let blocks = blocks(&content)?;
-        let mut draft = Draft::of(&blocks);
+        let mut draft = ContentDraft::of(&blocks);
         let structured = result.get("structuredContent").filter(|v| *v != "null");
         self.shorten(subject.as_ref(), applied.format, structured, &mut draft);
         let is_prose = subject.as_ref().is_some_and(|subject| subject.is_prose);
@@ -266,7 +266,7 @@ impl Compacting<'_> {
             draft = self.minified(subject.as_ref(), draft, (structured, shorter.len()));
             shorter = self.content(&draft, is_prose);
         }
-        let is_due = draft.is_cut() && !self.compaction.bounds.are_none();
+        let is_due = draft.has_omissions() && !self.compaction.bounds.is_unbounded();
         let before = content.len() + structured.map_or(0, str::len);
         let is_shorter = shorter.len() + draft.structured_length(structured) < before;
         if !draft.is_changed() || !(is_due || is_shorter) {
@@ -298,8 +298,8 @@ impl Compacting<'_> {
         }))
     }
 
-    /// What `result`, with these texts, is about: the value that it is told to say, else its structured value, else the
-    /// document that its one text is, else that text, where the whole of it can be read.
+    /// The value of `result` with these texts: the custom text's value, else the structured value, else the document
+    /// in the only text, else that text itself if the whole of it can be read.
     fn subject<'s>(
         &'s self,
         result: &'s Members<'_>,
@@ -310,7 +310,7 @@ impl Compacting<'_> {
             value,
             is_prose: false,
         };
-        if let Some(Words { value, .. }) = self.compaction.words {
+        if let Some(CustomText { value, .. }) = self.compaction.custom_text {
             return Ok(Some(data(value, Json::parse(value)?)));
         }
         if let Some(written) = result.get("structuredContent").filter(|v| *v != "null") {
@@ -328,17 +328,17 @@ impl Compacting<'_> {
         }))
     }
 
-    /// Says `subject`, and the texts that are not about it, shorter.
+    /// Shortens `subject` and the other texts.
     fn shorten(
         &self,
         subject: Option<&Subject<'_>>,
         format: Option<Format>,
         structured: Option<&str>,
-        draft: &mut Draft<'_>,
+        draft: &mut ContentDraft<'_>,
     ) {
         let texts = draft.texts();
         let said = subject.map(|subject| self.saying(&subject.value, format, &texts));
-        let (ours, form) = said.unwrap_or((Vec::new(), Form::Json));
+        let (ours, form) = said.unwrap_or((Vec::new(), TextForm::Json));
         let prose = subject.and_then(|subject| self.prose(&subject.value, &texts));
         let others: Vec<_> = texts
             .iter()
@@ -351,13 +351,13 @@ impl Compacting<'_> {
         if let Some(subject) = subject {
             let said = (&*ours, form, most.map(|(most, _)| most));
             let short = self.shorter(&subject.value, said, draft);
-            // Where a schema refused the value that is told, another one stands there: it stays.
+            // If a schema rejected the alternative's value, the structured value is another one, which stays.
             let same = structured.and_then(|written| Json::parse(written).ok());
             let same = same.filter(|same| same.is_same(&subject.value));
             let structured = same.and_then(|_| self.structured(&subject.value, texts.is_empty()));
-            draft.put(short.or(prose), structured);
+            draft.apply(short.or(prose), structured);
         }
-        if !self.compaction.bounds.are_none() {
+        if !self.compaction.bounds.is_unbounded() {
             self.shorten_others(
                 &others,
                 most.map(|(own, all)| all - own.min(all / 2)),
@@ -366,26 +366,26 @@ impl Compacting<'_> {
         }
     }
 
-    /// The texts number `ours`, which say `value` in this form, as one in fewer words.
+    /// Shortens the texts at `ours`, which represent `value` in this form, into one text.
     fn shorter(
         &self,
         value: &Json<'_>,
-        (ours, form, most): (&[usize], Form<'_>, Option<usize>),
-        draft: &Draft<'_>,
-    ) -> Option<Shorter> {
+        (ours, form, most): (&[usize], TextForm<'_>, Option<usize>),
+        draft: &ContentDraft<'_>,
+    ) -> Option<ShortenedBlock> {
         let (first, others) = ours.split_first()?;
         let text = draft.blocks[*first].text.as_deref()?;
         let short = self.text(value, form, (*first, text), most)?;
-        Some(Shorter {
+        Some(ShortenedBlock {
             others: others.to_vec(),
             ..short
         })
     }
 
-    /// How much stays.
+    /// The effective limits.
     fn limits(&self) -> Limits {
         let Compaction { limits, bounds, .. } = self.compaction;
-        bounds.within(if self.is_terse {
+        bounds.applied_to(if self.is_terse {
             *limits
         } else {
             Limits::none()
@@ -397,5 +397,5 @@ impl Compacting<'_> {
     }
 }
 
-/// What stands after the URI of a whole value for the texts beside it.
-pub const TEXTS: &str = "/texts";
+/// The suffix of a whole value's URI for the texts beside it.
+pub const TEXTS_PATH: &str = "/texts";

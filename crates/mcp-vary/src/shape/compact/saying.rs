@@ -1,8 +1,8 @@
-//! What says the value of a result, in fewer words.
+//! Shortens the texts and the structured value that represent a result's value.
 
-use super::bounds::{fitted, within};
-use super::draft::Shorter;
-use super::{Compacting, Compaction, Words};
+use super::bounds::{fit_to_tokens, shortened_to_tokens};
+use super::draft::ShortenedBlock;
+use super::{Compaction, CustomText, ResultCompactor};
 use crate::feature::Format;
 use crate::json::{Json, pointer};
 use crate::render::{
@@ -12,20 +12,24 @@ use crate::render::{
 use crate::shape::content::container;
 use crate::shape::repeat::{Relation, relations};
 
-/// How a text says a value.
+/// How a text represents a value.
 #[derive(Clone, Copy)]
-pub(super) enum Form<'f> {
+pub(super) enum TextForm<'f> {
     Json,
     Rendered(Plain, Short),
-    Words(&'f dyn Fn(&Json<'_>) -> Option<String>),
+    Custom(&'f dyn Fn(&Json<'_>) -> Option<String>),
 }
 
 type Plain = fn(&Json<'_>) -> String;
 
 type Short = fn(&Json<'_>, &Limits) -> (String, Vec<LeftOut>);
 
-impl Form<'_> {
-    pub(super) fn say(self, value: &Json<'_>, limits: &Limits) -> Option<(String, Vec<LeftOut>)> {
+impl TextForm<'_> {
+    pub(super) fn render(
+        self,
+        value: &Json<'_>,
+        limits: &Limits,
+    ) -> Option<(String, Vec<LeftOut>)> {
         match self {
             Self::Rendered(_, render) if limits.is_terse => return Some(render(value, limits)),
             Self::Json if limits.is_terse => {
@@ -38,25 +42,27 @@ impl Form<'_> {
         let text = match self {
             Self::Json => short.value.to_json(),
             Self::Rendered(render, _) => render(&short.value),
-            Self::Words(say) => say(&short.value)?,
+            Self::Custom(say) => say(&short.value)?,
         };
         Some((text, short.left_out))
     }
 }
 
-impl Compacting<'_> {
-    /// The numbers of the texts that say `value`, and how the first of them does. Several of them only where
-    /// a bound holds: else which to replace is anybody's guess.
+impl ResultCompactor<'_> {
+    /// The indices of the texts that represent `value`, and the form of the first. Several texts only if there are
+    /// bounds: else it is unclear which to replace.
     pub(super) fn saying(
         &self,
         value: &Json<'_>,
         format: Option<Format>,
         texts: &[(usize, &str)],
-    ) -> (Vec<usize>, Form<'_>) {
-        if let Some(Words { text, say, .. }) = self.compaction.words
+    ) -> (Vec<usize>, TextForm<'_>) {
+        if let Some(CustomText {
+            text, render: say, ..
+        }) = self.compaction.custom_text
             && let Some((at, _)) = texts.iter().find(|(_, own)| Some(*own) == text)
         {
-            return (vec![*at], Form::Words(say));
+            return (vec![*at], TextForm::Custom(say));
         }
         let render: Option<(Plain, Short)> = match format {
             Some(Format::Markdown) => Some((render::markdown, render::compact_markdown)),
@@ -73,40 +79,40 @@ impl Compacting<'_> {
         let repeating: Vec<_> = repeating.map(|(text, _)| *text).collect();
         let text = match repeating[..] {
             [(_, text)] => text,
-            [(_, text), ..] if !self.compaction.bounds.are_none() => text,
-            _ => return (Vec::new(), Form::Json),
+            [(_, text), ..] if !self.compaction.bounds.is_unbounded() => text,
+            _ => return (Vec::new(), TextForm::Json),
         };
         let numbers = repeating.iter().map(|(at, _)| *at).collect();
         match render.filter(|_| is_rendering(text)) {
-            Some((plain, short)) => (numbers, Form::Rendered(plain, short)),
-            None => (numbers, Form::Json),
+            Some((plain, short)) => (numbers, TextForm::Rendered(plain, short)),
+            None => (numbers, TextForm::Json),
         }
     }
 
-    /// The block number `at`, which says `value` as `text`, in fewer words.
+    /// Shortens the block number `at`, which represents `value` as `text`.
     pub(super) fn text(
         &self,
         value: &Json<'_>,
-        form: Form<'_>,
+        form: TextForm<'_>,
         (at, text): (usize, &str),
         most: Option<usize>,
-    ) -> Option<Shorter> {
+    ) -> Option<ShortenedBlock> {
         let limits = match form {
-            // What is said in somebody else's words is said in those.
-            Form::Words(_) => self.compaction.bounds.within(Limits::none()),
+            // A custom text is rendered again, without compaction.
+            TextForm::Custom(_) => self.compaction.bounds.applied_to(Limits::none()),
             _ => self.limits(),
         };
-        let say = |limits: &Limits| form.say(value, limits);
+        let say = |limits: &Limits| form.render(value, limits);
         let cost = |(text, left_out): &(String, Vec<LeftOut>)| {
             tokens(text) + tokens(&self.lines(left_out, self.uri()).join("\n"))
         };
-        let (short, left_out) = fitted(&limits, most, say, cost)?;
-        let is_shorter = match self.compaction.bounds.are_none() {
+        let (short, left_out) = fit_to_tokens(&limits, most, say, cost)?;
+        let is_shorter = match self.compaction.bounds.is_unbounded() {
             true => short.len() < text.len(),
-            // A cut is due however long it takes to say so.
+            // Bounds require the cut, even if the notice is longer.
             false => !left_out.is_empty() || self.is_terse && short.len() < text.len(),
         };
-        is_shorter.then_some(Shorter {
+        is_shorter.then_some(ShortenedBlock {
             at,
             text: short,
             left_out,
@@ -114,12 +120,16 @@ impl Compacting<'_> {
         })
     }
 
-    /// The one text that says what `value` says in the author's words, as far as a long text goes.
-    pub(super) fn prose(&self, value: &Json<'_>, texts: &[(usize, &str)]) -> Option<Shorter> {
+    /// Shortens the only text if it is the author's and equals `value`.
+    pub(super) fn prose(
+        &self,
+        value: &Json<'_>,
+        texts: &[(usize, &str)],
+    ) -> Option<ShortenedBlock> {
         let [(at, text)] = *texts else { return None };
         let path = match value {
             Json::String(only) if only == text => String::new(),
-            // The string that a server wraps since its schema must be an object.
+            // A server wraps a string because the structured value must be an object.
             Json::Object(members) => match members.as_slice() {
                 [(key, Json::String(only))] if only == text => pointer("", key),
                 _ => return None,
@@ -131,10 +141,10 @@ impl Compacting<'_> {
             .filter(|_| self.is_terse)
             .and_then(|_| shorter_prose(text, self.compaction.limits.prose));
         let most = self.compaction.bounds.tokens;
-        let bound = most.and_then(|most| within(text, most));
+        let bound = most.and_then(|most| shortened_to_tokens(text, most));
         let shortest = [own, bound].into_iter().flatten();
         let (text_left, kept) = shortest.min_by_key(|(_, kept)| *kept)?;
-        Some(Shorter {
+        Some(ShortenedBlock {
             at,
             left_out: vec![LeftOut::of_text(path, kept, text.len())],
             text: text_left,
@@ -142,7 +152,7 @@ impl Compacting<'_> {
         })
     }
 
-    /// The structured value as its contract lets it go; with `is_alone` it is all that the reader gets.
+    /// Shortens the structured value within its contract; with `is_alone`, the client gets nothing else.
     pub(super) fn structured<'v>(&self, value: &Json<'v>, is_alone: bool) -> Option<Compact<'v>> {
         let Compaction {
             contract, bounds, ..
@@ -151,19 +161,19 @@ impl Compacting<'_> {
         if !is_known || self.tool.ui {
             return None;
         }
-        // A program expects a row to be one, so that beside a text rows stay whole or go.
+        // Programs expect complete rows, so beside a text rows stay complete or are removed.
         let limits = match is_alone {
             true => self.limits(),
             false => self.limits().with_whole_rows(),
         };
         let say = |limits: &Limits| {
             let short = compact_structured(value, contract, limits, self.uri());
-            // Nothing could be cut: all of it, unless less of it would do.
+            // Nothing could be cut: use the whole value.
             let uncut = || Compact::whole(value.clone());
             Some(short.unwrap_or_else(uncut))
         };
         let cost = |short: &Compact<'_>| tokens(&short.value.to_json());
-        let short = fitted(&limits, bounds.tokens, say, cost)?;
+        let short = fit_to_tokens(&limits, bounds.tokens, say, cost)?;
         (!short.left_out.is_empty()).then_some(short)
     }
 }

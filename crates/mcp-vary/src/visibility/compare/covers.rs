@@ -1,61 +1,63 @@
-//! Whether texts say what a structure holds: the comparison the other way round.
+//! Whether texts cover a structured value: the comparison in the other direction.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use super::held::{Claim, claims, words};
+use super::held::{Claim, claims, normalized_words};
 use super::numbers::numbers;
-use super::{MOST_TEXTS, compare_texts};
+use super::{MAX_TEXTS, compare_texts};
 use crate::json::Json;
 
-/// Whether `texts` say every number, string and boolean of `value`, so that it can go and nothing is lost.
+/// Whether `texts` contain every number, string and boolean of `value`, so that omitting it loses nothing.
 ///
 /// # Properties
 ///
-/// Stricter than [`compare`](super::compare), which forgives a rounded number: a number is there as it is,
-/// grouped or as a percentage; a string letter by letter, but for white space and the case of its first
-/// letter; a boolean beside its label (`Open: yes`). `null` and empty strings carry nothing. What cannot be
-/// found within [`MOST_SEARCHED`] bytes counts as missing.
-pub(crate) fn say_all(texts: &[&str], value: &Json<'_>) -> bool {
-    Prose::of(texts).says_all(value, "")
+/// Stricter than [`compare`](super::compare), which accepts rounded numbers: a number must occur exactly, grouped,
+/// or as a percentage; a string literally, except for white space and the case of its first letter; a boolean next
+/// to its label (`Open: yes`). `null` and empty strings are ignored. Values that are not found within
+/// [`MAX_SEARCHED`] bytes count as missing.
+pub(crate) fn covers_all(texts: &[&str], value: &Json<'_>) -> bool {
+    ProseIndex::of(texts).covers_all(value, "")
 }
 
-/// Whether `text` only says again, in prose, what `value` holds, which is `written`.
+/// Whether `text` only restates `value`, whose JSON is `written`, in prose.
 ///
-/// It has a scalar of the value, no other number, and is no longer than the value: a document beside its
-/// title is not a summary of the title.
-pub(crate) fn retells(text: &str, value: &Json<'_>, written: &str) -> bool {
+/// It contains a scalar of the value, no other number, and is no longer than the value: a document beside its title
+/// does not restate the title.
+pub(crate) fn restates(text: &str, value: &Json<'_>, written: &str) -> bool {
     let mut findings = Vec::new();
     compare_texts(value, &[text], &mut findings);
-    findings.is_empty() && text.len() <= written.len() && Prose::of(&[text]).says_some(value, "")
+    findings.is_empty()
+        && text.len() <= written.len()
+        && ProseIndex::of(&[text]).covers_some(value, "")
 }
 
-/// What texts say, arranged for looking things up.
-struct Prose {
-    /// The texts, every white space a single space.
+/// The content of texts, indexed for lookup.
+struct ProseIndex {
+    /// The texts with normalized white space.
     text: String,
     /// The numbers with their signs, sorted.
     numbers: Vec<f64>,
-    /// Those with a percent sign.
+    /// The numbers with a percent sign.
     percentages: Vec<f64>,
-    /// The words of labels, each with what is said of them.
+    /// The words of labels, each with its stated truth value.
     flags: BTreeSet<(String, bool)>,
-    /// How many bytes may still be searched.
+    /// The remaining bytes to search.
     budget: Cell<usize>,
 }
 
-impl Prose {
+impl ProseIndex {
     fn of(texts: &[&str]) -> Self {
         let mut prose = Self {
             text: String::new(),
             numbers: Vec::new(),
             percentages: Vec::new(),
             flags: BTreeSet::new(),
-            budget: Cell::new(MOST_SEARCHED),
+            budget: Cell::new(MAX_SEARCHED),
         };
-        for text in texts.iter().take(MOST_TEXTS) {
+        for text in texts.iter().take(MAX_TEXTS) {
             match Json::parse(text) {
-                // A JSON text escapes what it says.
+                // The strings of a JSON text are escaped.
                 Ok(document @ (Json::Object(_) | Json::Array(_))) => prose.add_value(&document, ""),
                 _ => prose.add(text),
             }
@@ -76,9 +78,13 @@ impl Prose {
                 self.percentages.push(value / 100.0);
             }
         }
-        for Claim { label, rest } in claims(text) {
+        for Claim {
+            label,
+            statement: rest,
+        } in claims(text)
+        {
             if let Some(says) = flag(rest) {
-                self.flags.insert((words(label), says));
+                self.flags.insert((normalized_words(label), says));
             }
         }
         self.add_words(text);
@@ -108,42 +114,44 @@ impl Prose {
                 self.numbers.extend(spelling.parse::<f64>().ok());
                 self.add_words(spelling);
             }
-            Json::Bool(says) => drop(self.flags.insert((words(label), *says))),
+            Json::Bool(says) => drop(self.flags.insert((normalized_words(label), *says))),
             Json::Null => {}
         }
     }
 
-    fn says_all(&self, value: &Json<'_>, label: &str) -> bool {
-        match value {
-            Json::Object(members) => members.iter().all(|(key, value)| self.says_all(value, key)),
-            Json::Array(elements) => elements.iter().all(|value| self.says_all(value, label)),
-            scalar => is_nothing(scalar) || self.says(scalar, label),
-        }
-    }
-
-    fn says_some(&self, value: &Json<'_>, label: &str) -> bool {
+    fn covers_all(&self, value: &Json<'_>, label: &str) -> bool {
         match value {
             Json::Object(members) => members
                 .iter()
-                .any(|(key, value)| self.says_some(value, key)),
-            Json::Array(elements) => elements.iter().any(|value| self.says_some(value, label)),
-            scalar => !is_nothing(scalar) && self.says(scalar, label),
+                .all(|(key, value)| self.covers_all(value, key)),
+            Json::Array(elements) => elements.iter().all(|value| self.covers_all(value, label)),
+            scalar => is_nothing(scalar) || self.covers(scalar, label),
         }
     }
 
-    fn says(&self, scalar: &Json<'_>, label: &str) -> bool {
+    fn covers_some(&self, value: &Json<'_>, label: &str) -> bool {
+        match value {
+            Json::Object(members) => members
+                .iter()
+                .any(|(key, value)| self.covers_some(value, key)),
+            Json::Array(elements) => elements.iter().any(|value| self.covers_some(value, label)),
+            scalar => !is_nothing(scalar) && self.covers(scalar, label),
+        }
+    }
+
+    fn covers(&self, scalar: &Json<'_>, label: &str) -> bool {
         match scalar {
-            Json::Number(spelling) => self.says_number(spelling),
-            Json::String(text) => self.says_string(text),
-            Json::Bool(says) => self.says_flag(&words(label), *says),
+            Json::Number(spelling) => self.covers_number(spelling),
+            Json::String(text) => self.covers_string(text),
+            Json::Bool(says) => self.covers_flag(&normalized_words(label), *says),
             _ => false,
         }
     }
 
-    fn says_number(&self, spelling: &str) -> bool {
+    fn covers_number(&self, spelling: &str) -> bool {
         let value = spelling.parse::<f64>().ok();
-        // Beyond that, two numbers may read as the same one.
-        let is_exact = spelling.len() <= LONGEST_EXACT;
+        // Longer numbers may parse to the same float.
+        let is_exact = spelling.len() <= MAX_EXACT;
         let Some(value) = value.filter(|_| is_exact) else {
             return self.has(spelling);
         };
@@ -154,7 +162,7 @@ impl Prose {
             || self.has(&format!("#{spelling}"))
     }
 
-    fn says_string(&self, text: &str) -> bool {
+    fn covers_string(&self, text: &str) -> bool {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let Some(first) = text.chars().next() else {
             return true;
@@ -167,14 +175,14 @@ impl Prose {
         self.has(&text) || other != text && self.has(&other)
     }
 
-    /// By the words of its key, or the first of them: `open` of `open_now`.
-    fn says_flag(&self, label: &str, says: bool) -> bool {
+    /// Looks up a boolean by the words of its key, or by the first words: `open` for `open_now`.
+    fn covers_flag(&self, label: &str, says: bool) -> bool {
         let ends = label.match_indices(' ').map(|(at, _)| at);
         let mut labels = ends.chain([label.len()]).map(|end| &label[..end]);
         labels.any(|label| self.flags.contains(&(label.to_owned(), says)))
     }
 
-    /// Whether `phrase` stands in the texts, and is no part of a longer word or number.
+    /// Whether the texts contain `phrase`, not as part of a longer word or number.
     fn has(&self, phrase: &str) -> bool {
         let mut seen = 0;
         for (at, _) in self.text.match_indices(phrase) {
@@ -193,7 +201,7 @@ impl Prose {
         false
     }
 
-    /// Takes `bytes` of the budget; false when there are none left.
+    /// Takes `bytes` from the budget; false if it is exhausted.
     fn search(&self, bytes: usize) -> bool {
         let left = self.budget.get().checked_sub(bytes);
         self.budget.set(left.unwrap_or(0));
@@ -201,7 +209,7 @@ impl Prose {
     }
 }
 
-/// Whether the word or number that ends with `edge` goes on with `next`, seen from its edge.
+/// Whether the word or number with the edge character `edge` continues with `next`.
 fn goes_on(mut next: impl Iterator<Item = char>, edge: Option<char>) -> bool {
     let Some(edge) = edge.filter(|edge| edge.is_alphanumeric()) else {
         return false;
@@ -221,20 +229,20 @@ fn is_nothing(scalar: &Json<'_>) -> bool {
     }
 }
 
-/// What a word says of a label that is true or not.
+/// The truth value of the first word after a label.
 pub(super) fn flag(rest: &str) -> Option<bool> {
-    match words(rest).split(' ').next()? {
+    match normalized_words(rest).split(' ').next()? {
         "true" | "yes" => Some(true),
         "false" | "no" => Some(false),
         _ => None,
     }
 }
 
-/// So many bytes of text are searched for strings: some milliseconds.
-const MOST_SEARCHED: usize = 16 << 20;
+/// Bytes of text that are searched for strings: some milliseconds.
+const MAX_SEARCHED: usize = 16 << 20;
 
-/// A number with so many characters is told apart from every other.
-const LONGEST_EXACT: usize = 16;
+/// Characters of a number that a float represents exactly.
+const MAX_EXACT: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -244,7 +252,7 @@ mod tests {
     #[track_caller]
     fn says(text: &str, value: &str, expected: bool) {
         let value = Json::parse(value).unwrap();
-        assert_eq!(say_all(&[text], &value), expected, "{text}");
+        assert_eq!(covers_all(&[text], &value), expected, "{text}");
     }
 
     /// CN-10: a rounded number is not the value.
@@ -314,7 +322,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(retells(text, &holds, value), expected, "{text}");
+            assert_eq!(restates(text, &holds, value), expected, "{text}");
         }
     }
 }

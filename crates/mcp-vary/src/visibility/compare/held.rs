@@ -1,18 +1,18 @@
-//! What a structure holds, held against prose.
+//! Compares prose with an index of a structured value.
 
 use std::collections::BTreeMap;
 
 use super::covers::flag;
 use super::numbers::{Number, digits, magnitudes, numbers};
-use super::{Finding, LONGEST_COMPARED, Said, plain, step};
-use crate::ignored::shown;
+use super::{Finding, Findings, MAX_COMPARED, plain, step};
+use crate::ignored::for_display;
 use crate::json::Json;
 
-/// What a structure holds, for the questions that prose raises.
-pub(super) struct Held<'v, 'a> {
-    /// The numbers, sorted, without their signs.
+/// The numbers and labelled values of a structured value.
+pub(super) struct StructureIndex<'v, 'a> {
+    /// The magnitudes of all numbers, sorted.
     numbers: Vec<f64>,
-    /// The value that each key names, by the words of the key; none where it names several.
+    /// The value of each key, by the words of the key; `None` if several values have it.
     labels: BTreeMap<String, Option<Labelled<'v, 'a>>>,
 }
 
@@ -21,7 +21,7 @@ struct Labelled<'v, 'a> {
     value: &'v Json<'a>,
 }
 
-impl<'v, 'a> Held<'v, 'a> {
+impl<'v, 'a> StructureIndex<'v, 'a> {
     pub(super) fn of(value: &'v Json<'a>) -> Self {
         let mut held = Self {
             numbers: Vec::new(),
@@ -32,14 +32,18 @@ impl<'v, 'a> Held<'v, 'a> {
         held
     }
 
-    /// Adds what `value` holds; `label` are the words of its key.
+    /// Adds `value`; `label` has the words of its key.
     fn collect(&mut self, value: &'v Json<'a>, label: &str, path: &str) {
         match value {
             Json::Object(members) => {
                 for (key, value) in members {
                     self.numbers.extend(digits(key));
-                    let is_label = key.len() <= LONGEST_COMPARED;
-                    let label = if is_label { words(key) } else { String::new() };
+                    let is_label = key.len() <= MAX_COMPARED;
+                    let label = if is_label {
+                        normalized_words(key)
+                    } else {
+                        String::new()
+                    };
                     self.collect(value, &label, &step(path, key));
                 }
                 return;
@@ -69,34 +73,34 @@ impl<'v, 'a> Held<'v, 'a> {
     }
 
     /// Compares `prose`, segment by segment.
-    pub(super) fn compare(&self, prose: &str, said: &mut Said) {
+    pub(super) fn compare(&self, prose: &str, said: &mut Findings) {
         for segment in segments(prose) {
             if said.is_full() {
                 return;
             }
-            let labelled =
-                claim(segment).and_then(|claim| Some((self.labelled(claim.label)?, claim.rest)));
+            let labelled = claim(segment)
+                .and_then(|claim| Some((self.labelled(claim.label)?, claim.statement)));
             if let Some((labelled, rest)) = labelled
-                && let Some(other) = says_otherwise(labelled.value, rest)
+                && let Some(other) = contradiction(labelled.value, rest)
             {
-                said.deny(&labelled.pointer, &other, &plain(labelled.value));
+                said.contradict(&labelled.pointer, &other, &plain(labelled.value));
                 continue;
             }
-            for number in numbers(segment).filter(|number| !self.holds(number)) {
+            for number in numbers(segment).filter(|number| !self.contains(number)) {
                 said.add(Finding::Added {
-                    said: shown(number.spelling),
+                    stated: for_display(number.spelling),
                 });
             }
         }
     }
 
-    /// The one value that `label` names: by its key, or by the first words of its key
-    /// (`temperature` of `temperature_c`).
+    /// The single value with the key `label`, or with a key that begins with these words (`temperature` for
+    /// `temperature_c`).
     fn labelled(&self, label: &str) -> Option<&Labelled<'v, 'a>> {
-        if label.len() > LONGEST_COMPARED {
+        if label.len() > MAX_COMPARED {
             return None;
         }
-        let label = words(label);
+        let label = normalized_words(label);
         if label.is_empty() {
             return None;
         }
@@ -112,44 +116,47 @@ impl<'v, 'a> Held<'v, 'a> {
         named.as_ref().filter(|_| keys.next().is_none())
     }
 
-    fn holds(&self, number: &Number<'_>) -> bool {
+    fn contains(&self, number: &Number<'_>) -> bool {
         let (low, high) = number.bounds();
         let at = self.numbers.partition_point(|held| *held < low);
         self.numbers.get(at).is_some_and(|held| *held <= high)
     }
 }
 
-/// `rest`, said of what `label` names.
+/// A labelled statement in prose.
 pub(super) struct Claim<'t> {
     pub(super) label: &'t str,
-    pub(super) rest: &'t str,
+    pub(super) statement: &'t str,
 }
 
-/// What `prose` says of things that it names.
+/// The labelled statements in `prose`.
 pub(super) fn claims(prose: &str) -> impl Iterator<Item = Claim<'_>> {
     segments(prose).filter_map(claim)
 }
 
 fn claim(segment: &str) -> Option<Claim<'_>> {
     let (label, rest) = segment.split_once(':')?;
-    Some(Claim { label, rest })
+    Some(Claim {
+        label,
+        statement: rest,
+    })
 }
 
-/// The parts of `prose` that say one thing each.
+/// Splits `prose` into single statements.
 fn segments(prose: &str) -> impl Iterator<Item = &str> {
     let lines = prose.lines().map(without_ordinal);
     lines.flat_map(|line| line.split([';', '|']).flat_map(|part| part.split(", ")))
 }
 
-/// What `rest` says in place of `value`; none when it agrees, or is not understood.
-fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
+/// What the statement claims instead of `value`; `None` if it agrees or is not understood.
+fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
     match value {
-        Json::Number(spelling) if spelling.len() <= LONGEST_COMPARED => {
+        Json::Number(spelling) if spelling.len() <= MAX_COMPARED => {
             let is_negative = spelling.starts_with('-');
             let agrees = |number: &Number<'_>| {
                 let (low, high) = number.bounds();
                 let mut held = magnitudes(spelling);
-                // Without a sign it may be "5 below zero".
+                // A number without a sign may mean "5 below zero".
                 (!number.is_negative || is_negative) && held.any(|x| low <= x && x <= high)
             };
             let first = numbers(rest).next()?;
@@ -161,9 +168,9 @@ fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
             let says = flag(rest)?;
             (says != *holds).then(|| rest.trim().to_owned())
         }
-        Json::String(text) if text.len() <= LONGEST_COMPARED => {
-            // Only words for a state: a name or a sentence has many forms.
-            let (said, holds) = (words(rest), words(text));
+        Json::String(text) if text.len() <= MAX_COMPARED => {
+            // Only compare words for a state: names and sentences have many forms.
+            let (said, holds) = (normalized_words(rest), normalized_words(text));
             let is_state = |words: &str| {
                 !words.is_empty()
                     && words.split(' ').count() <= 2
@@ -178,9 +185,8 @@ fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
     }
 }
 
-/// The words of a key or label, in lower case: `defaultBudget`, `default_budget` and
-/// `**Default Budget**` are the same.
-pub(super) fn words(text: &str) -> String {
+/// The words of a key or label, in lower case: `defaultBudget`, `default_budget` and `**Default Budget**` are equal.
+pub(super) fn normalized_words(text: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
     for c in text.chars() {
@@ -196,7 +202,7 @@ pub(super) fn words(text: &str) -> String {
     out
 }
 
-/// A line without the number that only counts it.
+/// A line without its list number.
 fn without_ordinal(line: &str) -> &str {
     let line = line.trim_start();
     let after = line.trim_start_matches(|c: char| c.is_ascii_digit());

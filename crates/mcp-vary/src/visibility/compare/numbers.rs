@@ -1,4 +1,4 @@
-//! The numbers that prose has.
+//! Finds the numbers in prose.
 
 /// A number in prose, without its sign.
 pub(super) struct Number<'t> {
@@ -11,7 +11,7 @@ pub(super) struct Number<'t> {
 }
 
 impl Number<'_> {
-    /// What rounds to it.
+    /// The range of values that round to the number.
     pub(super) fn bounds(&self) -> (f64, f64) {
         let half = 0.5 * 10_f64.powi(-self.decimals);
         let slack = half * 1e-6 + self.value * 1e-12;
@@ -19,7 +19,7 @@ impl Number<'_> {
     }
 }
 
-/// The numbers in `text`; none that is part of a word (`h264`, `0f28`), or in thousands (`12k`).
+/// The numbers in `text`, except those that are part of a word (`h264`, `0f28`) or in thousands (`12k`).
 pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -54,10 +54,10 @@ pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
     })
 }
 
-/// What may stand between a number and its percent sign.
+/// Characters between a number and its percent sign.
 const SPACES: [char; 3] = [' ', '\u{202f}', '\u{a0}'];
 
-/// The magnitudes that a number may be spelled by: itself, and as a percentage.
+/// The magnitudes that may express a number: itself, and as a percentage.
 pub(super) fn magnitudes(spelling: &str) -> impl Iterator<Item = f64> {
     let value = spelling.parse::<f64>().ok().map(f64::abs);
     let percentage = value
@@ -66,16 +66,15 @@ pub(super) fn magnitudes(spelling: &str) -> impl Iterator<Item = f64> {
     value.into_iter().chain(percentage)
 }
 
-/// The runs of digits in `text`: what a date, a version or an address consists of.
+/// The runs of digits in `text`, which are the parts of dates, versions and addresses.
 pub(super) fn digits(text: &str) -> impl Iterator<Item = f64> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())
 }
 
-/// The number that `text` begins with: digits, groups of three, a fraction.
+/// The number at the start of `text`: digits, groups of three, a fraction.
 ///
-/// 20.11.2026 is a date and 1.2.3 a version: each is three numbers. `goes_on` says that one of them
-/// stands before `text`.
+/// 20.11.2026 is a date and 1.2.3 a version: each is three numbers. `goes_on`: such a part precedes `text`.
 fn spelling(text: &str, goes_on: bool) -> &str {
     let digits = |at: usize| {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
@@ -108,13 +107,13 @@ fn spelling(text: &str, goes_on: bool) -> &str {
     &text[..end]
 }
 
-/// How many bytes of `text` belong to the word that it begins with.
+/// The length of the word at the start of `text`, in bytes.
 fn word_length(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric())
         .unwrap_or(text.len())
 }
 
-/// Whether what follows the digits makes them part of a word, or counts thousands.
+/// Whether the text after the digits makes them part of a word, or counts thousands.
 fn is_part_of_word(after: &str) -> bool {
     let scales = [
         "k", "K", "M", "G", "B", "KB", "kB", "MB", "GB", "KiB", "MiB", "GiB",
