@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::load::{Connection, Place, post};
+use crate::configurations::server_name;
+use crate::endpoint::Endpoint;
+use crate::load::{Connection, post};
 use crate::machine::Usage;
 use crate::report::Change;
 use crate::rows::ALIKE;
-use crate::subject::{Behind, Programs, Running, Subject, server_name};
+use crate::subject::{Programs, Running, Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport, tools};
-
-/// The name of this row.
-pub(crate) const NAME: &str = "one server's list of 40 tools changes, 200 tools of 5 servers";
 
 const SERVERS: usize = 5;
 
@@ -25,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec<Change>> {
     let mut changes = Vec::new();
     for (subject, variants) in [(Subject::Alone, 1), (Subject::Vary, ALIKE)] {
-        let upstream = programs.upstream(Behind {
+        let upstream = programs.upstream(UpstreamSpec {
             transport: Transport::Http,
             kind: Kind::Sessions,
             tools: 40,
@@ -41,7 +40,7 @@ pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec
 }
 
 async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Change> {
-    let place = &running.place;
+    let place = &running.endpoint;
     let mut connection = Connection::open(place.address).await?;
     connection.initialize(place).await?;
     let mut change = Change {
@@ -71,7 +70,7 @@ async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Chan
 }
 
 /// Has the last server change its list, and say so.
-async fn announce(connection: &mut Connection, place: &Place) -> io::Result<()> {
+async fn announce(connection: &mut Connection, place: &Endpoint) -> io::Result<()> {
     let tool = format!("{}_{}", server_name(SERVERS - 1), tools::ECHO);
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"x","change":true}}}}}}"#
@@ -80,7 +79,7 @@ async fn announce(connection: &mut Connection, place: &Place) -> io::Result<()> 
 }
 
 /// The tools as text.
-async fn list(connection: &mut Connection, place: &Place) -> io::Result<String> {
+async fn list(connection: &mut Connection, place: &Endpoint) -> io::Result<String> {
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     let answer = exchange(connection, place, body).await?;
     let answer: Value = serde_json::from_str(&answer)?;
@@ -93,7 +92,7 @@ async fn list(connection: &mut Connection, place: &Place) -> io::Result<String> 
     }
 }
 
-async fn exchange(connection: &mut Connection, place: &Place, body: &str) -> io::Result<String> {
+async fn exchange(connection: &mut Connection, place: &Endpoint, body: &str) -> io::Result<String> {
     let request = post(place, connection.session(), body);
     let response = connection.exchange(&request).await?;
     let text = String::from_utf8_lossy(response.body).into_owned();

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::load::{Connection, Era, Place, post};
+use crate::endpoint::Endpoint;
+use crate::load::{Connection, Era, post};
 use crate::machine::Usage;
 use crate::report::Fan;
-use crate::subject::{Behind, Programs, Running, Subject};
+use crate::subject::{Programs, Running, Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport, tools};
 
 /// The names of these rows.
@@ -38,7 +39,7 @@ pub(crate) async fn measure(
         let limit = programs.fan()?;
         fans.push(of(name, Subject::Fan, &limit, Era::Legacy, times).await?);
         drop(limit);
-        let upstream = programs.upstream(Behind {
+        let upstream = programs.upstream(UpstreamSpec {
             transport: Transport::Http,
             kind: Kind::Sessions,
             tools: 10,
@@ -60,7 +61,7 @@ async fn of(
     era: Era,
     times: usize,
 ) -> io::Result<Fan> {
-    let place = &running.place;
+    let place = &running.endpoint;
     let mut caller = Connection::open(place.address).await?;
     if subject == Subject::Vary {
         caller.initialize(place).await?;
@@ -73,7 +74,9 @@ async fn of(
     // A session hears of the change once for each variant that shows it, and all of them count.
     announce(&mut caller, place).await?;
     tokio::time::sleep(PAUSE).await;
-    let counts = listeners.iter_mut().map(|listener| listener.heard(CHANGED));
+    let counts = listeners
+        .iter_mut()
+        .map(|listener| listener.count_received(CHANGED));
     let each = counts.max().unwrap_or(1).max(1);
     for _ in 0..times {
         tokio::time::sleep(PAUSE).await;
@@ -82,7 +85,7 @@ async fn of(
         let mut heard = Vec::new();
         for listener in &mut listeners {
             for _ in 0..each {
-                let told = tokio::time::timeout(PATIENCE, listener.hear(CHANGED)).await;
+                let told = tokio::time::timeout(PATIENCE, listener.read_until(CHANGED)).await;
                 told.map_err(|_| io::Error::other("a listener is not told of a change"))??;
             }
             heard.push(started.elapsed());
@@ -99,7 +102,7 @@ const CHANGED: &[u8] = b"notifications/tools/list_changed";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection on which a client hears of changes.
-async fn listener(subject: Subject, era: Era, place: &Place) -> io::Result<Connection> {
+async fn listener(subject: Subject, era: Era, place: &Endpoint) -> io::Result<Connection> {
     let mut listener = Connection::open(place.address).await?;
     match era {
         Era::Legacy => {
@@ -111,7 +114,7 @@ async fn listener(subject: Subject, era: Era, place: &Place) -> io::Result<Conne
         Era::Modern => {
             listener.subscribe(&listen(place)).await?;
             listener
-                .hear(b"notifications/subscriptions/acknowledged")
+                .read_until(b"notifications/subscriptions/acknowledged")
                 .await?;
         }
     }
@@ -119,7 +122,7 @@ async fn listener(subject: Subject, era: Era, place: &Place) -> io::Result<Conne
 }
 
 /// A request for changes of the list of tools.
-fn listen(Place { address, path }: &Place) -> Vec<u8> {
+fn listen(Endpoint { address, path }: &Endpoint) -> Vec<u8> {
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
         "params": {
@@ -142,7 +145,7 @@ fn listen(Place { address, path }: &Place) -> Vec<u8> {
 }
 
 /// Has the server change its list, and say so.
-async fn announce(caller: &mut Connection, place: &Place) -> io::Result<()> {
+async fn announce(caller: &mut Connection, place: &Endpoint) -> io::Result<()> {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{{"text":"x","change":true}}}}}}"#,
         tools::ECHO

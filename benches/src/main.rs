@@ -8,6 +8,8 @@
 )]
 
 mod changes;
+mod configurations;
+mod endpoint;
 mod fanout;
 mod load;
 mod machine;

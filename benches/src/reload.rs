@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::configurations::server_name;
 use crate::machine::Usage;
 use crate::report::Moment;
-use crate::subject::{Behind, Programs, Running, Subject, server_name};
+use crate::subject::{Programs, Running, Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
 
 /// The names of these rows.
@@ -20,7 +21,7 @@ pub(crate) const NAMES: [&str; 3] = [
 ];
 
 /// The servers, their tools together, and the variants.
-const BEHIND: Behind = Behind {
+const BEHIND: UpstreamSpec = UpstreamSpec {
     transport: Transport::Http,
     kind: Kind::Sessions,
     tools: 40,
@@ -74,7 +75,7 @@ impl Moment {
         fs::rename(draft, file)?;
         let began = Instant::now();
         running.hang_up()?;
-        let line = running.says(" reloaded: ", LONGEST)?;
+        let line = running.wait_for_line(" reloaded: ", LONGEST)?;
         let took = began.elapsed();
         if !line.contains(said) {
             return Err(io::Error::other(format!("not `{said}`: {line}")));

@@ -1,7 +1,7 @@
 //! What is measured: a table.
 
 use crate::load::{Arguments, Era, Form, Method};
-use crate::subject::{Behind, Subject};
+use crate::subject::{Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
 
 /// One kind of request, asked of several programs in turn.
@@ -10,7 +10,7 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) method: Method,
     pub(crate) era: Era,
-    pub(crate) behind: Behind,
+    pub(crate) behind: UpstreamSpec,
     pub(crate) arguments: Arguments,
     pub(crate) connections: usize,
     /// Sessions that were opened before, and whose clients are gone.
@@ -19,14 +19,14 @@ pub(crate) struct Row {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) bar: Option<Bar>,
     /// How results are told, where that is the question.
-    pub(crate) told: Option<Told>,
+    pub(crate) form: Option<ResultForm>,
     /// At least so many rounds, where the difference to the limit is asked for, not the ratio.
     pub(crate) pairs: usize,
 }
 
 /// Whom a result is told, and in which form it comes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ResultForm {
     pub(crate) name: &'static str,
     pub(crate) tags: &'static [&'static str],
     pub(crate) form: Form,
@@ -81,7 +81,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(asks());
     rows.extend(growth());
     rows.extend(variants());
-    rows.extend(told());
+    rows.extend(form_rows());
     rows.extend(library());
     rows
 }
@@ -227,10 +227,16 @@ fn variants() -> Vec<Row> {
     rows
 }
 
+/// The row about lists that change.
+pub(crate) const CHANGES: &str = "one server's list of 40 tools changes, 200 tools of 5 servers";
+
+/// The row about the memory of sessions.
+pub(crate) const MEMORY: &str = "memory of sessions";
+
 /// How results are told. The bars are about one of a kilobyte.
-pub(crate) const FORMS: &[(Told, &[usize])] = &[
+pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     (
-        Told {
+        ResultForm {
             name: "told as a value alone",
             tags: &["agent", "format=json"],
             form: Form::Value,
@@ -240,7 +246,7 @@ pub(crate) const FORMS: &[(Told, &[usize])] = &[
         &[1, 10, 100, 1000],
     ),
     (
-        Told {
+        ResultForm {
             name: "told as JSON in both fields",
             tags: &["format=json"],
             form: Form::Both,
@@ -250,7 +256,7 @@ pub(crate) const FORMS: &[(Told, &[usize])] = &[
         &[1, 10, 100, 1000],
     ),
     (
-        Told {
+        ResultForm {
             name: "told by a template",
             tags: &["human", "format=markdown"],
             form: Form::Lines,
@@ -262,7 +268,7 @@ pub(crate) const FORMS: &[(Told, &[usize])] = &[
         &[1, 10, 100, 1000],
     ),
     (
-        Told {
+        ResultForm {
             name: "told as jq makes it",
             tags: &["agent", "format=json"],
             form: Form::Value,
@@ -272,7 +278,7 @@ pub(crate) const FORMS: &[(Told, &[usize])] = &[
         &[1, 10],
     ),
     (
-        Told {
+        ResultForm {
             name: "told in few words",
             tags: &["verbosity=compact"],
             form: Form::Few,
@@ -284,13 +290,13 @@ pub(crate) const FORMS: &[(Told, &[usize])] = &[
 ];
 
 /// Results of so many kilobytes, told to a client that declares something beside one that does not.
-fn told() -> Vec<Row> {
+fn form_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (told, sizes) in FORMS {
         for kilobytes in *sizes {
-            rows.push(Row::told(Era::Legacy, told, *kilobytes));
+            rows.push(Row::in_form(Era::Legacy, told, *kilobytes));
         }
-        rows.push(Row::told(Era::Modern, told, 1));
+        rows.push(Row::in_form(Era::Modern, told, 1));
     }
     rows
 }
@@ -334,7 +340,7 @@ impl Row {
             name: format!("call, {} client, {}", named(era), behind(transport, kind)),
             method: Method::Call,
             era,
-            behind: Behind {
+            behind: UpstreamSpec {
                 transport,
                 kind,
                 tools: TOOLS,
@@ -353,12 +359,12 @@ impl Row {
                 Subject::McpProxy,
             ],
             bar: (transport == Transport::Http).then_some(CALL),
-            told: None,
+            form: None,
             pairs: 0,
         }
     }
 
-    fn told(era: Era, told: &Told, kilobytes: usize) -> Self {
+    fn in_form(era: Era, told: &ResultForm, kilobytes: usize) -> Self {
         let mut row = Self::call(era, Transport::Http, kind_of(era, Transport::Http));
         row.name = format!("{}, {kilobytes} KB, {} client", told.name, named(era));
         row.arguments.data = kilobytes << 10;
@@ -367,7 +373,7 @@ impl Row {
         row.behind.rules = told.rules;
         row.subjects = vec![Subject::Unshaped, Subject::Vary];
         row.bar = told.bar.filter(|_| kilobytes == 1);
-        row.told = Some(*told);
+        row.form = Some(*told);
         row
     }
 
@@ -431,8 +437,8 @@ impl Row {
     }
 
     /// The server before which the limit of a call stands: one that its client can talk to as it is.
-    pub(crate) fn behind_limit(&self) -> Behind {
-        Behind {
+    pub(crate) fn behind_limit(&self) -> UpstreamSpec {
+        UpstreamSpec {
             transport: Transport::Http,
             kind: match (self.era, self.behind.kind) {
                 (Era::Modern, _) => Kind::Modern,

@@ -11,14 +11,15 @@ use clap::Parser;
 use tokio::task::LocalSet;
 
 use crate::changes;
+use crate::configurations::server_name;
 use crate::fanout;
 use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::reload;
 use crate::report::{Cell, Measured, Report};
-use crate::rows::{self, Row};
+use crate::rows::{self, CHANGES, MEMORY, Row};
 use crate::sessions;
-use crate::subject::{Programs, Running, Subject, Upstream, server_name};
+use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
 
 /// Measure, print a table, and hold it against the bars.
@@ -87,7 +88,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         for row in rows::all() {
             println!("{}", row.name);
         }
-        let others = [sessions::NAME, changes::NAME].into_iter();
+        let others = [MEMORY, CHANGES].into_iter();
         for name in others.chain(reload::NAMES).chain(fanout::NAMES) {
             println!("{name}");
         }
@@ -119,11 +120,11 @@ async fn measure(options: &Options) -> io::Result<bool> {
         let cells = one_row(&programs, &row, pace).await?;
         println!("{}", report.add(row, cells));
     }
-    if options.wants(changes::NAME) {
+    if options.wants(CHANGES) {
         let changes = changes::measure(&programs, options.times()).await?;
         println!("{}", report.add_changes(changes));
     }
-    if options.wants(sessions::NAME) && !options.check {
+    if options.wants(MEMORY) && !options.check {
         let memory = sessions::measure(&programs).await?;
         println!("{}", report.add_memory(memory));
     }
@@ -148,7 +149,7 @@ fn programs(options: &Options) -> io::Result<Programs> {
     pin(cores.rest)?;
     fs::create_dir_all(&options.scratch)?;
     Ok(Programs {
-        own: std::env::current_exe()?,
+        bench: std::env::current_exe()?,
         vary: options.vary.clone(),
         mcp_proxy: options.mcp_proxy.clone(),
         scratch: options.scratch.clone(),
@@ -191,7 +192,7 @@ impl Options {
 }
 
 /// A program that is asked, and what with.
-struct Asked {
+struct LoadedSubject {
     running: Running,
     load: Rc<Load>,
     cell: Cell,
@@ -247,7 +248,7 @@ async fn begin(
     subject: Subject,
     upstream: &Upstream,
     pace: Pace,
-) -> io::Result<Asked> {
+) -> io::Result<LoadedSubject> {
     let (running, goal) = match subject {
         Subject::Fixed => {
             let size = size_of_list(programs, row, pace).await?;
@@ -257,11 +258,11 @@ async fn begin(
     };
     let load = Rc::new(row.load(subject, &running, goal, pace.clients));
     if row.sessions > 0 && !subject.is_limit() {
-        sessions::open(&load.place, row.sessions).await?;
+        sessions::open(&load.endpoint, row.sessions).await?;
     }
     let sample = ask_everything(&load, row.connections).await?;
     match sample.complaint {
-        None => Ok(Asked {
+        None => Ok(LoadedSubject {
             running,
             load,
             cell: Cell::new(subject),
@@ -287,14 +288,14 @@ async fn size_of_list(programs: &Programs, row: &Row, pace: Pace) -> io::Result<
     Ok(usize::try_from(sample.bytes / count).unwrap_or_default())
 }
 
-async fn one_round(asked: &mut Asked, row: &Row, pace: Pace, round: usize) {
+async fn one_round(asked: &mut LoadedSubject, row: &Row, pace: Pace, round: usize) {
     match measured(asked, row, pace).await {
         Ok(measured) => asked.cell.rounds.push(measured),
         Err(error) => asked.cell.failure = Some(format!("round {}: {error}", round + 1)),
     }
 }
 
-async fn measured(asked: &Asked, row: &Row, pace: Pace) -> io::Result<Measured> {
+async fn measured(asked: &LoadedSubject, row: &Row, pace: Pace) -> io::Result<Measured> {
     let load = &asked.load;
     let mut connections = load.connect(row.connections).await?;
     let warm = if row.arguments.delay > 0 { 1 } else { WARM };
@@ -320,7 +321,7 @@ impl Row {
         match self.method {
             Method::Call if self.arguments.data > 0 => Goal::Data {
                 rows: self.arguments.data / tools::ROW,
-                form: self.told.map_or(Form::Both, |told| told.form),
+                form: self.form.map_or(Form::Both, |told| told.form),
             },
             Method::Call => Goal::Echo {
                 size: self.arguments.size,
@@ -340,7 +341,7 @@ impl Row {
             }
             (_, goal) => goal,
         };
-        let declare = self.told.map(|told| match subject {
+        let declare = self.form.map(|told| match subject {
             Subject::Unshaped => &[],
             _ => told.tags,
         });
@@ -352,7 +353,7 @@ impl Row {
             }
             _ => tools::ECHO.to_owned(),
         };
-        let place = running.place.clone();
+        let place = running.endpoint.clone();
         let crowd = Crowd {
             clients,
             selects: match (subject, self.behind.alike) {

@@ -3,21 +3,19 @@
 use std::io;
 use std::time::Duration;
 
-use crate::load::{Connection, Place};
+use crate::endpoint::Endpoint;
+use crate::load::Connection;
 use crate::machine::Usage;
 use crate::report::Memory;
 use crate::rows::SESSIONS;
-use crate::subject::{Behind, Programs, Running, Subject};
+use crate::subject::{Programs, Running, Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
-
-/// The name of this row.
-pub(crate) const NAME: &str = "memory of sessions";
 
 /// Streams that are open at once: what a gateway lets in, less a few for others.
 const STREAMS: usize = 1000;
 
 /// Opens sessions over a few connections, which are closed afterwards.
-pub(crate) async fn open(place: &Place, count: usize) -> io::Result<()> {
+pub(crate) async fn open(place: &Endpoint, count: usize) -> io::Result<()> {
     let mut connections = Vec::new();
     for _ in 0..16 {
         connections.push(Connection::open(place.address).await?);
@@ -39,7 +37,7 @@ pub(crate) async fn measure(programs: &Programs) -> io::Result<Vec<Memory>> {
 }
 
 async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
-    let upstream = programs.upstream(Behind {
+    let upstream = programs.upstream(UpstreamSpec {
         transport: Transport::Http,
         kind: Kind::Sessions,
         tools: 10,
@@ -50,15 +48,15 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // What the first clients make it allocate is no cost of theirs.
-    open(&running.place, 100).await?;
+    open(&running.endpoint, 100).await?;
     let none = settled(&running).await?;
-    open(&running.place, SESSIONS).await?;
+    open(&running.endpoint, SESSIONS).await?;
     let idle = settled(&running).await?;
     let mut streams = Vec::new();
     for _ in 0..STREAMS {
-        let mut stream = Connection::open(running.place.address).await?;
-        stream.initialize(&running.place).await?;
-        stream.listen(&running.place).await?;
+        let mut stream = Connection::open(running.endpoint.address).await?;
+        stream.initialize(&running.endpoint).await?;
+        stream.listen(&running.endpoint).await?;
         streams.push(stream);
     }
     let listening = settled(&running).await?;

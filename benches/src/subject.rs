@@ -11,9 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Map, Value, json};
 
-use crate::load::Place;
+use crate::configurations::{
+    ServerTarget, alike, mcp_proxy_config, mcp_servers, with_rules, with_variants,
+};
+use crate::endpoint::Endpoint;
 use crate::machine::{Cores, pin};
 use crate::upstream;
 
@@ -87,7 +89,7 @@ impl fmt::Display for Subject {
 
 /// The servers behind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Behind {
+pub(crate) struct UpstreamSpec {
     pub(crate) transport: upstream::Transport,
     pub(crate) kind: upstream::Kind,
     /// How many tools each server lists.
@@ -105,7 +107,7 @@ pub(crate) struct Behind {
 /// Where the programs are.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    pub(crate) own: PathBuf,
+    pub(crate) bench: PathBuf,
     pub(crate) vary: PathBuf,
     pub(crate) mcp_proxy: Option<PathBuf>,
     /// For the files that they read.
@@ -117,21 +119,15 @@ pub(crate) struct Programs {
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     /// What it says on standard error after it said where it serves.
-    said: Option<Receiver<String>>,
-}
-
-/// How a proxy reaches a server behind it.
-enum Way {
-    Url(String),
-    Command(Vec<String>),
+    error_lines: Option<Receiver<String>>,
 }
 
 /// The servers behind; they run by themselves only over HTTP.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    behind: Behind,
+    behind: UpstreamSpec,
     running: Vec<Running>,
 }
 
@@ -140,18 +136,18 @@ const START: Duration = Duration::from_secs(20);
 
 impl Programs {
     /// Starts the servers behind, unless whoever is before them does.
-    pub(crate) fn upstream(&self, behind: Behind) -> io::Result<Upstream> {
+    pub(crate) fn upstream(&self, behind: UpstreamSpec) -> io::Result<Upstream> {
         let count = match behind.transport {
             upstream::Transport::Stdio => 0,
             upstream::Transport::Http => behind.servers,
         };
-        let words = self.upstream_words(behind);
-        let start = |_| self.start(&self.own, &words, self.cores.rest, Says::Output);
+        let words = self.upstream_args(behind);
+        let start = |_| self.start(&self.bench, &words, self.cores.rest, AddressSource::Output);
         let running = (0..count).map(start).collect::<io::Result<_>>()?;
         Ok(Upstream { behind, running })
     }
 
-    fn upstream_words(&self, behind: Behind) -> Vec<String> {
+    fn upstream_args(&self, behind: UpstreamSpec) -> Vec<String> {
         let transport = match behind.transport {
             upstream::Transport::Http => "http",
             upstream::Transport::Stdio => "stdio",
@@ -171,25 +167,35 @@ impl Programs {
     /// Starts the fixed body.
     pub(crate) fn fixed(&self, size: usize) -> io::Result<Running> {
         let words = ["fixed", "--size", &size.to_string()].map(str::to_owned);
-        self.start(&self.own, &words, self.cores.subject, Says::Output)
+        self.start(
+            &self.bench,
+            &words,
+            self.cores.subject,
+            AddressSource::Output,
+        )
     }
 
     /// Starts the plain fan-out.
     pub(crate) fn fan(&self) -> io::Result<Running> {
         let words = ["fan".to_owned()];
-        self.start(&self.own, &words, self.cores.subject, Says::Output)
+        self.start(
+            &self.bench,
+            &words,
+            self.cores.subject,
+            AddressSource::Output,
+        )
     }
 
     /// Starts a proxy before `upstream`.
     pub(crate) fn proxy(&self, subject: Subject, upstream: &Upstream) -> io::Result<Running> {
-        let ways = self.ways(upstream);
+        let ways = self.targets(upstream);
         match subject {
             Subject::Bare => self.library("bare"),
             Subject::Negotiating => self.library("negotiating"),
             Subject::Variants => self.library("variants"),
             Subject::Fan => self.fan(),
-            Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
-            Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
+            Subject::Fixed | Subject::Forward => self.bench_proxy("forward", &ways[0]),
+            Subject::Rmcp => self.bench_proxy("rmcp-proxy", &ways[0]),
             Subject::Alone => self.vary_with("one", &alike(&ways, 1)),
             Subject::Unshaped | Subject::Vary if upstream.behind.rules.is_some() => {
                 let rules = upstream.behind.rules.unwrap_or("[]");
@@ -209,31 +215,41 @@ impl Programs {
 
     fn library(&self, wrapping: &str) -> io::Result<Running> {
         let words = ["library", "--wrapping", wrapping].map(str::to_owned);
-        self.start(&self.own, &words, self.cores.subject, Says::Output)
+        self.start(
+            &self.bench,
+            &words,
+            self.cores.subject,
+            AddressSource::Output,
+        )
     }
 
-    fn own_proxy(&self, part: &str, way: &Way) -> io::Result<Running> {
-        let words = [vec![part.to_owned()], way.words("--to")].concat();
-        self.start(&self.own, &words, self.cores.subject, Says::Output)
+    fn bench_proxy(&self, part: &str, way: &ServerTarget) -> io::Result<Running> {
+        let words = [vec![part.to_owned()], way.to_args("--to")].concat();
+        self.start(
+            &self.bench,
+            &words,
+            self.cores.subject,
+            AddressSource::Output,
+        )
     }
 
-    fn ways(&self, upstream: &Upstream) -> Vec<Way> {
+    fn targets(&self, upstream: &Upstream) -> Vec<ServerTarget> {
         if upstream.behind.transport == upstream::Transport::Http {
-            let places = upstream.running.iter().map(|running| &running.place);
+            let places = upstream.running.iter().map(|running| &running.endpoint);
             let urls = places.map(|place| format!("http://{}{}", place.address, place.path));
-            return urls.map(Way::Url).collect();
+            return urls.map(ServerTarget::Url).collect();
         }
-        let own = self.own.display().to_string();
-        let words = [vec![own], self.upstream_words(upstream.behind)].concat();
-        let command = || Way::Command(words.clone());
+        let own = self.bench.display().to_string();
+        let words = [vec![own], self.upstream_args(upstream.behind)].concat();
+        let command = || ServerTarget::Command(words.clone());
         std::iter::repeat_with(command)
             .take(upstream.behind.servers)
             .collect()
     }
 
-    fn vary(&self, ways: &[Way]) -> io::Result<Running> {
+    fn vary(&self, ways: &[ServerTarget]) -> io::Result<Running> {
         let to = match ways {
-            [way] => way.words("--url"),
+            [way] => way.to_args("--url"),
             ways => {
                 let file = self.scratch.join("servers.json");
                 fs::write(&file, mcp_servers(ways))?;
@@ -253,7 +269,7 @@ impl Programs {
     fn served(&self, to: Vec<String>) -> io::Result<Running> {
         let serve = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned);
         let words = [serve.to_vec(), to].concat();
-        self.start(&self.vary, &words, self.cores.subject, Says::Error)
+        self.start(&self.vary, &words, self.cores.subject, AddressSource::Error)
     }
 
     /// The configuration of a gateway that has variants of its operator.
@@ -261,7 +277,7 @@ impl Programs {
         self.scratch.join("variants.json")
     }
 
-    fn mcp_proxy(&self, ways: &[Way]) -> io::Result<Running> {
+    fn mcp_proxy(&self, ways: &[ServerTarget]) -> io::Result<Running> {
         let Some(program) = &self.mcp_proxy else {
             return Err(io::Error::other("mcp-proxy is not installed"));
         };
@@ -270,11 +286,16 @@ impl Programs {
         let file = self.scratch.join("mcp-proxy.toml");
         fs::write(&file, mcp_proxy_config(address, ways))?;
         let words = ["--config".to_owned(), file.display().to_string()];
-        let place = Place {
+        let place = Endpoint {
             address,
             path: "/".to_owned(),
         };
-        self.start(program, &words, self.cores.subject, Says::Nothing(place))
+        self.start(
+            program,
+            &words,
+            self.cores.subject,
+            AddressSource::Nothing(place),
+        )
     }
 
     fn start(
@@ -282,7 +303,7 @@ impl Programs {
         program: &Path,
         words: &[String],
         core: usize,
-        says: Says,
+        says: AddressSource,
     ) -> io::Result<Running> {
         // The kernel ends it should this process be killed.
         let mut command = Command::new("setpriv");
@@ -308,27 +329,27 @@ impl Programs {
         let error = child.stderr.take().map(lines);
         let mut running = Running {
             child,
-            place: Place {
+            endpoint: Endpoint {
                 address: SocketAddr::from(([127, 0, 0, 1], 0)),
                 path: String::new(),
             },
-            said: None,
+            error_lines: None,
         };
-        running.place = match says {
-            Says::Output => place_in(output.as_ref(), error.as_ref())?,
-            Says::Error => place_in(error.as_ref(), output.as_ref())?,
-            Says::Nothing(place) => reachable(place)?,
+        running.endpoint = match says {
+            AddressSource::Output => find_endpoint(output.as_ref(), error.as_ref())?,
+            AddressSource::Error => find_endpoint(error.as_ref(), output.as_ref())?,
+            AddressSource::Nothing(place) => wait_until_reachable(place)?,
         };
-        running.said = error;
+        running.error_lines = error;
         Ok(running)
     }
 }
 
 /// Where a program says its address.
-enum Says {
+enum AddressSource {
     Output,
     Error,
-    Nothing(Place),
+    Nothing(Endpoint),
 }
 
 /// The lines that a program says; read by a thread, so that its pipe never fills.
@@ -344,16 +365,16 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 /// The address in the lines of one stream; what the other said is the reason when there is none.
-fn place_in(
+fn find_endpoint(
     lines: Option<&Receiver<String>>,
     other: Option<&Receiver<String>>,
-) -> io::Result<Place> {
+) -> io::Result<Endpoint> {
     let deadline = Instant::now() + START;
     let mut said = Vec::new();
     if let Some(lines) = lines {
         while let Ok(line) = lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
         {
-            if let Some(place) = place(&line) {
+            if let Some(place) = Endpoint::parse(&line) {
                 return Ok(place);
             }
             said.push(line);
@@ -366,20 +387,8 @@ fn place_in(
     )))
 }
 
-/// The first address of this machine in `line`.
-fn place(line: &str) -> Option<Place> {
-    let (_, rest) = line.split_once("http://127.0.0.1:")?;
-    let end = rest.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ','));
-    let rest = &rest[..end.unwrap_or(rest.len())];
-    let (port, path) = rest.split_once('/')?;
-    Some(Place {
-        address: SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)),
-        path: format!("/{path}"),
-    })
-}
-
 /// Waits until something listens there.
-fn reachable(place: Place) -> io::Result<Place> {
+fn wait_until_reachable(place: Endpoint) -> io::Result<Endpoint> {
     let deadline = Instant::now() + START;
     while TcpStream::connect(place.address).is_err() {
         if Instant::now() > deadline {
@@ -391,99 +400,6 @@ fn reachable(place: Place) -> io::Result<Place> {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(place)
-}
-
-/// The name of the server at `index`, before the names of its tools.
-pub(crate) fn server_name(index: usize) -> String {
-    format!("server{}", index + 1)
-}
-
-/// The servers in the file that clients keep.
-fn mcp_servers(ways: &[Way]) -> String {
-    json!({ "mcpServers": entries(ways) }).to_string()
-}
-
-/// The built-in variants, and more that select, rename and shorten.
-fn with_variants(ways: &[Way], variants: usize) -> String {
-    let built_in = ["standard", "compact", "read-only"];
-    let built_in = built_in.map(|id| (id.to_owned(), json!({})));
-    let more = (built_in.len()..variants).map(|at| {
-        let variant = json!({
-            "description": format!("The face of client {at}."),
-            "hints": {"useCase": format!("case-{at}")},
-            "tools": {"exclude": [format!("none-{at}-*")]},
-            "descriptions": "first-sentence",
-        });
-        (format!("face-{at}"), variant)
-    });
-    let variants: Map<_, _> = built_in.into_iter().chain(more).collect();
-    json!({"servers": entries(ways), "variants": variants}).to_string()
-}
-
-/// So many variants that show the same, each by itself.
-fn alike(ways: &[Way], variants: usize) -> String {
-    let variants = (0..variants).map(|at| {
-        let variant = json!({
-            "description": format!("The face of client {at}."),
-            "hints": {"useCase": format!("case-{at}")},
-            "tools": {"exclude": [format!("none-{at}-*")]},
-            "descriptions": "first-sentence",
-        });
-        (face(at), variant)
-    });
-    let variants: Map<_, _> = variants.collect();
-    json!({"servers": entries(ways), "variants": variants}).to_string()
-}
-
-/// Results told by `rules`.
-fn with_rules(ways: &[Way], rules: &str) -> String {
-    let servers = Value::from(entries(ways));
-    format!(r#"{{"servers":{servers},"results":{rules}}}"#)
-}
-
-/// The variant at `index` of those that are alike.
-pub(crate) fn face(index: usize) -> String {
-    format!("face-{index}")
-}
-
-fn entries(ways: &[Way]) -> Map<String, Value> {
-    let entry = |way: &Way| match way {
-        Way::Url(url) => json!({"type": "http", "url": url}),
-        Way::Command(words) => json!({"command": words[0], "args": words[1..]}),
-    };
-    let ways = ways.iter().enumerate();
-    ways.map(|(at, way)| (server_name(at), entry(way)))
-        .collect()
-}
-
-fn mcp_proxy_config(address: SocketAddr, ways: &[Way]) -> String {
-    let (host, port) = (address.ip(), address.port());
-    let backends = ways.iter().enumerate().map(|(index, way)| {
-        let way = match way {
-            Way::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
-            Way::Command(words) => format!(
-                "transport = \"stdio\"\ncommand = {:?}\nargs = {:?}\n",
-                words[0],
-                &words[1..]
-            ),
-        };
-        format!("[[backends]]\nname = {:?}\n{way}", server_name(index))
-    });
-    let backends: String = backends.collect();
-    format!(
-        "[proxy]\nname = \"peer\"\nseparator = \"_\"\n[proxy.listen]\nhost = \"{host}\"\nport = {port}\n\
-         {backends}[observability]\naudit = false\nlog_level = \"warn\"\n"
-    )
-}
-
-impl Way {
-    /// As the arguments of a program that takes either a URL or, last, a command.
-    fn words(&self, url: &str) -> Vec<String> {
-        match self {
-            Self::Url(told) => vec![url.to_owned(), told.clone()],
-            Self::Command(words) => [vec!["--".to_owned()], words.clone()].concat(),
-        }
-    }
 }
 
 impl Running {
@@ -499,11 +415,14 @@ impl Running {
     }
 
     /// The next line with `part` that it says on standard error.
-    pub(crate) fn says(&self, part: &str, within: Duration) -> io::Result<String> {
+    pub(crate) fn wait_for_line(&self, part: &str, within: Duration) -> io::Result<String> {
         let deadline = Instant::now() + within;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.said.as_ref().map(|said| said.recv_timeout(left));
+            let line = self
+                .error_lines
+                .as_ref()
+                .map(|said| said.recv_timeout(left));
             match line {
                 Some(Ok(line)) if line.contains(part) => return Ok(line),
                 Some(Ok(_)) => {}
@@ -536,14 +455,3 @@ impl Drop for Running {
 
 /// How long a program may take to end.
 const GRACE: Duration = Duration::from_secs(3);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_found_where_it_stands() {
-        let place = place("serving at http://127.0.0.1:8800/mcp").unwrap();
-        assert_eq!((place.address.port(), place.path.as_str()), (8800, "/mcp"));
-    }
-}

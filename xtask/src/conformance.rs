@@ -67,13 +67,13 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
             outcome.add(&proof::declared(workspace, &programs)?);
             Ok::<_, String>(outcome)
         });
-        let servers = of_servers(workspace, &programs);
+        let servers = server_runs(workspace, &programs);
         (servers, joined(clients), joined(proofs))
     });
     let mut outcome = proofs?;
     let mut pairs = Vec::new();
     let OfServers { direct, through } = servers?;
-    outcome.add(&judge::alone(DIRECT, &direct));
+    outcome.add(&judge::single(DIRECT, &direct));
     for (name, results) in through {
         outcome.add(&proof::refuses_foreign_hosts(name, &results));
         compare(
@@ -86,7 +86,7 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
     let clients = clients?;
     let by_way = |way| clients.get(&way).ok_or("no scenario of clients was run");
     let direct = by_way(Way::Direct)?;
-    outcome.add(&judge::alone("client", direct));
+    outcome.add(&judge::single("client", direct));
     for (name, way) in [(SCENARIOS, Way::Through), (MIXED, Way::Mixed)] {
         compare(
             &mut outcome,
@@ -123,7 +123,7 @@ struct OfServers {
 }
 
 /// Each server is asked by one suite at a time, all of them at once.
-fn of_servers(workspace: &Workspace, programs: &Programs<'_>) -> Result<OfServers, String> {
+fn server_runs(workspace: &Workspace, programs: &Programs<'_>) -> Result<OfServers, String> {
     let mut targets = vec![programs.direct()?];
     for behind in BEHIND {
         targets.push(programs.through(behind)?);

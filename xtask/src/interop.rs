@@ -64,7 +64,7 @@ const SDKS: &[(&str, &[&str])] = &[
 
 /// The SDKs that are asked what is only between them and one server, and the eras that they speak: those, one that
 /// many have and that knows tasks of the era before, and FastMCP.
-const HEARD: &[(&str, &[&str])] = &[
+const NOTIFIED: &[(&str, &[&str])] = &[
     SDKS[0],
     SDKS[1],
     (python::FIRST, &["legacy"]),
@@ -143,7 +143,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     let (there, behind) = behind::begun(workspace, &vary)?;
     running.extend(behind);
     for what in ["asking", "eras", "hearing", "tasks"] {
-        jobs.extend(of_sdks(what, HEARD, &there));
+        jobs.extend(of_sdks(what, NOTIFIED, &there));
     }
     let fixture = workspace.binary("fixture-server")?;
     let programs = json!({"vary": vary, "fixture": fixture});

@@ -128,29 +128,29 @@ fn main() -> ExitCode {
     let workspace = Workspace::here();
     match Arguments::parse().task {
         Task::Test { phases } => phases::run(&workspace, &phases),
-        Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
-        Task::Conformance { write } => said(conformance::conformance(&workspace, write)),
-        Task::Bench(options) => said(bench::bench(&workspace, &options)),
+        Task::Faults { title, write } => exit_code(faults::faults(&workspace, &title, write)),
+        Task::Conformance { write } => exit_code(conformance::conformance(&workspace, write)),
+        Task::Bench(options) => exit_code(bench::bench(&workspace, &options)),
         Task::Soak {
             clients,
             only,
             write,
         } => {
             let crowd = Crowd { clients, only };
-            said(soak::soak(&workspace, &crowd, write))
+            exit_code(soak::soak(&workspace, &crowd, write))
         }
         Task::Amplify {
             only,
             vary: Some(vary),
             record: Some(commit),
             ..
-        } => said(amplify::record(&workspace, vary, &only, &commit)),
+        } => exit_code(amplify::record(&workspace, vary, &only, &commit)),
         Task::Amplify {
             only, vary, write, ..
-        } => said(amplify::amplify(&workspace, vary, &only, write)),
-        Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
-        Task::Prune => said(prune(&workspace)),
-        Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
+        } => exit_code(amplify::amplify(&workspace, vary, &only, write)),
+        Task::TestExtra { phases, options } => exit_code(extra::run(&workspace, &phases, &options)),
+        Task::Prune => exit_code(prune(&workspace)),
+        Task::Tokens { check } => exit_code(tokens::tokens(&workspace, check)),
     }
 }
 
@@ -161,7 +161,7 @@ fn prune(workspace: &Workspace) -> Result<(), String> {
 }
 
 /// The exit code of a task that either works or says why not.
-fn said(result: Result<(), String>) -> ExitCode {
+fn exit_code(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -23,7 +23,8 @@ struct Requirement {
     id: String,
     level: String,
     /// What it demands, in one line.
-    says: String,
+    #[serde(rename = "says")]
+    summary: String,
     /// The tests that hold it: `file.rs::function` or a file of vectors.
     #[serde(default)]
     tests: Vec<String>,
@@ -107,7 +108,7 @@ fn malformed(requirement: &Requirement) -> Vec<String> {
     let Requirement {
         id,
         level,
-        says,
+        summary,
         tests,
         none,
         later,
@@ -115,7 +116,7 @@ fn malformed(requirement: &Requirement) -> Vec<String> {
     let blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     let rules = [
         (LEVELS.contains(&level.as_str()), "has an unknown level"),
-        (!says.trim().is_empty(), "says nothing"),
+        (!summary.trim().is_empty(), "says nothing"),
         (
             tests.is_empty() == none.is_some(),
             "needs either `tests` or `none` with a reason",
@@ -201,7 +202,7 @@ mod tests {
         Requirement {
             id: id.to_owned(),
             level: "MUST".to_owned(),
-            says: "It holds.".to_owned(),
+            summary: "It holds.".to_owned(),
             tests: tests.iter().map(|&test| test.to_owned()).collect(),
             none: none.map(str::to_owned),
             later: None,

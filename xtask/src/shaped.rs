@@ -57,7 +57,7 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
     npm::with_packages(workspace, command.arg(&configuration))?;
     let server = Server::start(&mut command, &log)?;
-    let rows: Vec<Value> = rows.iter().map(Rows::told).collect();
+    let rows: Vec<Value> = rows.iter().map(Rows::to_json).collect();
     let argument = json!({
         "recording": recording,
         "url": server.url,
@@ -98,7 +98,7 @@ impl Rows {
         format!("rows_of_{}", self.name)
     }
 
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({"tool": self.tool(), "key": self.key, "list": self.list})
     }
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::Place;
 use super::script::capabilities;
+use crate::endpoint::Endpoint;
 
 /// One connection and the session that was opened on it.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ impl Connection {
     }
 
     /// Opens a legacy session, if the server has any.
-    pub(crate) async fn initialize(&mut self, place: &Place) -> io::Result<()> {
+    pub(crate) async fn initialize(&mut self, place: &Endpoint) -> io::Result<()> {
         self.initialize_with(place, &[], false).await
     }
 
     /// The same for a client that declares these tags, and that can be asked to fill in forms.
     pub(crate) async fn initialize_with(
         &mut self,
-        place: &Place,
+        place: &Endpoint,
         tags: &[&str],
         is_askable: bool,
     ) -> io::Result<()> {
@@ -77,8 +77,8 @@ impl Connection {
     }
 
     /// Opens the stream on which the server says things on its own, and leaves it open.
-    pub(crate) async fn listen(&mut self, place: &Place) -> io::Result<()> {
-        let Place { address, path } = place;
+    pub(crate) async fn listen(&mut self, place: &Endpoint) -> io::Result<()> {
+        let Endpoint { address, path } = place;
         let session = self.session();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// Waits until the stream says `wanted`.
-    pub(crate) async fn hear(&mut self, wanted: &[u8]) -> io::Result<()> {
+    pub(crate) async fn read_until(&mut self, wanted: &[u8]) -> io::Result<()> {
         loop {
             if let Some(at) = find(&self.buffer, wanted) {
                 self.buffer.drain(..at + wanted.len());
@@ -110,7 +110,7 @@ impl Connection {
     }
 
     /// How often the stream has said `wanted` by now; nothing of it is said again.
-    pub(crate) fn heard(&mut self, wanted: &[u8]) -> usize {
+    pub(crate) fn count_received(&mut self, wanted: &[u8]) -> usize {
         while matches!(self.socket.try_read_buf(&mut self.buffer), Ok(1..)) {}
         let mut count = 0;
         while let Some(at) = find(&self.buffer, wanted) {
@@ -168,7 +168,7 @@ impl Connection {
         &mut self,
         request: &[u8],
         other: &mut Self,
-        place: &Place,
+        place: &Endpoint,
     ) -> io::Result<Response<'_>> {
         self.socket.write_all(request).await?;
         self.buffer.clear();
@@ -267,8 +267,8 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// A legacy request that holds `body`; `session` is a header line or nothing.
-pub(crate) fn post(place: &Place, session: &str, body: &str) -> Vec<u8> {
-    let Place { address, path } = place;
+pub(crate) fn post(place: &Endpoint, session: &str, body: &str) -> Vec<u8> {
+    let Endpoint { address, path } = place;
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \

@@ -132,7 +132,7 @@ impl Goal {
         match self {
             Self::Echo { size, steps } => {
                 says_again(number, size, &answer["result"])?;
-                told_progress(number, steps, before)
+                check_progress(number, steps, before)
             }
             Self::Data { rows, form } => form.understand(number, rows, &answer["result"]),
             Self::List { tools } => lists(tools, &answer["result"]["tools"]),
@@ -151,7 +151,7 @@ fn says_again(number: u64, size: usize, result: &Value) -> Result<(), String> {
     })
 }
 
-fn told_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), String> {
+fn check_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), String> {
     let told = messages
         .iter()
         .filter(|message| message["method"] == "notifications/progress")

@@ -6,28 +6,22 @@ mod script;
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
+
+use crate::endpoint::Endpoint;
 
 use connection::Response;
 pub(crate) use connection::{Connection, post};
 pub(crate) use expected::{Expected, Form, Goal};
 pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects};
 
-/// Where a load goes, and under which path.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) address: SocketAddr,
-    pub(crate) path: String,
-}
-
 /// What a load asks, and what it may hear.
 #[derive(Debug)]
 pub(crate) struct Load {
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     pub(crate) script: Script,
     /// What the client of a session declares.
     declares: &'static [&'static str],
@@ -61,14 +55,14 @@ const FIRST: u64 = 10_000_000;
 
 impl Load {
     pub(crate) fn new(
-        place: Place,
+        endpoint: Endpoint,
         script: Script,
         goal: Goal,
         declares: &'static [&'static str],
     ) -> Self {
         let templates = script.len();
         Self {
-            place,
+            endpoint,
             script,
             declares,
             expected: RefCell::new(Expected::new(goal, templates)),
@@ -81,12 +75,12 @@ impl Load {
         let is_fixed = self.expected.borrow().is_fixed();
         let mut connections = Vec::new();
         for _ in 0..count {
-            let mut connection = Connection::open(self.place.address).await?;
+            let mut connection = Connection::open(self.endpoint.address).await?;
             if self.script.needs_session() && !is_fixed {
                 let declares = self.declares;
                 let asks = self.script.asks;
                 connection
-                    .initialize_with(&self.place, declares, asks)
+                    .initialize_with(&self.endpoint, declares, asks)
                     .await?;
             }
             connections.push(connection);
@@ -174,9 +168,11 @@ impl Load {
         }
         let other = match other {
             Some(other) => other,
-            None => other.insert(Connection::open(self.place.address).await?),
+            None => other.insert(Connection::open(self.endpoint.address).await?),
         };
-        connection.exchange_asked(request, other, &self.place).await
+        connection
+            .exchange_asked(request, other, &self.endpoint)
+            .await
     }
 }
 

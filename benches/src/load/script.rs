@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Place;
-use crate::subject::face;
+use crate::configurations::variant_id;
+use crate::endpoint::Endpoint;
 use crate::upstream::tools;
 
 /// The revision that a client speaks.
@@ -22,7 +22,7 @@ pub(crate) enum Method {
     List,
 }
 
-/// What the tool is told.
+/// The kind of arguments of a call.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Arguments {
     /// Bytes of structured arguments beside the text.
@@ -87,7 +87,7 @@ impl Script {
     pub(crate) fn new(
         era: Era,
         method: Method,
-        place: &Place,
+        place: &Endpoint,
         tool: &str,
         arguments: Arguments,
         crowd: Crowd,
@@ -176,8 +176,8 @@ pub(crate) fn retry(request: &[u8], answer: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Template {
-    fn new(place: &Place, headers: &str, body: &str) -> Self {
-        let Place { address, path } = place;
+    fn new(place: &Endpoint, headers: &str, body: &str) -> Self {
+        let Endpoint { address, path } = place;
         let start = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
              application/json, text/event-stream\r\n{headers}"
@@ -222,7 +222,7 @@ impl Method {
 
 fn body(method: Method, tool: &str, arguments: Arguments, meta: Option<Value>) -> Value {
     let mut params = match method {
-        Method::Call => json!({"name": tool, "arguments": told(arguments)}),
+        Method::Call => json!({"name": tool, "arguments": tool_arguments(arguments)}),
         Method::List => json!({}),
     };
     if let Some(meta) = meta {
@@ -233,7 +233,7 @@ fn body(method: Method, tool: &str, arguments: Arguments, meta: Option<Value>) -
 }
 
 /// The arguments; the text is the number and a few words, as a short argument has.
-fn told(arguments: Arguments) -> Value {
+fn tool_arguments(arguments: Arguments) -> Value {
     let mut told = json!({"text": format!("{SLOT} {TEXT}")});
     for (key, value) in [
         ("size", arguments.size as u64),
@@ -308,7 +308,7 @@ fn meta(client: usize, arguments: Arguments, crowd: Crowd) -> Value {
             Some(pick(&["standard", "compact", "read-only"], 4).to_owned())
         }
         Selects::Nothing | Selects::BuiltIn => None,
-        Selects::Alike(count) => Some(face(client % count)),
+        Selects::Alike(count) => Some(variant_id(client % count)),
     };
     if let Some(variant) = variant {
         meta["io.modelcontextprotocol/server-variant"] = variant.into();

@@ -31,7 +31,7 @@ pub(crate) enum Answer {
         answer: Bytes,
     },
     /// Nothing: it was the client's answer to the question with this id.
-    Heard(String),
+    Answered(String),
 }
 
 /// All that the server can say.
@@ -42,7 +42,7 @@ pub(crate) struct Answers {
     /// How often the list has changed.
     changes: AtomicUsize,
     /// How many questions were asked.
-    questions: AtomicUsize,
+    input_requests: AtomicUsize,
     /// Rows of so many bytes, once they were asked for.
     rows: RefCell<BTreeMap<usize, Rc<Rows>>>,
 }
@@ -105,7 +105,7 @@ impl Answers {
             kind,
             tools: tools::list(tools),
             changes: AtomicUsize::new(0),
-            questions: AtomicUsize::new(0),
+            input_requests: AtomicUsize::new(0),
             rows: RefCell::default(),
         }
     }
@@ -124,7 +124,7 @@ impl Answers {
             return Answer::Nothing;
         };
         if request.method.is_none() {
-            return Answer::Heard(id.to_owned());
+            return Answer::Answered(id.to_owned());
         }
         let now = |result: String| Answer::One(whole(id, &result), Duration::ZERO);
         match request.method.unwrap_or_default() {
@@ -200,7 +200,7 @@ impl Answers {
             );
             return Answer::One(whole(id, &required), Duration::ZERO);
         }
-        let number = self.questions.fetch_add(1, Ordering::Relaxed);
+        let number = self.input_requests.fetch_add(1, Ordering::Relaxed);
         let question = format!(
             r#"{{"jsonrpc":"2.0","id":{number},"method":"elicitation/create","params":{FORM}}}"#
         );

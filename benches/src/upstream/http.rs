@@ -129,7 +129,7 @@ impl Server {
                     ..Frames::default()
                 })
             }
-            Answer::Heard(id) => {
+            Answer::Answered(id) => {
                 if let Some((answer, sender)) = self.asked.borrow_mut().remove(&id) {
                     // Whoever does not wait for it any more gets none.
                     let _ = sender.send(answer);

@@ -28,7 +28,7 @@ pub(crate) fn serve(answers: &Answers) -> io::Result<()> {
         }
         match answers.answer(&line) {
             // Nobody asks on pipes here.
-            Answer::Nothing | Answer::Asks { .. } | Answer::Heard(_) => {}
+            Answer::Nothing | Answer::Asks { .. } | Answer::Answered(_) => {}
             Answer::One(answer, delay) if delay.is_zero() => write(&output, &answer)?,
             Answer::One(answer, delay) => drop(late.send((Instant::now() + delay, answer))),
             Answer::Several(messages) => {

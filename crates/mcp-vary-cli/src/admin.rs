@@ -10,24 +10,24 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
-use crate::print::talk;
+use crate::print::notice;
 use crate::serving;
 
 /// Where the operator will ask; before the servers are started, so that a taken port is said first.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct AdminListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
 /// A task that answers the operator, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Admin {
+pub(crate) struct AdminTask {
     _stop: oneshot::Sender<()>,
     _task: JoinHandle<io::Result<()>>,
 }
 
-impl Door {
+impl AdminListener {
     pub(crate) async fn open(address: &str) -> Result<Self, Failure> {
         let listener = serving::listen(address, "--admin").await?;
         let address = listener.local_addr();
@@ -36,7 +36,7 @@ impl Door {
     }
 
     /// Begins to answer, and says where.
-    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> Admin {
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> AdminTask {
         let (stop, stopped) = oneshot::channel();
         let gateway = Arc::clone(gateway);
         let listener = self.listener;
@@ -44,8 +44,8 @@ impl Door {
             let until = async move { drop(stopped.await) };
             gateway.serve_admin(listener, until).await
         });
-        talk(&format!("status: vary status {}", self.address));
-        Admin {
+        notice(&format!("status: vary status {}", self.address));
+        AdminTask {
             _stop: stop,
             _task: task,
         }

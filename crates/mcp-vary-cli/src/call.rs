@@ -3,21 +3,21 @@
 use mcp_vary::json::Members;
 
 use crate::args::Call;
-use crate::client::Persona;
+use crate::client::ClientIdentity;
 use crate::failure::{Failure, Verdict};
-use crate::front::Front;
 use crate::lint::{self, Linted};
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
-use crate::print::{self, harmless_json};
+use crate::print::{self, sanitize_json};
 use crate::stop::Stop;
+use crate::target_session::TargetSession;
 use crate::tokens::percent;
 
 /// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
-    let called = Called::typed(&args)?;
+    let called = CallRequest::from_args(&args)?;
     let url = called.url.as_deref();
-    let front = Front::typed(
+    let front = TargetSession::from_args(
         &args.client,
         url,
         &args.command,
@@ -33,15 +33,15 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         args.lint,
         &mut answers,
     );
-    let ended = stop.unless_asked(calls).await;
+    let ended = stop.unless_requested(calls).await;
     // A later client that fails takes nothing from those before it.
     let shown = if answers.is_empty() {
         Ok(())
     } else if args.client.json {
-        print::data(&harmless_json(&lines(&answers)))
+        print::data(&sanitize_json(&lines(&answers)))
     } else {
         let shown = columns(&called.titles(), &answers, print::width());
-        print::data(&(shown + &lint::said(&called.titles(), &answers)))
+        print::data(&(shown + &lint::report(&called.titles(), &answers)))
     };
     let closed = front.close(&mut stop).await;
     ended.and(shown).and(closed)?;
@@ -53,13 +53,13 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
 }
 
 async fn call_all(
-    front: &Front,
-    called: &Called,
+    front: &TargetSession,
+    called: &CallRequest,
     variant: Option<&str>,
     is_linted: bool,
     answers: &mut Vec<Linted>,
 ) -> Result<(), Failure> {
-    for persona in &called.personas {
+    for persona in &called.identities {
         let client = front.client(persona).await?;
         client.check_selectable(variant)?;
         let answer = client.call(&called.tool, &called.arguments, variant);
@@ -78,52 +78,52 @@ async fn call_all(
 
 /// What is to be called, and by whom.
 #[derive(Debug)]
-struct Called {
+struct CallRequest {
     tool: String,
     /// The JSON text of an object.
     arguments: String,
     url: Option<String>,
-    personas: Vec<Persona>,
+    identities: Vec<ClientIdentity>,
 }
 
-impl Called {
-    fn typed(args: &Call) -> Result<Self, Failure> {
+impl CallRequest {
+    fn from_args(args: &Call) -> Result<Self, Failure> {
         // `call TOOL URL` leaves the arguments out.
         let (arguments, url) = match (&args.arguments, &args.url) {
             (Some(word), None) if args.command.is_empty() && is_url(word) => (None, Some(word)),
             (arguments, url) => (arguments.as_deref(), url.as_ref()),
         };
         let arguments = arguments.unwrap_or("{}").trim();
-        check(arguments)?;
+        check_arguments(arguments)?;
         if url.is_none() && args.command.is_empty() && args.client.config.is_none() {
             return Err(Failure::command(
                 "a server is missing; give its URL, --config and a file, or `--` and its command",
             ));
         }
-        let personas: Result<Vec<Persona>, Failure> = match args.features.as_slice() {
-            [] => Ok(vec![Persona::default()]),
+        let personas: Result<Vec<ClientIdentity>, Failure> = match args.features.as_slice() {
+            [] => Ok(vec![ClientIdentity::default()]),
             several => several
                 .iter()
-                .map(|features| Persona::typed(Some(features), &[]))
+                .map(|features| ClientIdentity::from_args(Some(features), &[]))
                 .collect(),
         };
         Ok(Self {
             tool: args.tool.clone(),
             arguments: arguments.to_owned(),
             url: url.cloned(),
-            personas: personas?,
+            identities: personas?,
         })
     }
 }
 
-impl Called {
+impl CallRequest {
     /// What each client declares, in words.
     fn titles(&self) -> Vec<String> {
-        let title = |persona: &Persona| match persona.features.as_deref() {
+        let title = |persona: &ClientIdentity| match persona.features.as_deref() {
             Some(tags) => tags.replace(',', ", "),
             None => "declares nothing".to_owned(),
         };
-        self.personas.iter().map(title).collect()
+        self.identities.iter().map(title).collect()
     }
 }
 
@@ -131,7 +131,7 @@ fn is_url(word: &str) -> bool {
     word.starts_with("http://") || word.starts_with("https://")
 }
 
-fn check(arguments: &str) -> Result<(), Failure> {
+fn check_arguments(arguments: &str) -> Result<(), Failure> {
     match Members::parse(arguments) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::command(format!(

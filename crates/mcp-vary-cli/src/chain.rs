@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// # Errors
 ///
 /// When it would serve itself in a circle.
-pub(crate) fn behind_others(mut config: Config) -> Result<Config, Failure> {
+pub(crate) fn with_ancestors(mut config: Config) -> Result<Config, Failure> {
     let ancestors = Ancestors::read(&variable());
     let checked = ancestors.check(&config.servers);
     checked.map_err(Failure::command)?;

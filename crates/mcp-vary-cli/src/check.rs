@@ -12,12 +12,12 @@ use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;
 use crate::chain;
+use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
-use crate::file::patient;
-use crate::outside::outside;
-use crate::print::servers::{collided, is_up, plural, standing};
+use crate::file::with_full_start_wait;
+use crate::print::servers::{collision_table, is_up, plural, status_table};
 use crate::print::table::table;
-use crate::print::{self, harmless, harmless_json};
+use crate::print::{self, sanitize, sanitize_json};
 use crate::serving;
 use crate::stop::Stop;
 use crate::tokens;
@@ -30,25 +30,28 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         Ok(file) => file,
         Err(mistakes) => {
             let shown = if args.json {
-                report::refused(&mistakes)
+                report::invalid_file(&mistakes)
             } else {
-                format!("{mistakes}\n\n{}", verdict(mistakes.all.len()))
+                format!("{mistakes}\n\n{}", summary_line(mistakes.all.len()))
             };
             return print(&args, &shown).map(|()| Verdict::Failed);
         }
     };
-    let refused = refused(&name, &file);
+    let refused = serve_problems(&name, &file);
     if args.offline {
         let shown = if args.json {
-            report::read(&name, &file, &refused)
+            report::offline(&name, &file, &refused)
         } else {
-            let (opening, places) = (opening(&name, &file), places(&file.servers));
-            let shown = refused_lines(&refused);
-            format!("{opening}\n{places}{shown}\n{}", verdict(refused.len()))
+            let (opening, places) = (file_summary(&name, &file), target_table(&file.servers));
+            let shown = problem_lines(&refused);
+            format!(
+                "{opening}\n{places}{shown}\n{}",
+                summary_line(refused.len())
+            )
         };
-        return print(&args, &shown).map(|()| judged(refused.len()));
+        return print(&args, &shown).map(|()| exit_verdict(refused.len()));
     }
-    let config = patient(file.clone().into_config(outside()?));
+    let config = with_full_start_wait(file.clone().into_config(environment()?));
     let patience = config.start_patience;
     let config = config.starting_without_servers(patience);
     let gateway = connect(config, &mut stop).await?;
@@ -71,34 +74,34 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         Vec::new()
     };
     let shown = if args.json {
-        let found = report::Found {
+        let found = report::CheckResult {
             servers: &servers,
-            slips: &slips,
+            unmatched: &slips,
             collisions: &collisions,
             variants: &variants,
-            refused: &refused,
+            problems: &refused,
         };
         report::connected(&name, &file, &found)
     } else {
-        let (standing, collided) = (standing(&servers), collided(&collisions));
+        let (standing, collided) = (status_table(&servers), collision_table(&collisions));
         format!(
             "{}\n{standing}{collided}{}{}{}\n{}",
-            opening(&name, &file),
-            costs(&variants),
-            slipped(&name, &slips),
-            refused_lines(&refused),
-            verdict(problems),
+            file_summary(&name, &file),
+            cost_table(&variants),
+            unmatched_lines(&name, &slips),
+            problem_lines(&refused),
+            summary_line(problems),
         )
     };
     let printed = print(&args, &shown);
     tokio::select! {
         () = gateway.close() => {}
-        () = stop.asked() => {}
+        () = stop.requested() => {}
     }
-    printed.map(|()| judged(problems))
+    printed.map(|()| exit_verdict(problems))
 }
 
-fn judged(problems: usize) -> Verdict {
+fn exit_verdict(problems: usize) -> Verdict {
     match problems {
         0 => Verdict::Fine,
         _ => Verdict::Failed,
@@ -106,7 +109,7 @@ fn judged(problems: usize) -> Verdict {
 }
 
 /// The last line, which agrees with the exit code.
-fn verdict(problems: usize) -> String {
+fn summary_line(problems: usize) -> String {
     match problems {
         0 => "OK\n".to_owned(),
         count => format!("{}\n", plural(count, "problem")),
@@ -114,12 +117,12 @@ fn verdict(problems: usize) -> String {
 }
 
 /// What is wrong although the file can be read: what `serve` would leave out, ignore or refuse.
-fn refused(name: &str, file: &File) -> Vec<String> {
+fn serve_problems(name: &str, file: &File) -> Vec<String> {
     let mut refused = crate::file::left_out(name, file);
     let variants = file.notes.iter().filter(|note| note.key == "variants");
     refused.extend(variants.map(|note| format!("{name}:{note}")));
     for (key, address) in [("listen", &file.listen), ("admin", &file.admin)] {
-        let why = address.as_deref().and_then(serving::unusable);
+        let why = address.as_deref().and_then(serving::listen_problem);
         let at = file.addresses_at.get(key);
         let at = at.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
@@ -127,7 +130,7 @@ fn refused(name: &str, file: &File) -> Vec<String> {
     refused
 }
 
-fn refused_lines(refused: &[String]) -> String {
+fn problem_lines(refused: &[String]) -> String {
     let lines: Vec<_> = refused.iter().map(|line| format!("{line}\n")).collect();
     match lines.is_empty() {
         true => String::new(),
@@ -136,7 +139,7 @@ fn refused_lines(refused: &[String]) -> String {
 }
 
 /// The variants, with what their tools cost.
-fn costs(variants: &[(VariantId, Vec<String>)]) -> String {
+fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
     if variants.is_empty() {
         return String::new();
     }
@@ -154,19 +157,19 @@ fn costs(variants: &[(VariantId, Vec<String>)]) -> String {
 
 fn print(args: &Check, shown: &str) -> Result<(), Failure> {
     print::data(&match args.json {
-        true => harmless_json(shown),
-        false => harmless(shown),
+        true => sanitize_json(shown),
+        false => sanitize(shown),
     })
 }
 
 async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
-    let gateway = Gateway::open(chain::behind_others(config)?).await;
+    let gateway = Gateway::open(chain::with_ancestors(config)?).await;
     serving::wait(&gateway, stop, |_| false).await?;
     Ok(gateway)
 }
 
 /// What the variants say of items that are not there, or call by one name.
-fn slipped(name: &str, slips: &[(VariantId, Mistake)]) -> String {
+fn unmatched_lines(name: &str, slips: &[(VariantId, Mistake)]) -> String {
     let mut out = String::new();
     for (_, slip) in slips {
         let start = if out.is_empty() { "\n" } else { "" };
@@ -176,7 +179,7 @@ fn slipped(name: &str, slips: &[(VariantId, Mistake)]) -> String {
 }
 
 /// What reading the file told.
-fn opening(name: &str, file: &File) -> String {
+fn file_summary(name: &str, file: &File) -> String {
     let mut out = format!("{name} is valid: {}", plural(file.servers.len(), "server"));
     if !file.disabled.is_empty() {
         let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
@@ -189,7 +192,7 @@ fn opening(name: &str, file: &File) -> String {
 }
 
 /// Where the servers are, without what may be secret.
-fn places(servers: &[UpstreamConfig]) -> String {
+fn target_table(servers: &[UpstreamConfig]) -> String {
     let rows: Vec<Vec<String>> = servers
         .iter()
         .map(|server| {

@@ -15,21 +15,21 @@ use mcp_vary_wire::handshake::Hello;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::print::{harmless, talk};
+use crate::print::{notice, sanitize};
 
 /// What a client declares of itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Persona {
+pub(crate) struct ClientIdentity {
     /// Its feature tags as typed; `None` when it does not know content negotiation.
     pub(crate) features: Option<String>,
     /// Its hints for variants; `None` when it does not know them.
     pub(crate) hints: Option<VariantHints>,
 }
 
-impl Persona {
+impl ClientIdentity {
     /// A client that knows both extensions, from what was typed. What has no effect is said on standard
     /// error, but declared all the same: it is up to the server to ignore it.
-    pub(crate) fn typed(features: Option<&str>, hints: &[String]) -> Result<Self, Failure> {
+    pub(crate) fn from_args(features: Option<&str>, hints: &[String]) -> Result<Self, Failure> {
         if let Some(features) = features {
             let (_, ignored) = Features::from_tags(tags(features));
             warn("--features", &ignored);
@@ -78,14 +78,14 @@ fn tags(list: &str) -> impl Iterator<Item = &str> {
 
 fn warn(flag: &str, ignored: &Ignored) {
     if !ignored.is_empty() {
-        talk(&harmless(&format!(
+        notice(&sanitize(&format!(
             "warning: of {flag}, this has no effect: {ignored}"
         )));
     }
 }
 
 /// What a server answers a request: the JSON text of its result, or of its error.
-pub(crate) type Answered = Result<String, String>;
+pub(crate) type Answer = Result<String, String>;
 
 /// A connected client.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Client {
     /// Connects to `server` as `persona`.
     pub(crate) async fn connect(
         server: UpstreamConfig,
-        persona: &Persona,
+        persona: &ClientIdentity,
     ) -> Result<Self, Failure> {
         let server = server.with_capabilities(persona.capabilities());
         Ok(Self {
@@ -105,7 +105,7 @@ impl Client {
         })
     }
 
-    pub(crate) fn hello(&self) -> &Hello {
+    pub(crate) fn handshake(&self) -> &Hello {
         self.upstream.hello()
     }
 
@@ -116,7 +116,7 @@ impl Client {
     /// The variants that the server offers this client, best first.
     pub(crate) fn variants(&self) -> Vec<ServerVariant> {
         let capabilities: Value =
-            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+            serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();
         let settings = settings(&capabilities, SERVER_VARIANTS);
         let offered =
             settings.and_then(|settings| settings.value().get("availableVariants")?.as_array());
@@ -126,7 +126,7 @@ impl Client {
     /// Refuses to select a variant of a server that would not know what that is.
     pub(crate) fn check_selectable(&self, variant: Option<&str>) -> Result<(), Failure> {
         let capabilities: Value =
-            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+            serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();
         if variant.is_none() || settings(&capabilities, SERVER_VARIANTS).is_some() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Client {
     /// Whether there are more variants than those offered.
     pub(crate) fn more_variants(&self) -> bool {
         let capabilities: Value =
-            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+            serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();
         let settings = settings(&capabilities, SERVER_VARIANTS);
         settings.is_some_and(|settings| {
             settings.value().get("moreVariantsAvailable") == Some(&Value::Bool(true))
@@ -157,7 +157,7 @@ impl Client {
                 .collect();
             let request = Request::new("tools/list", Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
-                Failure::looked_at(harmless(&format!(
+                Failure::looked_at(sanitize(&format!(
                     "the server does not list its tools: {}",
                     sentence(&error)
                 )))
@@ -192,7 +192,7 @@ impl Client {
         tool: &str,
         arguments: &str,
         variant: Option<&str>,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<Answer, Failure> {
         let members = [
             ("name", json::string(tool)),
             ("arguments", arguments.to_owned()),
@@ -228,7 +228,7 @@ impl Client {
         Ok(self.tools(variant).await?.into_iter().find(is_meant))
     }
 
-    async fn ask(&self, request: Request) -> Result<Answered, Failure> {
+    async fn ask(&self, request: Request) -> Result<Answer, Failure> {
         let answer = self.upstream.request(request).await?.answer().await?;
         Ok(answer.outcome().map(str::to_owned).map_err(str::to_owned))
     }
@@ -289,7 +289,7 @@ mod tests {
     #[track_caller]
     fn declares(features: Option<&str>, hints: &[&str], expected: &Value) {
         let hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
-        let persona = Persona::typed(features, &hints).unwrap();
+        let persona = ClientIdentity::from_args(features, &hints).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&persona.capabilities()).unwrap(),
             *expected

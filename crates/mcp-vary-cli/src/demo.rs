@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 
 use crate::args::Demo;
-use crate::client::{Client, Persona};
+use crate::client::{Client, ClientIdentity};
+use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
-use crate::outside::outside;
 use crate::print::side_by_side::side_by_side;
 use crate::print::wrap::wrap;
-use crate::print::{self, result, talk};
-use crate::serve::entry;
+use crate::print::{self, notice, result};
+use crate::serve::client_entry;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{inspect, target, tokens};
@@ -24,25 +24,25 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
         "127.0.0.1:8800"
     };
     let listener = serving::listen(args.listen.as_deref().unwrap_or(default), "--listen").await?;
-    let config = Config::new(weather()?, outside()?);
+    let config = Config::new(weather()?, environment()?);
     let serving = Serving::start(config, listener, &mut stop).await?;
     let url = serving.url();
-    let shown = stop.unless_asked(show(&url)).await;
+    let shown = stop.unless_requested(show(&url)).await;
     let shown = shown.and_then(|shown| print::data(&shown));
     if shown.is_ok() && !args.once {
-        talk(&format!("\nserving at {}", url));
-        talk(&format!(
+        notice(&format!("\nserving at {}", url));
+        notice(&format!(
             "for a client's configuration: {}",
-            entry("weather", &url)
+            client_entry("weather", &url)
         ));
-        talk(
+        notice(
             "for your own server: vary serve -- npx -y @modelcontextprotocol/server-filesystem .\nCtrl-C ends it",
         );
-        stop.asked().await;
+        stop.requested().await;
     }
     let stopped = tokio::select! {
         stopped = serving.stop() => stopped,
-        () = stop.asked() => Ok(()),
+        () = stop.requested() => Ok(()),
     };
     shown.and(stopped).map(|()| Verdict::Fine)
 }
@@ -59,7 +59,7 @@ fn weather() -> Result<UpstreamConfig, Failure> {
 async fn show(url: &str) -> Result<String, Failure> {
     let mut blocks = Vec::new();
     for (who, features) in CLIENTS {
-        let persona = Persona::typed(*features, &[])?;
+        let persona = ClientIdentity::from_args(*features, &[])?;
         let client = Client::connect(target::url(url, &[])?, &persona).await?;
         let answer = client.call(TOOL, ARGUMENTS, None).await?;
         let title = match features {
@@ -78,10 +78,10 @@ async fn show(url: &str) -> Result<String, Failure> {
 
 /// What the list of tools costs in each variant, in one line.
 async fn variants(url: &str) -> Result<String, Failure> {
-    let client = Client::connect(target::url(url, &[])?, &Persona::default()).await?;
-    let faces = inspect::faces(&client, Vec::new(), None).await?;
+    let client = Client::connect(target::url(url, &[])?, &ClientIdentity::default()).await?;
+    let faces = inspect::variant_tools(&client, Vec::new(), None).await?;
     client.close().await;
-    let whole = inspect::yardstick(&faces).map_or(0, |face| face.tokens);
+    let whole = inspect::baseline(&faces).map_or(0, |face| face.tokens);
     let costs = faces.iter().map(|face| {
         let percent = tokens::percent(face.tokens, whole);
         format!(

@@ -6,9 +6,9 @@ use std::time::Duration;
 use mcp_vary_config::{File, Mistakes, Source};
 use mcp_vary_gateway::Config;
 
+use crate::environment::today;
 use crate::failure::Failure;
-use crate::outside::today;
-use crate::print::talk;
+use crate::print::notice;
 
 /// Reads the servers of `path`, or only the one that is called `only`, and says what is worth knowing.
 ///
@@ -16,7 +16,7 @@ use crate::print::talk;
 ///
 /// When the file cannot be read, or with everything that is wrong in it.
 pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
-    checked(&path.display().to_string(), &text(path)?, only)
+    parse_and_report(&path.display().to_string(), &text(path)?, only)
 }
 
 /// What the `text` of the file `name` says, and says what is worth knowing of it.
@@ -24,13 +24,17 @@ pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
 /// # Errors
 ///
 /// Everything that is wrong in it.
-pub(crate) fn checked(name: &str, text: &str, only: Option<&str>) -> Result<File, Failure> {
-    let file = parse(name, text, only).map_err(|mistakes| cannot_be_used(&mistakes))?;
+pub(crate) fn parse_and_report(
+    name: &str,
+    text: &str,
+    only: Option<&str>,
+) -> Result<File, Failure> {
+    let file = parse(name, text, only).map_err(|mistakes| invalid_file(&mistakes))?;
     for note in &file.notes {
-        talk(&crate::print::harmless(&format!("note: {name}:{note}")));
+        notice(&crate::print::sanitize(&format!("note: {name}:{note}")));
     }
     for line in left_out(name, &file) {
-        talk(&crate::print::harmless(&line));
+        notice(&crate::print::sanitize(&line));
     }
     Ok(file)
 }
@@ -45,7 +49,7 @@ pub(crate) fn left_out(name: &str, file: &File) -> Vec<String> {
     lines.collect()
 }
 
-fn cannot_be_used(mistakes: &Mistakes) -> Failure {
+fn invalid_file(mistakes: &Mistakes) -> Failure {
     Failure::command(match mistakes.all.len() {
         1 => mistakes.to_string(),
         count => format!("{} has {count} mistakes\n{mistakes}", mistakes.file),
@@ -66,7 +70,7 @@ pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, 
 }
 
 /// The same, waiting at its start for each server as long as it may take to start.
-pub(crate) fn patient(mut config: Config) -> Config {
+pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
     let starts = config.servers.iter().map(|server| server.limits.handshake);
     let longest = starts.max().unwrap_or_default();
     // What follows is the reading of lists.

@@ -5,7 +5,7 @@ use mcp_vary_config::{Foreign, import};
 use crate::args::Import;
 use crate::failure::{Failure, Verdict};
 use crate::file;
-use crate::print::{self, harmless};
+use crate::print::{self, sanitize};
 
 /// Reads the files and prints the configuration as data; what is to be said of it, it says.
 pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     let imported = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
     print::data(&imported.yaml)?;
     for note in &imported.notes {
-        print::talk(&harmless(&format!("note: {note}")));
+        print::notice(&sanitize(&format!("note: {note}")));
     }
     Ok(Verdict::Fine)
 }

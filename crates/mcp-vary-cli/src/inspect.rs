@@ -8,31 +8,33 @@ use mcp_vary_gateway::Explanation;
 use serde_json::{Map, Value, json};
 
 use crate::args::Inspect;
-use crate::behind::Behind;
-use crate::client::{Client, Persona};
+use crate::client::{Client, ClientIdentity};
+use crate::environment;
 use crate::failure::{Failure, Verdict};
-use crate::front::Front;
-use crate::outside;
-use crate::print::deprecation::farewell;
+use crate::print::deprecation::deprecation_notice;
 use crate::print::ranking::Why;
-use crate::print::servers::collided;
+use crate::print::servers::collision_table;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
-use crate::print::{self, Progress, harmless, harmless_json};
+use crate::print::{self, Progress, sanitize, sanitize_json};
 use crate::review::Review;
+use crate::server_summary::ServerSummary;
 use crate::status;
 use crate::stop::Stop;
+use crate::target_session::TargetSession;
 use crate::tokens;
 
 /// Connects, reads and counts, prints; whatever comes of it, the server is closed.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
-    let persona = Persona::typed(args.features.as_deref(), &args.hints)?;
+    let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
     let url = args.url.as_deref();
-    let front = Front::typed(&args.client, url, &args.command, None, &mut stop).await?;
-    let seen = stop.unless_asked(see(&args, &persona, &front)).await;
+    let front = TargetSession::from_args(&args.client, url, &args.command, None, &mut stop).await?;
+    let seen = stop
+        .unless_requested(inspect(&args, &persona, &front))
+        .await;
     let shown = seen.and_then(|seen| {
         print::data(&if args.client.json {
-            harmless_json(&seen.to_json())
+            sanitize_json(&seen.to_json())
         } else {
             let review = seen.review.as_ref().map(Review::to_text);
             seen.to_text(print::width()) + &review.unwrap_or_default()
@@ -47,19 +49,23 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
     })
 }
 
-async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
+async fn inspect(
+    args: &Inspect,
+    persona: &ClientIdentity,
+    front: &TargetSession,
+) -> Result<Inspection, Failure> {
     let client = front.client(persona).await?;
     let first = client.variants().into_iter().next();
     let status = match &args.admin {
-        Some(address) => Some(status::told(address).await?),
+        Some(address) => Some(status::fetch(address).await?),
         None => None,
     };
     let configured = front.configured(persona.hints.as_ref());
     let configured = configured.or_else(|| status.as_ref().map(status::known_variants));
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
-    let mut faces = faces(&client, configured, args.client.variant.as_deref()).await?;
-    let whole = yardstick(&faces).map_or(0, |face| face.tokens);
+    let mut faces = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
+    let whole = baseline(&faces).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
         faces.retain(|face| face.id().is_none_or(|id| id == only));
     }
@@ -67,24 +73,24 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
         true => Some(Review::of(&client, args.client.variant.as_deref()).await?),
         false => None,
     };
-    Ok(Seen {
+    Ok(Inspection {
         review,
         whole,
-        behind: front.behind.clone(),
+        summary: front.summary.clone(),
         more: client.more_variants(),
         is_known,
-        asked: persona.hints.is_some(),
+        has_hints: persona.hints.is_some(),
         ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
         first: first.map(|variant| variant.id),
-        today: outside::today(),
-        faces,
+        today: environment::today(),
+        variants: faces,
         status,
     })
 }
 
 /// One variant and its tools.
 #[derive(Debug)]
-pub(crate) struct Face {
+pub(crate) struct VariantTools {
     /// `None` when the server offers no variants.
     pub(crate) variant: Option<ServerVariant>,
     source: Source,
@@ -109,7 +115,7 @@ struct Tool {
     tokens: usize,
 }
 
-impl Face {
+impl VariantTools {
     pub(crate) fn id(&self) -> Option<&str> {
         self.variant.as_ref().map(|variant| variant.id.as_str())
     }
@@ -142,15 +148,15 @@ fn compact(text: &str) -> String {
 
 /// The variants that a client is offered, and then the others of those that are `configured`, with their
 /// tools; with `only`, that one and the one that it is compared with.
-pub(crate) async fn faces(
+pub(crate) async fn variant_tools(
     client: &Client,
     configured: Vec<ServerVariant>,
     only: Option<&str>,
-) -> Result<Vec<Face>, Failure> {
+) -> Result<Vec<VariantTools>, Failure> {
     let offered = client.variants();
     if let (true, None) = (offered.is_empty(), only) {
         let listed = client.tools(None).await?;
-        return Ok(vec![Face::read(None, Source::Advertised, &listed)]);
+        return Ok(vec![VariantTools::read(None, Source::Advertised, &listed)]);
     }
     client.check_selectable(only)?;
     let all = with_configured(offered, configured);
@@ -165,7 +171,7 @@ pub(crate) async fn faces(
         }
         let _progress = Progress::show(&format!("counting the tokens of {} ...", variant.id));
         let listed = client.tools(Some(variant.id.as_str())).await?;
-        faces.push(Face::read(Some(variant), source, &listed));
+        faces.push(VariantTools::read(Some(variant), source, &listed));
     }
     if let Some(id) = only.filter(|id| faces.iter().all(|face| face.id() != Some(id))) {
         faces.push(selected(client, id).await?);
@@ -186,17 +192,17 @@ fn with_configured(
 }
 
 /// A variant that was not offered but may exist.
-async fn selected(client: &Client, id: &str) -> Result<Face, Failure> {
+async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
     let listed = client.tools(Some(id)).await?;
     let id = id
         .parse()
         .map_err(|error| Failure::command(format!("`{id}` is no variant's id: {error}")))?;
     let variant = ServerVariant::new(id, "");
-    Ok(Face::read(Some(variant), Source::Selected, &listed))
+    Ok(VariantTools::read(Some(variant), Source::Selected, &listed))
 }
 
 /// The face that others are compared with: `standard`, else the first.
-pub(crate) fn yardstick(faces: &[Face]) -> Option<&Face> {
+pub(crate) fn baseline(faces: &[VariantTools]) -> Option<&VariantTools> {
     faces
         .iter()
         .find(|face| face.id() == Some(STANDARD))
@@ -204,26 +210,26 @@ pub(crate) fn yardstick(faces: &[Face]) -> Option<&Face> {
 }
 
 /// What `inspect` saw.
-struct Seen {
+struct Inspection {
     review: Option<Review>,
     /// The tokens that others are compared with.
     whole: usize,
-    behind: Behind,
+    summary: ServerSummary,
     more: bool,
     /// Whether every variant is known, advertised or not.
     is_known: bool,
     /// Whether hints were given.
-    asked: bool,
+    has_hints: bool,
     /// Why the variants stand in their order, for the hints that were given.
     ranking: Option<Explanation>,
     first: Option<VariantId>,
     today: Date,
-    faces: Vec<Face>,
+    variants: Vec<VariantTools>,
     /// What the gateway tells its operator, where that was asked for.
     status: Option<Value>,
 }
 
-impl Seen {
+impl Inspection {
     fn why(&self) -> Option<Why<'_>> {
         let explanation = self.ranking.as_ref()?;
         let first = self.first.as_ref();
@@ -232,15 +238,15 @@ impl Seen {
 
     fn to_json(&self) -> String {
         let variants: Vec<Value> = self
-            .faces
+            .variants
             .iter()
-            .map(|face| self.face_to_json(face))
+            .map(|face| self.variant_to_json(face))
             .collect();
-        let mut seen = self.behind.to_json();
+        let mut seen = self.summary.to_json();
         seen.insert("encoding".to_owned(), json!("o200k_base"));
         seen.insert("moreVariantsAvailable".to_owned(), json!(self.more));
         seen.insert("variants".to_owned(), json!(variants));
-        if self.asked {
+        if self.has_hints {
             let why = self.why().map(|why| why.to_json());
             seen.insert("ranking".to_owned(), json!(why));
         }
@@ -253,7 +259,7 @@ impl Seen {
         format!("{:#}\n", Value::Object(seen))
     }
 
-    fn face_to_json(&self, face: &Face) -> Value {
+    fn variant_to_json(&self, face: &VariantTools) -> Value {
         let said = match &face.variant {
             Some(variant) if face.source == Source::Selected => json!({"id": variant.id}),
             Some(variant) => json!(variant),
@@ -286,32 +292,32 @@ impl Seen {
     }
 
     fn to_text(&self, width: usize) -> String {
-        let mut out = self.behind.to_text();
+        let mut out = self.summary.to_text();
         out.push('\n');
         self.write_variants(&mut out, width);
         let uses = self.status.as_ref().map(status::deprecated_use);
-        out.push_str(&harmless(&uses.unwrap_or_default()));
+        out.push_str(&sanitize(&uses.unwrap_or_default()));
         out.push('\n');
-        if self.asked {
+        if self.has_hints {
             out.push_str(&match self.why() {
-                Some(why) => harmless(&why.to_text()),
+                Some(why) => sanitize(&why.to_text()),
                 None => "ranking: by the server itself, which does not say how\n".to_owned(),
             });
             out.push('\n');
         }
-        out.push_str(&harmless(&table(&self.rows(), 1)));
-        out.push_str(&harmless(&collided(&self.behind.collisions)));
+        out.push_str(&sanitize(&table(&self.rows(), 1)));
+        out.push_str(&sanitize(&collision_table(&self.summary.collisions)));
         out
     }
 
     fn write_variants(&self, out: &mut String, width: usize) {
-        if self.faces.iter().all(|face| face.variant.is_none()) {
+        if self.variants.iter().all(|face| face.variant.is_none()) {
             out.push_str("no variants\n");
             return;
         }
         out.push_str("variants, best first\n");
         let variants = || {
-            let faces = self.faces.iter();
+            let faces = self.variants.iter();
             faces.filter_map(|face| Some((face.variant.as_ref()?, face.source)))
         };
         let indent = variants()
@@ -321,7 +327,7 @@ impl Seen {
             .min(24)
             + 4;
         for (variant, source) in variants() {
-            let text = harmless(&self.told(variant, source));
+            let text = sanitize(&self.variant_details(variant, source));
             let mut id = format!("  {}", variant.id);
             for line in wrap(&text, width.saturating_sub(indent)) {
                 let _ = writeln!(out, "{id:indent$}{line}");
@@ -334,7 +340,7 @@ impl Seen {
     }
 
     /// What there is to say of a variant.
-    fn told(&self, variant: &ServerVariant, source: Source) -> String {
+    fn variant_details(&self, variant: &ServerVariant, source: Source) -> String {
         if source == Source::Selected {
             return "not advertised; the server says nothing of it".to_owned();
         }
@@ -351,7 +357,7 @@ impl Seen {
             }
             let replacement = info.replacement.as_ref().map(VariantId::as_str);
             let left = info.days_left(self.today);
-            let farewell = farewell(replacement, info.removal_date.as_deref(), left);
+            let farewell = deprecation_notice(replacement, info.removal_date.as_deref(), left);
             if !farewell.is_empty() {
                 let _ = write!(text, "\n{farewell}");
             }
@@ -363,8 +369,8 @@ impl Seen {
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let row = |title: &str, cell: &dyn Fn(&Face) -> String| {
-            let cells = self.faces.iter().map(cell);
+        let row = |title: &str, cell: &dyn Fn(&VariantTools) -> String| {
+            let cells = self.variants.iter().map(cell);
             std::iter::once(title.to_owned())
                 .chain(cells)
                 .collect::<Vec<_>>()
@@ -391,7 +397,7 @@ impl Seen {
             }
         }
         rows.push(row("all", &|face| face.tokens.to_string()));
-        if self.faces.iter().any(|face| face.variant.is_some()) {
+        if self.variants.iter().any(|face| face.variant.is_some()) {
             rows.push(row("", &|face| {
                 format!("{} %", tokens::percent(face.tokens, self.whole))
             }));
@@ -402,7 +408,7 @@ impl Seen {
     /// Every tool of every face once, in the order of the first that has it; of several servers by server.
     fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
-        for tool in self.faces.iter().flat_map(|face| &face.tools) {
+        for tool in self.variants.iter().flat_map(|face| &face.tools) {
             let server = self.server_of(&tool.name);
             let at = groups.iter().position(|(of, _)| *of == server);
             let at = at.unwrap_or_else(|| {
@@ -418,10 +424,10 @@ impl Seen {
 
     /// Which of several servers a tool belongs to.
     fn server_of(&self, tool: &str) -> Option<&str> {
-        if self.behind.servers.len() < 2 {
+        if self.summary.servers.len() < 2 {
             return None;
         }
-        let mut served = self.behind.served.iter();
+        let mut served = self.summary.served.iter();
         let found = served.find(|served| served.list == "tools/list" && served.id == tool);
         found.map(|served| served.server.as_str())
     }

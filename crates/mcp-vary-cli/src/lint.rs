@@ -4,14 +4,14 @@ use mcp_vary::json::{self, Members};
 use mcp_vary::shape::ToolFacts;
 use mcp_vary::visibility::{Finding, compare};
 
-use crate::client::Answered;
+use crate::client::Answer;
 use crate::failure::Failure;
-use crate::print::harmless;
+use crate::print::sanitize;
 
 /// What a client got, and what was found in it where that was asked for.
 #[derive(Debug)]
 pub(crate) struct Linted {
-    pub(crate) answer: Answered,
+    pub(crate) answer: Answer,
     pub(crate) findings: Option<Vec<Finding>>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn contradicts(linted: &Linted) -> bool {
 }
 
 /// What was found for each client, below its title where there are several.
-pub(crate) fn said(titles: &[String], all: &[Linted]) -> String {
+pub(crate) fn report(titles: &[String], all: &[Linted]) -> String {
     let mut out = String::new();
     for (title, linted) in titles.iter().zip(all) {
         let Some(findings) = &linted.findings else {
@@ -37,7 +37,7 @@ pub(crate) fn said(titles: &[String], all: &[Linted]) -> String {
         };
         out.push_str("\nlint");
         if all.len() > 1 {
-            out.push_str(&format!(" of {}", harmless(title)));
+            out.push_str(&format!(" of {}", sanitize(title)));
         }
         if findings.is_empty() {
             out.push_str(": nothing found\n");
@@ -48,7 +48,7 @@ pub(crate) fn said(titles: &[String], all: &[Linted]) -> String {
             out.push_str(&format!(
                 "- {}: {}\n",
                 kind(finding),
-                harmless(&finding.to_string())
+                sanitize(&finding.to_string())
             ));
         }
     }

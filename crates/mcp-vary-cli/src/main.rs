@@ -5,29 +5,30 @@
 
 mod admin;
 mod args;
-mod behind;
 mod call;
 mod chain;
 mod check;
 mod client;
 mod config;
 mod demo;
+mod environment;
 mod failure;
 mod file;
-mod front;
 mod import;
 mod inspect;
 mod lint;
 mod log;
-mod outside;
 mod print;
-mod reloading;
+mod reload;
 mod review;
 mod serve;
+mod serve_args;
+mod server_summary;
 mod serving;
 mod status;
 mod stop;
 mod target;
+mod target_session;
 mod tokens;
 
 use std::process::ExitCode;
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(failure) => {
-            print::talk(&print::harmless(&format!("error: {failure}")));
+            print::notice(&print::sanitize(&format!("error: {failure}")));
             failure.exit_code()
         }
     }
@@ -81,7 +82,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)
                 .map_err(|error| Failure::looked_at(error.to_string())),
-            () = stop.asked() => Ok(Verdict::Fine),
+            () = stop.requested() => Ok(Verdict::Fine),
         },
     }
 }

@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 use crate::client::{Client, sentence};
 use crate::failure::Failure;
 use crate::lint::{findings, kind};
-use crate::print::{Progress, harmless};
+use crate::print::{Progress, sanitize};
 
 /// The tools of one variant, looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Review {
-    tools: Vec<Reviewed>,
+    tools: Vec<ToolReview>,
 }
 
 #[derive(Debug)]
-struct Reviewed {
+struct ToolReview {
     name: String,
     /// Why it was not called.
     uncalled: Option<&'static str>,
-    findings: Vec<Found>,
+    findings: Vec<ToolFinding>,
 }
 
 /// One thing that is wrong: a word for it, and a sentence.
 #[derive(Debug)]
-struct Found {
+struct ToolFinding {
     kind: &'static str,
-    says: String,
+    message: String,
     is_wrong: bool,
 }
 
@@ -43,8 +43,8 @@ impl Review {
             let Some(name) = members.get_str("name") else {
                 continue;
             };
-            let _progress = Progress::show(&format!("looking at {} ...", harmless(&name)));
-            let mut reviewed = Reviewed {
+            let _progress = Progress::show(&format!("looking at {} ...", sanitize(&name)));
+            let mut reviewed = ToolReview {
                 uncalled: uncalled(&listed, &members),
                 findings: Vec::new(),
                 name,
@@ -52,12 +52,12 @@ impl Review {
             let check = members.get("outputSchema").map(OutputCheck::new);
             if let Some(Err(why)) = &check {
                 let says = format!("its `outputSchema` cannot be checked: {why}");
-                reviewed.find("schema", says, true);
+                reviewed.add("schema", says, true);
             }
             if reviewed.uncalled.is_none() {
                 let answer = client.call(&reviewed.name, "{}", variant).await?;
                 let check = check.as_ref().and_then(|check| check.as_ref().ok());
-                reviewed.hear(answer, &listed, check)?;
+                reviewed.check_answer(answer, &listed, check)?;
             }
             review.tools.push(reviewed);
         }
@@ -73,9 +73,14 @@ impl Review {
     pub(crate) fn to_text(&self) -> String {
         let mut out = String::from("\nlint:\n");
         for tool in &self.tools {
-            let name = harmless(&tool.name);
-            for Found { kind, says, .. } in &tool.findings {
-                let _ = writeln!(out, "- {name}: {kind}: {}", harmless(says));
+            let name = sanitize(&tool.name);
+            for ToolFinding {
+                kind,
+                message: says,
+                ..
+            } in &tool.findings
+            {
+                let _ = writeln!(out, "- {name}: {kind}: {}", sanitize(says));
             }
         }
         if self.tools.iter().all(|tool| tool.findings.is_empty()) {
@@ -90,15 +95,15 @@ impl Review {
         );
         for tool in &self.tools {
             if let Some(why) = tool.uncalled {
-                let _ = writeln!(out, "- not called: {} ({why})", harmless(&tool.name));
+                let _ = writeln!(out, "- not called: {} ({why})", sanitize(&tool.name));
             }
         }
         out
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let found = |found: &Found| json!({"kind": found.kind, "says": found.says});
-        let tool = |tool: &Reviewed| {
+        let found = |found: &ToolFinding| json!({"kind": found.kind, "says": found.message});
+        let tool = |tool: &ToolReview| {
             let findings: Vec<_> = tool.findings.iter().map(found).collect();
             json!({"name": tool.name, "notCalled": tool.uncalled, "findings": findings})
         };
@@ -106,17 +111,17 @@ impl Review {
     }
 }
 
-impl Reviewed {
-    fn find(&mut self, kind: &'static str, says: String, is_wrong: bool) {
-        self.findings.push(Found {
+impl ToolReview {
+    fn add(&mut self, kind: &'static str, says: String, is_wrong: bool) {
+        self.findings.push(ToolFinding {
             kind,
-            says,
+            message: says,
             is_wrong,
         });
     }
 
     /// What is wrong with what it answered.
-    fn hear(
+    fn check_answer(
         &mut self,
         answer: Result<String, String>,
         listed: &str,
@@ -125,17 +130,17 @@ impl Reviewed {
         let result = match answer {
             Ok(result) => result,
             Err(error) => {
-                self.find("error", sentence(&error), true);
+                self.add("error", sentence(&error), true);
                 return Ok(());
             }
         };
         for finding in findings(&result, Some(listed))? {
             let is_wrong = finding.is_contradiction();
-            self.find(kind(&finding), finding.to_string(), is_wrong);
+            self.add(kind(&finding), finding.to_string(), is_wrong);
         }
         let members = Members::parse(&result).unwrap_or_default();
         if members.get("isError") == Some("true") {
-            self.find("error", "it says that it failed".to_owned(), true);
+            self.add("error", "it says that it failed".to_owned(), true);
             return Ok(());
         }
         let value = members.get("structuredContent");
@@ -144,7 +149,7 @@ impl Reviewed {
             && !check.accepts_value(&value)
         {
             let says = "its `structuredContent` is not what its `outputSchema` says".to_owned();
-            self.find("schema", says, true);
+            self.add("schema", says, true);
         }
         Ok(())
     }

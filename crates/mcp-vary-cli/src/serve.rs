@@ -5,44 +5,45 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use mcp_vary_config::{File, Places};
+use mcp_vary_config::Places;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::State;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::admin::Door;
+use crate::admin::AdminListener;
 use crate::args::Serve;
+use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
-use crate::outside::outside;
 use crate::print::servers::{plural, reason};
 use crate::print::table::table;
-use crate::print::{harmless, talk};
-use crate::reloading::{Fixed, Reloading};
+use crate::print::{notice, sanitize};
+use crate::reload::{FileReloader, StartupSettings};
+use crate::serve_args::{file_config, unmatched_warnings, with_args};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::{chain, file, target};
+use crate::{file, target};
 
 /// Serves until a signal comes; a second signal ends at once what is still running.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
-    let Behind {
+    let ServeConfig {
         config,
         listen,
         admin,
-        reloading,
-        said,
-    } = Behind::typed(&args)?;
+        reloader: reloading,
+        source: said,
+    } = ServeConfig::from_args(&args)?;
     // Clients are answered when the wait is over, whatever is there by then.
     let patience = config.start_patience;
     let config = config.starting_without_servers(patience);
     let admin = match admin {
-        Some(address) => Some(Door::open(&address).await?),
+        Some(address) => Some(AdminListener::open(&address).await?),
         None => None,
     };
-    let mut reloads = Reloads {
-        reloading,
+    let mut reloads = ServedFile {
+        reloader: reloading,
         args: &args,
     };
     if args.stdio {
@@ -54,61 +55,62 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
 
 /// What is served, and where.
 #[derive(Debug)]
-struct Behind {
+struct ServeConfig {
     config: Config,
     listen: String,
     /// Where the operator may ask how it stands.
     admin: Option<String>,
-    reloading: Option<Reloading>,
-    said: Said,
+    reloader: Option<FileReloader>,
+    source: ConfigSource,
 }
 
 /// What the file says, for what is said of it.
 #[derive(Debug, Default)]
-struct Said {
+struct ConfigSource {
     name: String,
     places: Places,
     /// The servers whose entries cannot be used.
     left_out: Vec<String>,
 }
 
-impl Behind {
-    fn typed(args: &Serve) -> Result<Self, Failure> {
+impl ServeConfig {
+    fn from_args(args: &Serve) -> Result<Self, Failure> {
         if let Some(path) = args.config.as_ref().or(args.mcp_json.as_ref()) {
-            return Self::of_file(path, args);
+            return Self::from_file(path, args);
         }
         let server = match &args.url {
             Some(url) => target::url(url, &args.headers)?,
             None => target::command(&args.command)?,
         };
         Ok(Self {
-            config: adapted(args, Config::new(server, outside()?), None)?,
+            config: with_args(args, Config::new(server, environment()?), None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
             admin: args.admin.clone(),
-            reloading: None,
-            said: Said::default(),
+            reloader: None,
+            source: ConfigSource::default(),
         })
     }
 
-    fn of_file(path: &Path, args: &Serve) -> Result<Self, Failure> {
+    fn from_file(path: &Path, args: &Serve) -> Result<Self, Failure> {
         let text = file::text(path)?;
-        let file = file::checked(&path.display().to_string(), &text, args.server.as_deref())?;
+        let file =
+            file::parse_and_report(&path.display().to_string(), &text, args.server.as_deref())?;
         let (typed, written) = (args.listen.clone(), file.listen.clone());
         let is_written = typed.is_none() && !args.stdio;
-        let fixed = Fixed {
+        let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
         };
         let (places, left_out) = (file.places.clone(), file.left_out.clone());
-        let reloading = Reloading::new(path, text, fixed)?;
+        let reloading = FileReloader::new(path, text, fixed)?;
         let listen = typed.or(written);
         let admin = args.admin.clone().or(file.admin.clone());
         Ok(Self {
-            config: read(args, file)?,
+            config: file_config(args, file)?,
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
             admin,
-            reloading: Some(reloading),
-            said: Said {
+            reloader: Some(reloading),
+            source: ConfigSource {
                 name: path.display().to_string(),
                 places,
                 left_out: left_out.into_iter().map(|it| it.name).collect(),
@@ -117,54 +119,16 @@ impl Behind {
     }
 }
 
-/// What a file comes to with what was typed beside it.
-pub(crate) fn read(args: &Serve, file: File) -> Result<Config, Failure> {
-    let start_wait = file.start_wait;
-    if args.require_all && !file.left_out.is_empty() {
-        let names = file.left_out.iter().map(|it| format!("`{}`", it.name));
-        let names: Vec<_> = names.collect();
-        let why = format!(
-            "{} cannot be used, and --require-all is given",
-            names.join(", ")
-        );
-        return Err(Failure::command(why));
-    }
-    adapted(args, file.into_config(outside()?), start_wait)
-}
-
-/// The configuration with what was typed beside it.
-fn adapted(
-    args: &Serve,
-    mut config: Config,
-    start_wait: Option<Duration>,
-) -> Result<Config, Failure> {
-    config.variants &= !args.no_variants;
-    config.negotiation &= !args.no_negotiation;
-    if let Some(id) = &args.variant {
-        let chosen = config.with_default_variant(id);
-        config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
-    }
-    let are_several = config.servers.len() > 1;
-    let usual = if are_several {
-        START_WAIT
-    } else {
-        START_WAIT_FOR_ONE
-    };
-    config.start_patience = start_wait.unwrap_or(usual);
-    config.start_without_servers = are_several;
-    chain::behind_others(config)
-}
-
 /// What is read again while it is served: the file, if there is one.
-struct Reloads<'a> {
-    reloading: Option<Reloading>,
+struct ServedFile<'a> {
+    reloader: Option<FileReloader>,
     args: &'a Serve,
 }
 
-impl Reloads<'_> {
+impl ServedFile<'_> {
     /// Keeps the gateway as the file says, for ever.
     async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
-        match &mut self.reloading {
+        match &mut self.reloader {
             Some(reloading) => reloading.run(gateway, self.args).await,
             None => std::future::pending().await,
         }
@@ -172,9 +136,9 @@ impl Reloads<'_> {
 }
 
 async fn on_http(
-    (listen, config, admin): (&str, Config, Option<Door>),
-    said: &Said,
-    reloads: &mut Reloads<'_>,
+    (listen, config, admin): (&str, Config, Option<AdminListener>),
+    said: &ConfigSource,
+    reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     // Before the servers are started, which may take long, so that a taken port is said first.
@@ -185,78 +149,78 @@ async fn on_http(
     };
     let serving = Serving::begin(config, listener).await?;
     let gateway = Arc::clone(serving.gateway());
-    talk(&format!("{} at {}", starting(&gateway), serving.url()));
+    notice(&format!("{} at {}", starting_line(&gateway), serving.url()));
     let _admin = admin.map(|admin| admin.serve(&gateway));
-    ready(&gateway, stop).await?;
-    talk(&format!(
+    wait_until_ready(&gateway, stop).await?;
+    notice(&format!(
         "{}\nserving at {}",
         introduction(&gateway, said),
         serving.url()
     ));
-    talk(&format!(
+    notice(&format!(
         "for a client's configuration: {}",
-        entry(&name, &serving.url())
+        client_entry(&name, &serving.url())
     ));
-    talk(&format!(
+    notice(&format!(
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
     tokio::select! {
-        () = stop.asked() => {}
+        () = stop.requested() => {}
         never = reloads.run(&gateway) => match never {},
-        never = late(&gateway) => match never {},
+        never = report_late_servers(&gateway) => match never {},
     }
-    talk(SHUTTING_DOWN);
-    let stopped = unless_hurried(serving.stop(), stop).await;
+    notice(SHUTTING_DOWN);
+    let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
 async fn on_stdio(
     config: Config,
-    admin: Option<Door>,
-    said: &Said,
-    reloads: &mut Reloads<'_>,
+    admin: Option<AdminListener>,
+    said: &ConfigSource,
+    reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     let gateway = Gateway::open(config).await;
-    talk(&starting(&gateway));
+    notice(&starting_line(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
-    ready(&gateway, stop).await?;
-    talk(&introduction(&gateway, said));
+    wait_until_ready(&gateway, stop).await?;
+    notice(&introduction(&gateway, said));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));
     tokio::select! {
         served = &mut serving => {
-            unless_hurried(gateway.close(), stop).await;
-            return ended(served);
+            unless_interrupted(gateway.close(), stop).await;
+            return stream_verdict(served);
         }
-        () = stop.asked() => {}
+        () = stop.requested() => {}
         never = reloads.run(&gateway) => match never {},
-        never = late(&gateway) => match never {},
+        never = report_late_servers(&gateway) => match never {},
     }
-    talk(SHUTTING_DOWN);
+    notice(SHUTTING_DOWN);
     let _ = ask.send(());
     let finish = async {
         let served = serving.await;
         gateway.close().await;
         served
     };
-    let served = unless_hurried(finish, stop).await;
-    ended(served.unwrap_or(Ok(())))
+    let served = unless_interrupted(finish, stop).await;
+    stream_verdict(served.unwrap_or(Ok(())))
 }
 
-fn starting(gateway: &Gateway) -> String {
+fn starting_line(gateway: &Gateway) -> String {
     let servers = gateway.servers();
-    harmless(&match &servers[..] {
+    sanitize(&match &servers[..] {
         [server] => format!("starting `{}`", server.name),
         several => format!("starting {}", plural(several.len(), "server")),
     })
 }
 
 /// Waits until clients are answered. The only server that fails until then ends the command.
-async fn ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
+async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
     serving::wait(gateway, stop, |_| false).await?;
     let failed = match &gateway.servers()[..] {
         [server] => match &server.state {
@@ -270,34 +234,34 @@ async fn ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
 }
 
 /// Says which servers are ready that were not at the start, for ever.
-async fn late(gateway: &Gateway) -> Infallible {
+async fn report_late_servers(gateway: &Gateway) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
         let after = opened.elapsed().as_secs();
         let line = format!(
             "`{}` is ready after {after}s more: {}",
             server.name,
-            said(&server)
+            server_status(&server)
         );
-        talk(&harmless(&line));
+        notice(&sanitize(&line));
     };
     gateway.late_servers(ready).await;
     std::future::pending().await
 }
 
 /// Does `work`, unless a signal comes first; then says that it was not done.
-async fn unless_hurried<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
+async fn unless_interrupted<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
-        () = stop.asked() => {
-            talk("stopped at once; what was in flight is lost");
+        () = stop.requested() => {
+            notice("stopped at once; what was in flight is lost");
             None
         }
     }
 }
 
 /// How serving on streams ended.
-fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
+fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
     let _ = io::stdout().flush();
     match served {
         // A client that left while something was on its way to it changes nothing.
@@ -309,18 +273,18 @@ fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
 }
 
 /// Who is behind, a line for each server, and what is odd about the variants.
-fn introduction(gateway: &Gateway, file: &Said) -> String {
-    behind(gateway, file) + &slips(gateway, &file.name, &file.places)
+fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
+    server_lines(gateway, file) + &unmatched_warnings(gateway, &file.name, &file.places)
 }
 
-fn behind(gateway: &Gateway, file: &Said) -> String {
+fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
     let servers = gateway.servers();
     if let ([server], []) = (&servers[..], &file.left_out[..]) {
-        return harmless(&format!("in front of {}", said(server)));
+        return sanitize(&format!("in front of {}", server_status(server)));
     }
     let rows = servers
         .iter()
-        .map(|server| vec![format!("  {}", server.name), said(server)]);
+        .map(|server| vec![format!("  {}", server.name), server_status(server)]);
     let left_out = file.left_out.iter();
     let left_out = left_out.map(|name| {
         vec![
@@ -338,23 +302,11 @@ fn behind(gateway: &Gateway, file: &Said) -> String {
             "{count} of names or URIs; `vary config check` shows them\n"
         ));
     }
-    harmless(out.trim_end())
-}
-
-/// What the variants of the file say of things that are not there, a line for each.
-pub(crate) fn slips(gateway: &Gateway, name: &str, places: &Places) -> String {
-    let lines = gateway.slips().into_iter().map(|(variant, slip)| {
-        let slip = places.slip(&variant, &slip);
-        format!("\nwarning: {name}:{slip}")
-    });
-    let mut lines: Vec<_> = lines.collect();
-    // What is said of every server's item of one name is one mistake of the file.
-    lines.dedup();
-    harmless(&lines.concat())
+    sanitize(out.trim_end())
 }
 
 /// What a server says of itself, or why it says nothing.
-fn said(server: &ServerReport) -> String {
+fn server_status(server: &ServerReport) -> String {
     let (Some(hello), State::Up(_)) = (&server.hello, &server.state) else {
         return match &server.state {
             State::Connecting => {
@@ -375,17 +327,12 @@ fn said(server: &ServerReport) -> String {
 }
 
 /// What a client's configuration says of a server at `url`.
-pub(crate) fn entry(name: &str, url: &str) -> String {
+pub(crate) fn client_entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
 }
 
 /// Where to serve unless somebody says otherwise.
 const LISTEN: &str = "127.0.0.1:8800";
-/// How long clients wait for the slowest of several servers: some give up after 10 s, and what the others offer is
-/// ready before.
-const START_WAIT: Duration = Duration::from_secs(3);
-/// The same before one server, without which there is nothing to list.
-const START_WAIT_FOR_ONE: Duration = Duration::from_secs(8);
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 
 #[cfg(test)]
@@ -395,8 +342,8 @@ mod tests {
     #[test]
     fn a_client_that_left_is_no_failure() {
         let left = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(ended(Err(left)).unwrap(), Verdict::Fine);
+        assert_eq!(stream_verdict(Err(left)).unwrap(), Verdict::Fine);
         let broken = io::Error::from(io::ErrorKind::InvalidData);
-        assert!(ended(Err(broken)).is_err());
+        assert!(stream_verdict(Err(broken)).is_err());
     }
 }

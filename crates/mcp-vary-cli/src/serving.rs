@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
-use crate::print::{Progress, harmless, talk};
+use crate::print::{Progress, notice, sanitize};
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -86,41 +86,41 @@ pub(crate) async fn wait(
     stop: &mut Stop,
     mut is_enough: impl FnMut(&Gateway) -> bool,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::show(&awaited(gateway));
+    let mut progress = Progress::show(&waiting_line(gateway));
     let is_shown = progress.is_shown();
     let connected = gateway.connected_until(|gateway| {
-        progress.replace(&awaited(gateway));
+        progress.replace(&waiting_line(gateway));
         is_enough(gateway)
     });
     let mut connected = pin!(connected);
     let interrupted = tokio::select! {
         connected = &mut connected => return Ok(connected?),
-        () = stop.asked() => true,
-        () = tokio::time::sleep(LONG), if !is_shown => false,
+        () = stop.requested() => true,
+        () = tokio::time::sleep(SILENT_WAIT), if !is_shown => false,
     };
     if !interrupted {
-        talk(&harmless(&awaited(gateway)));
+        notice(&sanitize(&waiting_line(gateway)));
         tokio::select! {
             connected = &mut connected => return Ok(connected?),
-            () = stop.asked() => {}
+            () = stop.requested() => {}
         }
     }
-    let why = interrupted_before(gateway);
+    let why = interruption(gateway);
     tokio::select! {
         () = gateway.close() => {}
-        () = stop.asked() => {}
+        () = stop.requested() => {}
     }
     Err(Failure::command(why))
 }
 
 /// For whom the start waits.
-fn awaited(gateway: &Gateway) -> String {
-    let (_, starting) = named(gateway);
+fn waiting_line(gateway: &Gateway) -> String {
+    let (_, starting) = names_by_state(gateway);
     format!("waiting for {} ...", starting.join(", "))
 }
 
-fn interrupted_before(gateway: &Gateway) -> String {
-    let (ready, starting) = named(gateway);
+fn interruption(gateway: &Gateway) -> String {
+    let (ready, starting) = names_by_state(gateway);
     if starting.is_empty() {
         return "interrupted".to_owned();
     }
@@ -133,7 +133,7 @@ fn interrupted_before(gateway: &Gateway) -> String {
 }
 
 /// The servers that are up, and those that are still being connected to.
-fn named(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
+fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
     let (mut ready, mut starting) = (Vec::new(), Vec::new());
     for server in gateway.servers() {
         let name = format!("`{}`", server.name);
@@ -176,7 +176,7 @@ fn off_loopback(address: &str, port: u16) -> String {
 }
 
 /// Why `address` cannot be listened on, as far as Vary can tell without trying.
-pub(crate) fn unusable(address: &str) -> Option<String> {
+pub(crate) fn listen_problem(address: &str) -> Option<String> {
     if address.parse::<u16>().is_ok() {
         return None;
     }
@@ -202,4 +202,4 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
 }
 
 /// After this long it is said for whom the start waits, where no terminal shows it all the time.
-const LONG: Duration = Duration::from_secs(5);
+const SILENT_WAIT: Duration = Duration::from_secs(5);

@@ -13,21 +13,21 @@ use tokio::net::TcpStream;
 
 use crate::args::Status;
 use crate::failure::{Failure, Verdict};
-use crate::print::deprecation::farewell;
+use crate::print::deprecation::deprecation_notice;
 use crate::print::servers::plural;
 use crate::print::table::table;
-use crate::print::{self, harmless, harmless_json};
+use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
 /// Asks, then prints.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
-    let status = stop.unless_asked(told(&args.address)).await?;
+    let status = stop.unless_requested(fetch(&args.address)).await?;
     let servers = list(&status, "servers");
     let is_up = servers.iter().all(|server| server["state"] == "up");
     print::data(&if args.json {
-        harmless_json(&format!("{status:#}\n"))
+        sanitize_json(&format!("{status:#}\n"))
     } else {
-        harmless(&shown(&status))
+        sanitize(&to_text(&status))
     })?;
     Ok(if is_up {
         Verdict::Fine
@@ -37,11 +37,11 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
 }
 
 /// What the gateway tells that answers its operator at the address that was typed.
-pub(crate) async fn told(typed: &str) -> Result<Value, Failure> {
+pub(crate) async fn fetch(typed: &str) -> Result<Value, Failure> {
     let authority = authority(typed)?;
-    let answer = tokio::time::timeout(PATIENCE, ask(&authority)).await;
+    let answer = tokio::time::timeout(TIMEOUT, ask(&authority)).await;
     answer
-        .unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
+        .unwrap_or_else(|_| Err(format!("it did not answer within {TIMEOUT:?}")))
         .map_err(|why| Failure::command(format!("no status from {authority}: {why}")))
 }
 
@@ -81,7 +81,9 @@ async fn ask(authority: &str) -> Result<Value, String> {
         .await
         .map_err(|error: hyper::Error| format!("it speaks no HTTP: {error}"))?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), LARGEST).collect().await;
+    let body = Limited::new(response.into_body(), MAX_BYTES)
+        .collect()
+        .await;
     let body = body
         .map_err(|error| format!("its answer cannot be read: {error}"))?
         .to_bytes();
@@ -104,12 +106,12 @@ fn text(value: &Value) -> &str {
 }
 
 /// A table for the servers, one for the variants, one for who uses deprecated ones.
-fn shown(status: &Value) -> String {
+fn to_text(status: &Value) -> String {
     let sessions = usize::try_from(status["sessions"].as_u64().unwrap_or(0)).unwrap_or(0);
     let mut out = format!(
         "vary {}, up for {}, {}\n\n",
         text(&status["version"]),
-        lasting(&status["uptime"]),
+        duration(&status["uptime"]),
         plural(sessions, "session"),
     );
     out.push_str(&servers(list(status, "servers")));
@@ -174,7 +176,7 @@ fn servers(servers: &[Value]) -> String {
         rows.push(vec![
             text(&server["name"]).to_owned(),
             text(&server["state"]).to_owned(),
-            lasting(&server["since"]),
+            duration(&server["since"]),
             eras.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
         ]);
@@ -211,7 +213,7 @@ fn undeclared(server: &Value) -> Option<String> {
 fn variants(variants: &[Value]) -> String {
     let mut rows = vec![["variant", "status", ""].map(str::to_owned).to_vec()];
     for variant in variants {
-        let farewell = farewell(
+        let farewell = deprecation_notice(
             variant["replacement"].as_str(),
             variant["removalDate"].as_str(),
             variant["daysLeft"].as_i64(),
@@ -247,7 +249,7 @@ fn uses(uses: &[Value]) -> String {
 }
 
 /// Seconds as a person says them, in the two largest units.
-fn lasting(seconds: &Value) -> String {
+fn duration(seconds: &Value) -> String {
     let mut rest = seconds.as_u64().unwrap_or(0);
     let mut parts = Vec::new();
     for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
@@ -261,10 +263,10 @@ fn lasting(seconds: &Value) -> String {
 }
 
 /// How long a gateway may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes of an answer.
-const LARGEST: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -307,7 +309,7 @@ mod tests {
             ],
             "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
         });
-        insta::assert_snapshot!(shown(&status), @r#"
+        insta::assert_snapshot!(to_text(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
         server  state  for  eras                    tools

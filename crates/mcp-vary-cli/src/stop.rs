@@ -31,7 +31,7 @@ impl Stop {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn asked(&mut self) {
+    pub(crate) async fn requested(&mut self) {
         #[cfg(unix)]
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -42,13 +42,13 @@ impl Stop {
     }
 
     /// Does `work`, or ends it early.
-    pub(crate) async fn unless_asked<T>(
+    pub(crate) async fn unless_requested<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {
             done = work => done,
-            () = self.asked() => Err(Failure::command("interrupted")),
+            () = self.requested() => Err(Failure::command("interrupted")),
         }
     }
 }
@@ -75,7 +75,7 @@ impl Hangup {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn heard(&mut self) {
+    pub(crate) async fn received(&mut self) {
         #[cfg(unix)]
         if self.signal.recv().await.is_some() {
             return;

@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::Body;
+use crate::fixture::Fixture;
 use crate::options::Options;
-use crate::server::Fixture;
 use crate::state::Shared;
 
 type Service = StreamableHttpService<Fixture, LocalSessionManager>;

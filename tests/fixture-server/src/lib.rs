@@ -19,6 +19,7 @@ use rmcp::{RoleServer, ServiceExt as _};
 
 mod ask;
 mod changes;
+mod fixture;
 mod http_front;
 mod options;
 mod page;
@@ -42,7 +43,7 @@ where
     T: IntoTransport<RoleServer, E, A>,
     E: Error + Send + Sync + 'static,
 {
-    let fixture = server::Fixture::new(options, state::Shared::new());
+    let fixture = fixture::Fixture::new(options, state::Shared::new());
     match fixture.serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -1,64 +1,24 @@
 //! One connection's server: which module answers what.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
     CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceContents, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ResourceContents,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::changes::{Changes, Subscribed};
-use crate::options::Options;
+use crate::fixture::Fixture;
 use crate::page::page;
-use crate::state::{Shared, lock};
+use crate::state::lock;
 use crate::{prompts, resources, tools};
-
-/// The server as one connection sees it.
-#[derive(Clone)]
-pub(crate) struct Fixture {
-    options: Options,
-    pub(crate) shared: Shared,
-    level: Arc<Mutex<LoggingLevel>>,
-    subscribed: Subscribed,
-    /// What the clients knew that were answered, but not handed to us yet; the first answered is first.
-    answered: Arc<Mutex<VecDeque<Changes>>>,
-}
-
-impl Fixture {
-    pub(crate) fn new(options: Options, shared: Shared) -> Self {
-        Self {
-            options,
-            shared,
-            level: Arc::new(Mutex::new(LoggingLevel::Debug)),
-            subscribed: Subscribed::default(),
-            answered: Arc::default(),
-        }
-    }
-
-    /// The least level that a session wants to hear; everything until it says otherwise.
-    pub(crate) fn level(&self) -> LoggingLevel {
-        *lock(&self.level)
-    }
-
-    fn remember_what_is_known(&self) {
-        let known = self.shared.audience().changes();
-        lock(&self.answered).push_back(known);
-    }
-
-    fn recall_what_was_known(&self) -> Changes {
-        let known = lock(&self.answered).pop_front();
-        known.unwrap_or_else(|| self.shared.audience().changes())
-    }
-}
 
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {

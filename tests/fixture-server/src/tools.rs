@@ -8,7 +8,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use crate::ask;
-use crate::server::Fixture;
+use crate::fixture::Fixture;
 use crate::state::Shared;
 use crate::tasks;
 

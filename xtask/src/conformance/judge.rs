@@ -115,7 +115,7 @@ pub(super) fn expected(entries: &[Entry], target: &str) -> BTreeSet<Key> {
 }
 
 /// The fixture itself must hold: otherwise nothing could get worse.
-pub(super) fn alone(name: &str, results: &Results) -> Outcome {
+pub(super) fn single(name: &str, results: &Results) -> Outcome {
     compared(name, &Results::new(), results, &BTreeSet::new())
 }
 

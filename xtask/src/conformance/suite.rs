@@ -18,7 +18,7 @@ pub(super) struct Suite {
     pub(super) name: &'static str,
     script: &'static str,
     /// What it is asked to run of servers.
-    of_servers: &'static [&'static str],
+    server_args: &'static [&'static str],
     revision: &'static str,
     /// Its scenarios of clients, but for those about authorization.
     pub(super) of_clients: &'static [&'static str],
@@ -28,7 +28,7 @@ pub(super) const SUITES: &[Suite] = &[
     Suite {
         name: "2025-11-25",
         script: CURRENT,
-        of_servers: &["--requirements", "2025-11-25"],
+        server_args: &["--requirements", "2025-11-25"],
         revision: "2025-11-25",
         of_clients: &[
             "initialize",
@@ -41,7 +41,7 @@ pub(super) const SUITES: &[Suite] = &[
     Suite {
         name: "0.1.16",
         script: "node_modules/conformance-2025/dist/index.js",
-        of_servers: &["--suite", "all", "--spec-version", "2025-11-25"],
+        server_args: &["--suite", "all", "--spec-version", "2025-11-25"],
         revision: "2025-11-25",
         // The same as those of its successor.
         of_clients: &[],
@@ -51,7 +51,7 @@ pub(super) const SUITES: &[Suite] = &[
     Suite {
         name: "2026-07-28",
         script: CURRENT,
-        of_servers: &["--requirements", "2026-07-28"],
+        server_args: &["--requirements", "2026-07-28"],
         revision: "2026-07-28",
         of_clients: &[
             "tools_call",
@@ -102,7 +102,9 @@ impl Suite {
         declares: Declares,
     ) -> Result<Results, String> {
         let mut command = self.command(workspace, declares)?;
-        command.args(["server", "--url", url]).args(self.of_servers);
+        command
+            .args(["server", "--url", url])
+            .args(self.server_args);
         // It fails when one check does; what counts is the comparison.
         self.run(workspace, name, command)
             .map(|(results, _)| results)

@@ -5,59 +5,63 @@ use mcp_vary_config::{File, Mistake, Mistakes};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 
-use crate::{behind, tokens};
+use crate::{server_summary, tokens};
 
 /// A file that cannot be used.
-pub(super) fn refused(mistakes: &Mistakes) -> String {
-    let all = mistakes.all.iter().map(place);
-    text(&json!({"file": mistakes.file, "mistakes": all.collect::<Value>()}))
+pub(super) fn invalid_file(mistakes: &Mistakes) -> String {
+    let all = mistakes.all.iter().map(diagnostic_json);
+    to_text(&json!({"file": mistakes.file, "mistakes": all.collect::<Value>()}))
 }
 
 /// A file whose servers were left alone.
-pub(super) fn read(name: &str, file: &File, refused: &[String]) -> String {
+pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
     let servers = file
         .servers
         .iter()
         .map(|server| json!({"name": server.name}));
-    let mut all = whole(name, file, &servers.collect());
+    let mut all = report(name, file, &servers.collect());
     all["problems"] = json!(refused);
-    text(&all)
+    to_text(&all)
 }
 
 /// What was found once the servers were connected to.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct CheckResult<'a> {
     pub(super) servers: &'a [ServerReport],
-    pub(super) slips: &'a [(VariantId, Mistake)],
+    pub(super) unmatched: &'a [(VariantId, Mistake)],
     pub(super) collisions: &'a [Collision],
     /// The definitions of the tools of each variant.
     pub(super) variants: &'a [(VariantId, Vec<String>)],
     /// What `serve` would leave out, ignore or refuse.
-    pub(super) refused: &'a [String],
+    pub(super) problems: &'a [String],
 }
 
 /// A file and what its servers offer.
-pub(super) fn connected(name: &str, file: &File, found: &Found<'_>) -> String {
-    let servers = found.servers.iter().map(behind::server);
-    let mut all = whole(name, file, &servers.collect());
-    let slips = found.slips.iter().map(|(variant, slip)| {
-        let mut told = place(slip);
+pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> String {
+    let servers = found.servers.iter().map(server_summary::server_json);
+    let mut all = report(name, file, &servers.collect());
+    let slips = found.unmatched.iter().map(|(variant, slip)| {
+        let mut told = diagnostic_json(slip);
         told["variant"] = json!(variant);
         told
     });
     all["slips"] = slips.collect();
-    all["collisions"] = found.collisions.iter().map(behind::collision).collect();
+    all["collisions"] = found
+        .collisions
+        .iter()
+        .map(server_summary::collision_json)
+        .collect();
     let variants = found.variants.iter();
     let variants = variants.map(
         |(id, tools)| json!({"id": id, "tools": tools.len(), "tokens": tokens::count_array(tools)}),
     );
     all["variants"] = variants.collect();
-    all["problems"] = json!(found.refused);
-    text(&all)
+    all["problems"] = json!(found.problems);
+    to_text(&all)
 }
 
-fn whole(name: &str, file: &File, servers: &Value) -> Value {
-    let notes = file.notes.iter().map(place);
+fn report(name: &str, file: &File, servers: &Value) -> Value {
+    let notes = file.notes.iter().map(diagnostic_json);
     json!({
         "file": name,
         "servers": servers,
@@ -67,7 +71,7 @@ fn whole(name: &str, file: &File, servers: &Value) -> Value {
     })
 }
 
-fn place(mistake: &Mistake) -> Value {
+fn diagnostic_json(mistake: &Mistake) -> Value {
     json!({
         "line": mistake.at.line,
         "column": mistake.at.column,
@@ -77,6 +81,6 @@ fn place(mistake: &Mistake) -> Value {
     })
 }
 
-fn text(all: &Value) -> String {
+fn to_text(all: &Value) -> String {
     format!("{all:#}\n")
 }

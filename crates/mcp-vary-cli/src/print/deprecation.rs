@@ -1,7 +1,11 @@
 //! What is said of a variant that will go.
 
 /// What to use instead, and how long it will be there; empty when neither is known.
-pub(crate) fn farewell(replacement: Option<&str>, date: Option<&str>, left: Option<i64>) -> String {
+pub(crate) fn deprecation_notice(
+    replacement: Option<&str>,
+    date: Option<&str>,
+    left: Option<i64>,
+) -> String {
     let instead = replacement.map(|id| format!("use `{id}` instead"));
     let date = date.unwrap_or_default();
     let when = left.map(|left| match left {
@@ -17,7 +21,7 @@ pub(crate) fn farewell(replacement: Option<&str>, date: Option<&str>, left: Opti
 
 #[cfg(test)]
 mod tests {
-    use super::farewell;
+    use super::deprecation_notice;
 
     /// SV-25
     #[test]
@@ -47,7 +51,7 @@ mod tests {
             (Some("b"), None, None, "use `b` instead"),
             (None, None, None, ""),
         ] {
-            assert_eq!(farewell(replacement, date, left), expected);
+            assert_eq!(deprecation_notice(replacement, date, left), expected);
         }
     }
 }

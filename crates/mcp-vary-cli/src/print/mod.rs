@@ -29,7 +29,7 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
 }
 
 /// Says a line on standard error. Nobody listening is no failure.
-pub(crate) fn talk(line: &str) {
+pub(crate) fn notice(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
@@ -58,7 +58,7 @@ impl Progress {
     pub(crate) fn replace(&mut self, line: &str) {
         if self.shown {
             let mut err = io::stderr().lock();
-            let _ = write!(err, "\r\x1b[K{}", harmless(line)).and_then(|()| err.flush());
+            let _ = write!(err, "\r\x1b[K{}", sanitize(line)).and_then(|()| err.flush());
         }
     }
 }
@@ -84,12 +84,12 @@ pub(crate) fn server_line(info: Option<&Value>, revision: &str) -> String {
     let version = said("version")
         .map(|version| format!(" {version}"))
         .unwrap_or_default();
-    harmless(&format!("{name}{version}, revision {revision}"))
+    sanitize(&format!("{name}{version}, revision {revision}"))
 }
 
 /// Text of a peer as a terminal may show it: line breaks and tabs stay, other characters that are not
 /// seen are escaped.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -105,7 +105,7 @@ pub(crate) fn harmless(text: &str) -> String {
 
 /// JSON text as a terminal may show it, the same JSON: inside its strings, characters that are not seen
 /// are escaped.
-pub(crate) fn harmless_json(text: &str) -> String {
+pub(crate) fn sanitize_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -123,27 +123,27 @@ pub(crate) fn harmless_json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{harmless, harmless_json};
+    use super::{sanitize, sanitize_json};
 
     #[test]
     fn a_peer_cannot_drive_the_terminal() {
         assert_eq!(
-            harmless("a\x1b[2J\r\n\tb\u{202e}"),
+            sanitize("a\x1b[2J\r\n\tb\u{202e}"),
             "a\\u{1b}[2J\n    b\\u{202e}"
         );
-        assert_eq!(harmless("größer 世界"), "größer 世界");
+        assert_eq!(sanitize("größer 世界"), "größer 世界");
     }
 
     #[track_caller]
     fn is_escaped(c: char) {
         let text = format!("[\"a{c}b\",\n\t\"ü世\"]");
-        let shown = harmless_json(&text);
+        let shown = sanitize_json(&text);
         let units = c.encode_utf16(&mut [0; 2]).to_vec().into_iter();
         let units: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
         assert_eq!(shown, format!("[\"a{units}b\",\n\t\"ü世\"]"));
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(read(&shown), read(&text));
-        let shown = harmless(&format!("a{c}b"));
+        let shown = sanitize(&format!("a{c}b"));
         assert_eq!(shown, format!("a\\u{{{:x}}}b", u32::from(c)));
     }
 

@@ -3,14 +3,14 @@
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::visibility::{Experience, Forward, forward};
 
-use super::harmless;
 use super::indent::indented;
+use super::sanitize;
 use super::side_by_side::Block;
-use crate::client::{Answered, sentence};
+use crate::client::{Answer, sentence};
 use crate::tokens;
 
 /// What a client got, under `title`, with its cost in tokens.
-pub(crate) fn block(title: &str, answer: &Answered) -> Block {
+pub(crate) fn block(title: &str, answer: &Answer) -> Block {
     let (note, body) = match answer {
         Ok(result) => {
             read(result).unwrap_or_else(|| ("no result of a tool".to_owned(), result.clone()))
@@ -21,9 +21,9 @@ pub(crate) fn block(title: &str, answer: &Answered) -> Block {
         ),
     };
     Block {
-        title: harmless(title),
+        title: sanitize(title),
         note,
-        body: harmless(&body),
+        body: sanitize(&body),
     }
 }
 

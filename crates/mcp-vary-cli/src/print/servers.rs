@@ -9,7 +9,7 @@ use mcp_vary_wire::revision::Era;
 use super::table::table;
 
 /// A row for each server, then why some are down.
-pub(crate) fn standing(servers: &[ServerReport]) -> String {
+pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     let head = [
         "server",
         "state",
@@ -76,7 +76,7 @@ pub(crate) fn reason(server: &ServerReport) -> Option<String> {
 }
 
 /// What two servers offer by one name, with who is reached by it.
-pub(crate) fn collided(collisions: &[Collision]) -> String {
+pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     if collisions.is_empty() {
         return String::new();
     }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use super::Visit;
 use super::ground::{Ground, SERVERS};
 use super::memory::{Course, EACH};
+use super::visit::Visit;
 use super::ways::Ways;
 use crate::process;
 

@@ -10,9 +10,22 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use super::SoakPrograms;
 use crate::gateway::Gateway;
 use crate::process::{self, until};
+
+/// The programs of a soak, and its files.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the caller names all of them")]
+pub struct SoakPrograms {
+    /// The binary `vary`.
+    pub vary: PathBuf,
+    /// The binary `fixture-server`.
+    pub server: PathBuf,
+    /// The binary `task-server`.
+    pub tasks: PathBuf,
+    /// A directory for what the soak writes.
+    pub scratch: PathBuf,
+}
 
 /// A server behind.
 #[derive(Debug)]

@@ -9,36 +9,17 @@ mod ground;
 mod http;
 mod look;
 mod memory;
+mod visit;
 mod ways;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+pub use self::ground::SoakPrograms;
 
 use self::coming::{AT_ONCE, Coming, Until};
-use self::ground::{Ground, Server, WRITE_TIMEOUT};
-use self::http::request;
 use self::look::Look;
 use self::ways::Ways;
-
-/// Where things are.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "whoever runs the soak names all of them"
-)]
-pub struct SoakPrograms {
-    /// The binary `vary`.
-    pub vary: PathBuf,
-    /// The binary `fixture-server`.
-    pub server: PathBuf,
-    /// The binary `task-server`.
-    pub tasks: PathBuf,
-    /// A directory for what the soak writes.
-    pub scratch: PathBuf,
-}
 
 /// Who comes.
 #[derive(Clone, Debug)]
@@ -137,53 +118,4 @@ fn ways(coming: &Coming, first: usize) -> String {
         table.push_str(&format!("| {way} | {clients} |\n"));
     }
     table
-}
-
-/// One client, and the server that it is about.
-#[derive(Clone, Copy)]
-struct Visit<'a> {
-    ground: &'a Ground,
-    server: &'static Server,
-    /// Tells clients apart.
-    number: usize,
-}
-
-impl Visit<'_> {
-    fn address(&self) -> &str {
-        &self.ground.address
-    }
-
-    /// A call of the server's tool `name`.
-    fn call(self, id: u32, name: &str, arguments: &Value) -> Value {
-        let name = format!("{}_{name}", self.server.name);
-        let params = json!({"name": name, "arguments": arguments});
-        request(id, "tools/call", &params)
-    }
-
-    /// A call of the tool that reports three times and then answers.
-    fn steps(self, id: u32) -> Value {
-        let mut call = self.silent(id);
-        call["params"]["_meta"] = json!({"progressToken": id});
-        call
-    }
-
-    /// The same without reports.
-    fn silent(self, id: u32) -> Value {
-        self.call(id, "test_tool_with_progress", &json!({}))
-    }
-
-    /// A resource of the server.
-    fn resource(self) -> String {
-        format!("{}://watched-resource", self.server.name)
-    }
-
-    /// A call that has the resource change.
-    fn change(self, id: u32) -> Value {
-        self.call(id, "update_resource", &json!({"uri": self.resource()}))
-    }
-
-    /// What a client wants to hear of.
-    fn wanted(self) -> Value {
-        json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": [self.resource()]}})
-    }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::Visit;
 use super::super::http::{Http, Legacy, modern};
+use super::super::visit::Visit;
 use super::{Gone, Way, rare};
 
 pub(super) const WAYS: &[Way] = &[

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::super::ground::WRITE_TIMEOUT;
 use super::super::http::{Http, Legacy, initialize, post};
-use super::super::{Visit, WRITE_TIMEOUT};
+use super::super::visit::Visit;
 use super::{Gone, Way, common, rare};
 
 pub(super) const WAYS: &[Way] = &[

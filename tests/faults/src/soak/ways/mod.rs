@@ -10,7 +10,7 @@ mod tasks;
 
 use std::pin::Pin;
 
-use super::Visit;
+use super::visit::Visit;
 
 /// One of them.
 pub(super) struct Way {

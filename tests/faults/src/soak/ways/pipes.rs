@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use super::super::Visit;
 use super::super::http::{initialize, modern_message, notification, request};
+use super::super::visit::Visit;
 use super::{Gone, Way, rare};
 use crate::process;
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::super::Visit;
 use super::super::http::{Http, modern, request};
+use super::super::visit::Visit;
 use super::{Gone, Way, common};
 
 pub(super) const WAYS: &[Way] = &[

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::Visit;
 use super::super::ground::{SERVERS, TASKS};
 use super::super::http::{Http, Legacy, modern, request};
+use super::super::visit::Visit;
 use super::{Gone, Way, common};
 
 pub(super) const WAYS: &[Way] = &[

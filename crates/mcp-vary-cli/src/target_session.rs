@@ -12,31 +12,31 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::args::ClientArgs;
-use crate::behind::Behind;
-use crate::client::{Client, Persona};
+use crate::client::{Client, ClientIdentity};
+use crate::environment::environment;
 use crate::failure::Failure;
-use crate::outside::outside;
+use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{chain, file, target};
 
 /// A server with both extensions.
 #[derive(Debug)]
-pub(crate) struct Front {
+pub(crate) struct TargetSession {
     /// Where clients connect to.
     server: UpstreamConfig,
     /// What is behind, not Vary in front of it.
-    pub(crate) behind: Behind,
+    pub(crate) summary: ServerSummary,
     /// Vary in front of it, when it needs one.
     serving: Option<Serving>,
     /// The last client of it.
     client: Mutex<Option<Arc<Client>>>,
 }
 
-impl Front {
+impl TargetSession {
     /// The server at `url` or of `command`, or the servers of a configuration, as typed. Servers are waited for until
     /// one has the tool `needed`, or all if none is named.
-    pub(crate) async fn typed(
+    pub(crate) async fn from_args(
         args: &ClientArgs,
         url: Option<&str>,
         command: &[String],
@@ -45,18 +45,18 @@ impl Front {
     ) -> Result<Self, Failure> {
         if let Some(path) = &args.config {
             let file = file::read(path, None)?;
-            let config = file::patient(file.into_config(outside()?));
+            let config = file::with_full_start_wait(file.into_config(environment()?));
             return Self::open(config, needed, stop).await;
         }
         let server = match url {
             Some(url) => target::url(url, &args.headers)?,
             None => target::command(command)?,
         };
-        Self::open(Config::new(server, outside()?), needed, stop).await
+        Self::open(Config::new(server, environment()?), needed, stop).await
     }
 
     async fn open(config: Config, needed: Option<&str>, stop: &mut Stop) -> Result<Self, Failure> {
-        let config = chain::behind_others(config)?;
+        let config = chain::with_ancestors(config)?;
         let only = match &config.servers[..] {
             [server] => Some(server.clone()),
             _ => None,
@@ -65,23 +65,23 @@ impl Front {
         let serving = Serving::begin(config, listener).await?;
         let gateway = serving.gateway();
         serving::wait(gateway, stop, |gateway| has_tool(gateway, needed)).await?;
-        let behind = Behind::of(gateway);
+        let behind = ServerSummary::from_gateway(gateway);
         let hello = behind
             .servers
             .iter()
             .find_map(|server| server.hello.as_deref());
         if let (Some(server), true) = (only, hello.is_some_and(knows_extensions)) {
-            stop.unless_asked(serving.stop()).await?;
+            stop.unless_requested(serving.stop()).await?;
             return Ok(Self {
                 server,
-                behind,
+                summary: behind,
                 serving: None,
                 client: Mutex::default(),
             });
         }
         Ok(Self {
             server: target::url(&serving.url(), &[])?,
-            behind,
+            summary: behind,
             serving: Some(serving),
             client: Mutex::default(),
         })
@@ -107,7 +107,7 @@ impl Front {
     }
 
     /// A client of it, after the last one has been closed.
-    pub(crate) async fn client(&self, persona: &Persona) -> Result<Arc<Client>, Failure> {
+    pub(crate) async fn client(&self, persona: &ClientIdentity) -> Result<Arc<Client>, Failure> {
         let mut current = self.client.lock().await;
         if let Some(last) = current.as_ref() {
             last.close().await;
@@ -121,7 +121,7 @@ impl Front {
     pub(crate) async fn close(self, stop: &mut Stop) -> Result<(), Failure> {
         tokio::select! {
             closed = self.close_all() => closed,
-            () = stop.asked() => Ok(()),
+            () = stop.requested() => Ok(()),
         }
     }
 

@@ -1,5 +1,8 @@
 //! What came of a run: a table, the raw numbers, and whether the bars were met.
 
+mod costs;
+mod growth;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -7,8 +10,10 @@ use serde_json::{Value, json};
 
 use crate::load::Sample;
 use crate::machine::{Cores, Usage};
-use crate::rows::Row;
+use crate::rows::{CHANGES, MEMORY, Row};
 use crate::subject::Subject;
+
+pub(crate) use costs::{Change, Fan, Memory, Moment};
 
 /// One round of one program.
 #[derive(Clone, Debug)]
@@ -33,116 +38,6 @@ pub(crate) struct Cell {
     pub(crate) rounds: Vec<Measured>,
     /// Why it could not be measured.
     pub(crate) failure: Option<String>,
-}
-
-/// What sessions cost in memory: resident bytes of one process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    pub(crate) subject: Subject,
-    pub(crate) sessions: usize,
-    /// With none, with all of them idle, and with open streams besides.
-    pub(crate) none: u64,
-    pub(crate) idle: u64,
-    pub(crate) streams: usize,
-    pub(crate) listening: u64,
-}
-
-/// What it costs that one server's list changes: milliseconds of each time.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) variants: usize,
-    /// Of the gateway's CPU, from the announcement to the first list that shows it.
-    pub(crate) cpu: Vec<f64>,
-    /// Of the clock.
-    pub(crate) took: Vec<f64>,
-}
-
-/// What happens once: how long it took, time after time.
-#[derive(Clone, Debug)]
-pub(crate) struct Moment {
-    name: &'static str,
-    /// Milliseconds until it was done, and on a core.
-    times: Vec<(f64, f64)>,
-}
-
-impl Moment {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            times: Vec::new(),
-        }
-    }
-
-    /// Adds one that took so long, and so many nanoseconds on a core.
-    #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
-    pub(crate) fn add(&mut self, took: Duration, cpu: u64) {
-        self.times
-            .push((took.as_secs_f64() * 1e3, cpu as f64 / 1e6));
-    }
-
-    fn said(&self) -> String {
-        let took = median(self.times.iter().map(|(took, _)| *took).collect());
-        let cpu = median(self.times.iter().map(|(_, cpu)| *cpu).collect());
-        format!(
-            "{took:.1} ms, {cpu:.1} ms of CPU, median of {}",
-            self.times.len()
-        )
-    }
-}
-
-/// What it costs to tell many listeners of one change.
-#[derive(Clone, Debug)]
-pub(crate) struct Fan {
-    name: &'static str,
-    subject: Subject,
-    listeners: usize,
-    /// Microseconds on a core for each listener, time after time.
-    cpu: Vec<f64>,
-    /// Milliseconds until each listener was told, of all times, in no order.
-    heard: Vec<f64>,
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a few seconds, a thousand listeners"
-)]
-impl Fan {
-    pub(crate) fn new(name: &'static str, subject: Subject, listeners: usize) -> Self {
-        Self {
-            name,
-            subject,
-            listeners,
-            cpu: Vec::new(),
-            heard: Vec::new(),
-        }
-    }
-
-    /// Adds one change: when each listener was told, and the nanoseconds on a core that it took.
-    pub(crate) fn add(&mut self, heard: &[Duration], cpu: u64) {
-        self.cpu.push(cpu as f64 / 1e3 / self.listeners as f64);
-        self.heard
-            .extend(heard.iter().map(|took| took.as_secs_f64() * 1e3));
-    }
-
-    fn percentile(&self, part: usize) -> f64 {
-        let mut heard = self.heard.clone();
-        heard.sort_by(f64::total_cmp);
-        let last = heard.len().saturating_sub(1);
-        heard.get(last * part / 100).copied().unwrap_or(f64::NAN)
-    }
-
-    /// What is said of it, beside its limit.
-    fn said(&self, limit: Option<&Self>) -> String {
-        let cpu = median(self.cpu.clone());
-        let ratio = limit.map(|limit| cpu / median(limit.cpu.clone()));
-        let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({ratio:.2} × the limit)"));
-        format!(
-            "{cpu:.2} µs of CPU for each of {}{ratio} · told after {:.1} ms p50, {:.1} ms p99",
-            self.listeners,
-            self.percentile(50),
-            self.percentile(99),
-        )
-    }
 }
 
 /// Everything that was measured.
@@ -300,19 +195,19 @@ impl Report {
     }
 
     pub(crate) fn add_memory(&mut self, memory: Vec<Memory>) -> String {
-        let mut text = format!("{}\n", crate::sessions::NAME);
+        let mut text = format!("{}\n", MEMORY);
         for memory in &memory {
-            let _ = writeln!(text, "  {:<18}{}", memory.subject, memory.said());
+            let _ = writeln!(text, "  {:<18}{}", memory.subject, memory.summary());
         }
         self.memory = memory;
         text
     }
 
     pub(crate) fn add_changes(&mut self, changes: Vec<Change>) -> String {
-        let mut text = format!("{}\n", crate::changes::NAME);
+        let mut text = format!("{}\n", CHANGES);
         for change in &changes {
             let said = if self.timed {
-                change.said()
+                change.summary()
             } else {
                 "right".to_owned()
             };
@@ -326,7 +221,7 @@ impl Report {
         let mut text = String::new();
         for moment in &moments {
             let said = if self.timed {
-                moment.said()
+                moment.summary()
             } else {
                 "right".to_owned()
             };
@@ -345,7 +240,7 @@ impl Report {
                 limit = None;
             }
             let said = match self.timed {
-                true => fan.said(limit),
+                true => fan.summary(limit),
                 false => "right".to_owned(),
             };
             let _ = writeln!(text, "  {:<18}{said}", fan.subject);
@@ -407,15 +302,6 @@ impl Report {
             "fans": self.fans.iter().map(Fan::to_json).collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
-    }
-}
-
-impl Fan {
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name, "program": self.subject.name(), "listeners": self.listeners,
-            "cpu": self.cpu, "p50Ms": self.percentile(50), "p99Ms": self.percentile(99),
-        })
     }
 }
 
@@ -557,129 +443,3 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
 
 /// Requests per second depend on what else runs; below this part of a peer's they are fewer.
 const SLOWER: f64 = 0.9;
-
-impl Change {
-    fn name(&self) -> String {
-        match self.variants {
-            1 => Subject::Alone.to_string(),
-            many => format!("vary, {many} variants"),
-        }
-    }
-
-    fn said(&self) -> String {
-        format!(
-            "{:.2} ms of CPU · {:.2} ms until a list shows it",
-            median(self.cpu.clone()),
-            median(self.took.clone())
-        )
-    }
-}
-
-impl Memory {
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
-    fn each(before: u64, after: u64, count: usize) -> f64 {
-        (after as f64 - before as f64) / count as f64
-    }
-
-    fn said(&self) -> String {
-        format!(
-            "{:.0} B for each of {} idle sessions · {:.0} B for each of {} open streams with its \
-             connection",
-            Self::each(self.none, self.idle, self.sessions),
-            self.sessions,
-            Self::each(self.idle, self.listening, self.streams),
-            self.streams,
-        )
-    }
-
-    fn over_the_bar(&self) -> Option<String> {
-        let each = Self::each(self.none, self.idle, self.sessions);
-        (self.subject == Subject::Vary && each > 1024.0)
-            .then(|| format!("{each:.0} B for each idle session; at most 1024"))
-    }
-}
-
-/// What grows with what, from the rows that were measured.
-mod growth {
-    use super::{Cell, Row};
-    use crate::load::{Era, Method};
-    use crate::rows::FORMS;
-    use crate::subject::Subject;
-
-    /// A cost that is flat may differ by so much from row to row.
-    const FLAT: f64 = 1.25;
-
-    /// The row that others differ from in one respect.
-    const USUAL: &str = "call, legacy client, HTTP upstream with sessions";
-
-    pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
-        let tools = flat(rows, "number of tools", |row| {
-            row.name.ends_with(" tools") || row.name.ends_with(" 1 tool")
-        });
-        let sessions = flat(rows, "number of sessions", |row| {
-            row.sessions > 0 || row.name == USUAL
-        });
-        let variants = flat(rows, "number of variants", |row| {
-            row.name.starts_with(USUAL) && row.behind.variants > 0 || row.name == USUAL
-        });
-        let both_ways = linear(rows, |row| row.name.ends_with("both ways"));
-        let told = FORMS.iter().map(|(told, _)| {
-            linear(rows, |row| {
-                row.era == Era::Legacy && row.told.is_some_and(|it| it.name == told.name)
-            })
-        });
-        let told: Vec<_> = told.collect();
-        [tools, sessions, variants, both_ways]
-            .into_iter()
-            .chain(told)
-            .flatten()
-            .collect()
-    }
-
-    /// The rows of calls that `wanted` chooses, by Vary's CPU.
-    fn costs(rows: &[(Row, Vec<Cell>)], wanted: impl Fn(&Row) -> bool) -> Vec<(&Row, f64)> {
-        let calls = rows
-            .iter()
-            .filter(|(row, _)| row.method == Method::Call && wanted(row));
-        calls
-            .filter_map(|(row, cells)| {
-                let vary = cells.iter().find(|cell| cell.subject == Subject::Vary)?;
-                Some((row, vary.cpu()))
-            })
-            .collect()
-    }
-
-    fn flat(
-        rows: &[(Row, Vec<Cell>)],
-        what: &str,
-        wanted: impl Fn(&Row) -> bool,
-    ) -> Option<String> {
-        let costs = costs(rows, wanted);
-        let (_, least) = costs.first()?;
-        let (row, most) = costs.last()?;
-        let ratio = most / least;
-        (ratio > FLAT).then(|| format!("{}: {ratio:.2} × with the {what}", row.name))
-    }
-
-    /// What a kilobyte costs must not grow with their number.
-    fn linear(rows: &[(Row, Vec<Cell>)], wanted: impl Fn(&Row) -> bool) -> Option<String> {
-        let costs = costs(rows, wanted);
-        let each = |two: &[(&Row, f64)]| (two[1].1 - two[0].1) / (size(two[1].0) - size(two[0].0));
-        let first = each(costs.get(..2)?);
-        let grown = costs.windows(2).skip(1).find_map(|two| {
-            let then = each(two);
-            (then > 2.0 * first.max(0.0)).then_some((two[1].0, then))
-        });
-        let (row, then) = grown?;
-        Some(format!(
-            "{}: a kilobyte costs {then:.2} µs, {first:.2} µs up to ten",
-            row.name
-        ))
-    }
-
-    /// Kilobytes of a result.
-    #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
-    fn size(row: &Row) -> f64 {
-        row.arguments.data.max(row.arguments.size) as f64 / 1024.0
-    }
-}

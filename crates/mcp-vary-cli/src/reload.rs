@@ -10,32 +10,32 @@ use mcp_vary_gateway::Gateway;
 
 use crate::args::Serve;
 use crate::failure::Failure;
-use crate::print::{harmless, talk};
+use crate::print::{notice, sanitize};
 use crate::stop::Hangup;
-use crate::{file, serve};
+use crate::{file, serve_args};
 
 /// Brings what the file says into the gateway, again and again.
 #[derive(Debug)]
-pub(crate) struct Reloading {
+pub(crate) struct FileReloader {
     path: PathBuf,
     watch: Watch,
     hangup: Hangup,
-    fixed: Fixed,
+    startup: StartupSettings,
 }
 
 /// What the file said at the start and is asked for no more. Each is `None` where the command line decides, whatever
 /// the file says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fixed {
+pub(crate) struct StartupSettings {
     /// Where to serve.
     pub(crate) listen: Option<Option<String>>,
     /// Where the operator asks.
     pub(crate) admin: Option<Option<String>>,
 }
 
-impl Fixed {
+impl StartupSettings {
     /// The settings of which `file` says something else.
-    fn others(&self, file: &File) -> Vec<&'static str> {
+    fn changed_keys(&self, file: &File) -> Vec<&'static str> {
         let settings = [
             ("listen", &self.listen, &file.listen),
             ("admin", &self.admin, &file.admin),
@@ -48,14 +48,14 @@ impl Fixed {
     }
 }
 
-impl Reloading {
+impl FileReloader {
     /// Watches the file at `path`, which said `text`, `fixed` among it.
-    pub(crate) fn new(path: &Path, text: String, fixed: Fixed) -> Result<Self, Failure> {
+    pub(crate) fn new(path: &Path, text: String, fixed: StartupSettings) -> Result<Self, Failure> {
         Ok(Self {
             path: path.to_owned(),
             watch: Watch::new(path, text),
             hangup: Hangup::listen()?,
-            fixed,
+            startup: fixed,
         })
     }
 
@@ -64,11 +64,11 @@ impl Reloading {
         let mut text = self.next().await;
         loop {
             let name = self.path.display().to_string();
-            let fixed = self.fixed.clone();
-            let reload = reloaded(&name, text, &fixed, gateway, args);
+            let fixed = self.startup.clone();
+            let reload = reload(&name, text, &fixed, gateway, args);
             text = tokio::select! {
                 said = reload => {
-                    talk(&harmless(&said));
+                    notice(&sanitize(&said));
                     self.next().await
                 }
                 newer = self.next() => newer,
@@ -80,17 +80,17 @@ impl Reloading {
     async fn next(&mut self) -> io::Result<String> {
         tokio::select! {
             text = self.watch.changed() => return text,
-            () = self.hangup.heard() => {}
+            () = self.hangup.received() => {}
         }
         self.watch.now()
     }
 }
 
 /// Brings the `text` of a file into the gateway, and says in a sentence what came of it.
-async fn reloaded(
+async fn reload(
     name: &str,
     text: io::Result<String>,
-    fixed: &Fixed,
+    fixed: &StartupSettings,
     gateway: &Arc<Gateway>,
     args: &Serve,
 ) -> String {
@@ -99,20 +99,20 @@ async fn reloaded(
         Ok(text) => text,
         Err(error) => return refused(&format!("it cannot be read: {error}")),
     };
-    let file = match file::checked(name, &text, args.server.as_deref()) {
+    let file = match file::parse_and_report(name, &text, args.server.as_deref()) {
         Ok(file) => file,
         Err(failure) => return refused(&failure.to_string()),
     };
-    let others = fixed.others(&file);
+    let others = fixed.changed_keys(&file);
     let places = file.places.clone();
-    let config = match serve::read(args, file) {
+    let config = match serve_args::file_config(args, file) {
         Ok(config) => config,
         Err(failure) => return refused(&failure.to_string()),
     };
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);
-            let slips = serve::slips(gateway, name, &places);
+            let slips = serve_args::unmatched_warnings(gateway, name, &places);
             format!("{name} reloaded: {reloaded}{slips}")
         }
         Err(error) => refused(&error.to_string()),

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// # Errors
 ///
 /// When the operating system gives no randomness, without which sessions could be forged.
-pub(crate) fn outside() -> Result<Outside, Failure> {
+pub(crate) fn environment() -> Result<Outside, Failure> {
     getrandom::fill(&mut [0; 16])
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
     Ok(Outside::new(now, random))

@@ -3,19 +3,19 @@
 use mcp_vary_gateway::{Collision, Gateway, Served, ServerReport};
 use serde_json::{Map, Value, json};
 
-use crate::print::servers::{reason, standing, state};
-use crate::print::{self, harmless};
+use crate::print::servers::{reason, state, status_table};
+use crate::print::{self, sanitize};
 
 /// The servers behind, as they stood when they had been connected to.
 #[derive(Clone, Debug)]
-pub(crate) struct Behind {
+pub(crate) struct ServerSummary {
     pub(crate) servers: Vec<ServerReport>,
     pub(crate) served: Vec<Served>,
     pub(crate) collisions: Vec<Collision>,
 }
 
-impl Behind {
-    pub(crate) fn of(gateway: &Gateway) -> Self {
+impl ServerSummary {
+    pub(crate) fn from_gateway(gateway: &Gateway) -> Self {
         Self {
             servers: gateway.servers(),
             served: gateway.served(),
@@ -27,22 +27,23 @@ impl Behind {
     pub(crate) fn to_text(&self) -> String {
         if let [server] = &self.servers[..] {
             let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
-            let line = print::server_line(info(server).as_ref(), revision.unwrap_or("unknown"));
+            let line =
+                print::server_line(server_info(server).as_ref(), revision.unwrap_or("unknown"));
             return line + "\n";
         }
-        harmless(&standing(&self.servers))
+        sanitize(&status_table(&self.servers))
     }
 
     /// What one server said of itself, or all that is known of several.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         if let [server] = &self.servers[..] {
-            return said(server);
+            return handshake_json(server);
         }
-        let servers = self.servers.iter().map(server);
+        let servers = self.servers.iter().map(server_json);
         let served = self.served.iter().map(|served| {
             json!({"list": served.list, "id": served.id, "server": served.server, "own": served.own})
         });
-        let collisions = self.collisions.iter().map(collision);
+        let collisions = self.collisions.iter().map(collision_json);
         let mut all = Map::new();
         all.insert("servers".to_owned(), servers.collect());
         all.insert("served".to_owned(), served.collect());
@@ -52,14 +53,14 @@ impl Behind {
 }
 
 /// How a server stands, and how much it lists.
-pub(crate) fn server(server: &ServerReport) -> Value {
+pub(crate) fn server_json(server: &ServerReport) -> Value {
     let mut told = Map::new();
     told.insert("name".to_owned(), json!(server.name));
     told.insert("state".to_owned(), json!(state(&server.state)));
     if let Some(reason) = reason(server) {
         told.insert("error".to_owned(), json!(reason));
     }
-    told.extend(said(server));
+    told.extend(handshake_json(server));
     let counts = server.counts.iter();
     let lists: Map<_, _> = counts
         .map(|(list, count)| ((*list).to_owned(), json!(count)))
@@ -69,20 +70,20 @@ pub(crate) fn server(server: &ServerReport) -> Value {
 }
 
 /// What two servers offer by one name.
-pub(crate) fn collision(collision: &Collision) -> Value {
+pub(crate) fn collision_json(collision: &Collision) -> Value {
     json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
 }
 
 /// What a server says of itself.
-fn said(server: &ServerReport) -> Map<String, Value> {
+fn handshake_json(server: &ServerReport) -> Map<String, Value> {
     let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
     let mut said = Map::new();
-    said.insert("server".to_owned(), json!(info(server)));
+    said.insert("server".to_owned(), json!(server_info(server)));
     said.insert("revision".to_owned(), json!(revision));
     said
 }
 
-fn info(server: &ServerReport) -> Option<Value> {
+fn server_info(server: &ServerReport) -> Option<Value> {
     let hello = server.hello.as_ref()?;
     serde_json::from_str(hello.server_info.as_deref()?).ok()
 }

@@ -1,0 +1,105 @@
+//! The configurations that the measured proxies are started with.
+
+use std::net::SocketAddr;
+
+use serde_json::{Map, Value, json};
+
+/// How a proxy reaches a server behind it.
+#[derive(Clone, Debug)]
+pub(crate) enum ServerTarget {
+    Url(String),
+    Command(Vec<String>),
+}
+
+impl ServerTarget {
+    /// As the arguments of a program that takes either a URL or, last, a command.
+    pub(crate) fn to_args(&self, url: &str) -> Vec<String> {
+        match self {
+            Self::Url(told) => vec![url.to_owned(), told.clone()],
+            Self::Command(words) => [vec!["--".to_owned()], words.clone()].concat(),
+        }
+    }
+}
+
+/// The name of the server at `index`, before the names of its tools.
+pub(crate) fn server_name(index: usize) -> String {
+    format!("server{}", index + 1)
+}
+
+/// The servers in the file that clients keep.
+pub(crate) fn mcp_servers(ways: &[ServerTarget]) -> String {
+    json!({ "mcpServers": entries(ways) }).to_string()
+}
+
+/// The built-in variants, and more that select, rename and shorten.
+pub(crate) fn with_variants(ways: &[ServerTarget], variants: usize) -> String {
+    let built_in = ["standard", "compact", "read-only"];
+    let built_in = built_in.map(|id| (id.to_owned(), json!({})));
+    let more = (built_in.len()..variants).map(|at| {
+        let variant = json!({
+            "description": format!("The face of client {at}."),
+            "hints": {"useCase": format!("case-{at}")},
+            "tools": {"exclude": [format!("none-{at}-*")]},
+            "descriptions": "first-sentence",
+        });
+        (format!("face-{at}"), variant)
+    });
+    let variants: Map<_, _> = built_in.into_iter().chain(more).collect();
+    json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+/// So many variants that show the same, each by itself.
+pub(crate) fn alike(ways: &[ServerTarget], variants: usize) -> String {
+    let variants = (0..variants).map(|at| {
+        let variant = json!({
+            "description": format!("The face of client {at}."),
+            "hints": {"useCase": format!("case-{at}")},
+            "tools": {"exclude": [format!("none-{at}-*")]},
+            "descriptions": "first-sentence",
+        });
+        (variant_id(at), variant)
+    });
+    let variants: Map<_, _> = variants.collect();
+    json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+/// Results told by `rules`.
+pub(crate) fn with_rules(ways: &[ServerTarget], rules: &str) -> String {
+    let servers = Value::from(entries(ways));
+    format!(r#"{{"servers":{servers},"results":{rules}}}"#)
+}
+
+/// The variant at `index` of those that are alike.
+pub(crate) fn variant_id(index: usize) -> String {
+    format!("face-{index}")
+}
+
+fn entries(ways: &[ServerTarget]) -> Map<String, Value> {
+    let entry = |way: &ServerTarget| match way {
+        ServerTarget::Url(url) => json!({"type": "http", "url": url}),
+        ServerTarget::Command(words) => json!({"command": words[0], "args": words[1..]}),
+    };
+    let ways = ways.iter().enumerate();
+    ways.map(|(at, way)| (server_name(at), entry(way)))
+        .collect()
+}
+
+pub(crate) fn mcp_proxy_config(address: SocketAddr, ways: &[ServerTarget]) -> String {
+    let (host, port) = (address.ip(), address.port());
+    let backends = ways.iter().enumerate().map(|(index, way)| {
+        let way = match way {
+            ServerTarget::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
+            ServerTarget::Command(words) => format!(
+                "transport = \"stdio\"\ncommand = {:?}\nargs = {:?}\n",
+                words[0],
+                &words[1..]
+            ),
+        };
+        format!("[[backends]]\nname = {:?}\n{way}", server_name(index))
+    });
+    let backends: String = backends.collect();
+    format!(
+        "[proxy]\nname = \"peer\"\nseparator = \"_\"\n[proxy.listen]\nhost = \"{host}\"\nport = {port}\n\
+         {backends}[observability]\naudit = false\nlog_level = \"warn\"\n"
+    )
+}

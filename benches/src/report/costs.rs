@@ -1,0 +1,169 @@
+//! Costs that are measured outside the rows: memory of sessions, changes of lists, reloads and fan-out.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::subject::Subject;
+
+use super::median;
+
+/// What sessions cost in memory: resident bytes of one process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) subject: Subject,
+    pub(crate) sessions: usize,
+    /// With none, with all of them idle, and with open streams besides.
+    pub(crate) none: u64,
+    pub(crate) idle: u64,
+    pub(crate) streams: usize,
+    pub(crate) listening: u64,
+}
+
+/// What it costs that one server's list changes: milliseconds of each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) variants: usize,
+    /// Of the gateway's CPU, from the announcement to the first list that shows it.
+    pub(crate) cpu: Vec<f64>,
+    /// Of the clock.
+    pub(crate) took: Vec<f64>,
+}
+
+/// What happens once: how long it took, time after time.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    pub(super) name: &'static str,
+    /// Milliseconds until it was done, and on a core.
+    pub(super) times: Vec<(f64, f64)>,
+}
+
+impl Moment {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            times: Vec::new(),
+        }
+    }
+
+    /// Adds one that took so long, and so many nanoseconds on a core.
+    #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
+    pub(crate) fn add(&mut self, took: Duration, cpu: u64) {
+        self.times
+            .push((took.as_secs_f64() * 1e3, cpu as f64 / 1e6));
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let took = median(self.times.iter().map(|(took, _)| *took).collect());
+        let cpu = median(self.times.iter().map(|(_, cpu)| *cpu).collect());
+        format!(
+            "{took:.1} ms, {cpu:.1} ms of CPU, median of {}",
+            self.times.len()
+        )
+    }
+}
+
+/// What it costs to tell many listeners of one change.
+#[derive(Clone, Debug)]
+pub(crate) struct Fan {
+    pub(super) name: &'static str,
+    pub(super) subject: Subject,
+    pub(super) listeners: usize,
+    /// Microseconds on a core for each listener, time after time.
+    pub(super) cpu: Vec<f64>,
+    /// Milliseconds until each listener was told, of all times, in no order.
+    delays: Vec<f64>,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a few seconds, a thousand listeners"
+)]
+impl Fan {
+    pub(crate) fn new(name: &'static str, subject: Subject, listeners: usize) -> Self {
+        Self {
+            name,
+            subject,
+            listeners,
+            cpu: Vec::new(),
+            delays: Vec::new(),
+        }
+    }
+
+    /// Adds one change: when each listener was told, and the nanoseconds on a core that it took.
+    pub(crate) fn add(&mut self, heard: &[Duration], cpu: u64) {
+        self.cpu.push(cpu as f64 / 1e3 / self.listeners as f64);
+        self.delays
+            .extend(heard.iter().map(|took| took.as_secs_f64() * 1e3));
+    }
+
+    pub(super) fn percentile(&self, part: usize) -> f64 {
+        let mut heard = self.delays.clone();
+        heard.sort_by(f64::total_cmp);
+        let last = heard.len().saturating_sub(1);
+        heard.get(last * part / 100).copied().unwrap_or(f64::NAN)
+    }
+
+    /// What is said of it, beside its limit.
+    pub(super) fn summary(&self, limit: Option<&Self>) -> String {
+        let cpu = median(self.cpu.clone());
+        let ratio = limit.map(|limit| cpu / median(limit.cpu.clone()));
+        let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({ratio:.2} × the limit)"));
+        format!(
+            "{cpu:.2} µs of CPU for each of {}{ratio} · told after {:.1} ms p50, {:.1} ms p99",
+            self.listeners,
+            self.percentile(50),
+            self.percentile(99),
+        )
+    }
+}
+
+impl Fan {
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "name": self.name, "program": self.subject.name(), "listeners": self.listeners,
+            "cpu": self.cpu, "p50Ms": self.percentile(50), "p99Ms": self.percentile(99),
+        })
+    }
+}
+
+impl Change {
+    pub(super) fn name(&self) -> String {
+        match self.variants {
+            1 => Subject::Alone.to_string(),
+            many => format!("vary, {many} variants"),
+        }
+    }
+
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{:.2} ms of CPU · {:.2} ms until a list shows it",
+            median(self.cpu.clone()),
+            median(self.took.clone())
+        )
+    }
+}
+
+impl Memory {
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+    fn each(before: u64, after: u64, count: usize) -> f64 {
+        (after as f64 - before as f64) / count as f64
+    }
+
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{:.0} B for each of {} idle sessions · {:.0} B for each of {} open streams with its \
+             connection",
+            Self::each(self.none, self.idle, self.sessions),
+            self.sessions,
+            Self::each(self.idle, self.listening, self.streams),
+            self.streams,
+        )
+    }
+
+    pub(super) fn over_the_bar(&self) -> Option<String> {
+        let each = Self::each(self.none, self.idle, self.sessions);
+        (self.subject == Subject::Vary && each > 1024.0)
+            .then(|| format!("{each:.0} B for each idle session; at most 1024"))
+    }
+}

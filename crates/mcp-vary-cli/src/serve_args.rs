@@ -1,0 +1,68 @@
+//! The configuration of `vary serve`: a file or the servers on the command line, changed by the flags.
+
+use std::time::Duration;
+
+use mcp_vary_config::{File, Places};
+use mcp_vary_gateway::{Config, Gateway};
+
+use crate::args::Serve;
+use crate::chain;
+use crate::environment::environment;
+use crate::failure::Failure;
+use crate::print::sanitize;
+
+/// The configuration in `file`, changed by the flags.
+pub(crate) fn file_config(args: &Serve, file: File) -> Result<Config, Failure> {
+    let start_wait = file.start_wait;
+    if args.require_all && !file.left_out.is_empty() {
+        let names = file.left_out.iter().map(|it| format!("`{}`", it.name));
+        let names: Vec<_> = names.collect();
+        let why = format!(
+            "{} cannot be used, and --require-all is given",
+            names.join(", ")
+        );
+        return Err(Failure::command(why));
+    }
+    with_args(args, file.into_config(environment()?), start_wait)
+}
+
+/// `config`, changed by the flags.
+pub(crate) fn with_args(
+    args: &Serve,
+    mut config: Config,
+    start_wait: Option<Duration>,
+) -> Result<Config, Failure> {
+    config.variants &= !args.no_variants;
+    config.negotiation &= !args.no_negotiation;
+    if let Some(id) = &args.variant {
+        let chosen = config.with_default_variant(id);
+        config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
+    }
+    let are_several = config.servers.len() > 1;
+    let usual = if are_several {
+        START_WAIT
+    } else {
+        START_WAIT_FOR_ONE
+    };
+    config.start_patience = start_wait.unwrap_or(usual);
+    config.start_without_servers = are_several;
+    chain::with_ancestors(config)
+}
+
+/// A warning line for each selection or override of a variant that matches nothing.
+pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Places) -> String {
+    let lines = gateway.slips().into_iter().map(|(variant, slip)| {
+        let slip = places.slip(&variant, &slip);
+        format!("\nwarning: {name}:{slip}")
+    });
+    let mut lines: Vec<_> = lines.collect();
+    // One entry of the file can match nothing on several servers.
+    lines.dedup();
+    sanitize(&lines.concat())
+}
+
+/// How long clients wait for the slowest of several servers. Some clients cancel after 10 s, and the other servers are
+/// ready earlier.
+const START_WAIT: Duration = Duration::from_secs(3);
+/// How long clients wait for the only server, without which there is nothing to list.
+const START_WAIT_FOR_ONE: Duration = Duration::from_secs(8);
