@@ -1,8 +1,10 @@
 //! The phases that are one cargo command.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use crate::outcome::Outcome;
@@ -83,7 +85,11 @@ pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
 pub(crate) fn tests(workspace: &Workspace) -> Outcome {
     // A failing test must not keep the other crates' tests from running.
     let arguments = &["test", "--workspace", "--no-fail-fast"];
-    let mut outcome = phase(workspace, "tests", arguments, None);
+    // Most tests wait for a server or a clock for some of their time.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = (2 * cores).to_string();
+    let variable = Some(("RUST_TEST_THREADS", threads.as_str()));
+    let mut outcome = phase(workspace, "tests", arguments, variable);
     let Ok(log) = workspace.scratch("tests.log") else {
         return outcome;
     };

@@ -61,8 +61,13 @@ fn ran(workspace: &Workspace, crowd: &Crowd) -> Result<faults::Soak, String> {
     faults::soak(&programs, crowd)
 }
 
-/// A binary of a package, built without the rest of the workspace.
+/// A binary of a package. Builds only that package, unless an earlier phase has built the workspace.
+///
+/// A package alone needs fewer features of its dependencies, so that cargo would build them a second time.
 pub(crate) fn binary(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf, String> {
+    if workspace.is_built() {
+        return workspace.binary(name);
+    }
     let log = workspace.scratch("soak.log")?;
     process::run(
         cargo(workspace).args(["build", "--package", package]),

@@ -40,6 +40,11 @@ impl Workspace {
         self.built.get_or_init(|| cargo::compile(self)).clone()
     }
 
+    /// Whether every target has been built in this run.
+    pub(crate) fn is_built(&self) -> bool {
+        matches!(self.built.get(), Some(Ok(())))
+    }
+
     /// Installs the npm packages, once; other callers wait until it is done.
     ///
     /// # Errors
