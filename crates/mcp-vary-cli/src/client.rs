@@ -10,7 +10,7 @@ use mcp_vary::ignored::Ignored;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{UpstreamConfig, call_headers};
-use mcp_vary_upstream::{Request, Upstream};
+use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::handshake::Hello;
 use serde_json::{Map, Value, json};
 
@@ -90,7 +90,7 @@ pub(crate) type Answer = Result<String, String>;
 /// A connected client.
 #[derive(Debug)]
 pub(crate) struct Client {
-    upstream: Arc<Upstream>,
+    upstream: Arc<UpstreamConnection>,
 }
 
 impl Client {
@@ -101,12 +101,12 @@ impl Client {
     ) -> Result<Self, Failure> {
         let server = server.with_capabilities(persona.capabilities());
         Ok(Self {
-            upstream: Upstream::connect(server).await?,
+            upstream: UpstreamConnection::connect(server).await?,
         })
     }
 
     pub(crate) fn handshake(&self) -> &Hello {
-        self.upstream.hello()
+        self.upstream.handshake()
     }
 
     pub(crate) async fn close(&self) {
@@ -199,7 +199,7 @@ impl Client {
         ];
         let mut request =
             Request::new("tools/call", Some(self.params(&members, variant))).with_name(tool);
-        if self.upstream.takes_param_headers()
+        if self.upstream.accepts_param_headers()
             && let Some(schema) = self.input_schema(tool, variant).await
         {
             request = request.with_param_headers(call_headers(&schema, arguments));

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mcp_vary_config::Places;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
-use mcp_vary_upstream::State;
+use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -224,7 +224,7 @@ async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Fail
     serving::wait(gateway, stop, |_| false).await?;
     let failed = match &gateway.servers()[..] {
         [server] => match &server.state {
-            State::Down { error, .. } => Failure::from(error.clone()),
+            ConnectionState::Disconnected { error, .. } => Failure::from(error.clone()),
             _ => return Ok(()),
         },
         _ => return Ok(()),
@@ -307,9 +307,9 @@ fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
 
 /// What a server says of itself, or why it says nothing.
 fn server_status(server: &ServerReport) -> String {
-    let (Some(hello), State::Up(_)) = (&server.hello, &server.state) else {
+    let (Some(hello), ConnectionState::Connected(_)) = (&server.hello, &server.state) else {
         return match &server.state {
-            State::Connecting => {
+            ConnectionState::Connecting => {
                 "still starting; what it offers is announced when it is ready".to_owned()
             }
             _ => format!("down: {}", reason(server).unwrap_or_default()),

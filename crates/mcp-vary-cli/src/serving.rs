@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_gateway::{Config, Gateway};
-use mcp_vary_upstream::State;
+use mcp_vary_upstream::ConnectionState;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -138,8 +138,8 @@ fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
     for server in gateway.servers() {
         let name = format!("`{}`", server.name);
         match server.state {
-            State::Up(_) => ready.push(name),
-            State::Connecting => starting.push(name),
+            ConnectionState::Connected(_) => ready.push(name),
+            ConnectionState::Connecting => starting.push(name),
             _ => {}
         }
     }

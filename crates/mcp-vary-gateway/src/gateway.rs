@@ -145,11 +145,15 @@ impl Gateway {
                 break;
             }
         }
-        let is_up = |source: &Arc<Source>| source.line.up().is_some();
+        let is_up = |source: &Arc<Source>| source.line.current().is_some();
         if setup.config.start_without_servers || base.sources().iter().any(is_up) {
             return Ok(());
         }
-        let tried = join_all(base.sources().iter().map(|source| source.line.tried()));
+        let tried = join_all(
+            base.sources()
+                .iter()
+                .map(|source| source.line.first_attempt()),
+        );
         let errors = tried.await.into_iter().filter_map(Result::err);
         match errors.into_iter().next() {
             Some(error) => {

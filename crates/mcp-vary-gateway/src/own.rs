@@ -34,7 +34,8 @@ use crate::tasks::{self, Made, Watches};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::UpstreamError;
 use mcp_vary_upstream::{
-    Event, Hears, Learned, Line, Places, ServerRequest, State, Upstream, UpstreamConfig,
+    ConcurrencyLimit, ConnectionState, Event, NotificationSink, ServerFacts, ServerRequest,
+    SupervisedConnection, UpstreamConfig, UpstreamConnection,
 };
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope;
@@ -76,8 +77,8 @@ pub(crate) struct Door<'a> {
     pub(crate) config: &'a UpstreamConfig,
     /// What its clients can do, JSON text.
     pub(crate) capabilities: &'a str,
-    pub(crate) places: &'a Arc<Places>,
-    pub(crate) learned: &'a Arc<Learned>,
+    pub(crate) places: &'a Arc<ConcurrencyLimit>,
+    pub(crate) learned: &'a Arc<ServerFacts>,
     /// Whether a server of both eras is connected to in that of `initialize`.
     pub(crate) legacy_first: bool,
 }
@@ -85,7 +86,7 @@ pub(crate) struct Door<'a> {
 /// One of them.
 #[derive(Debug)]
 struct Own {
-    line: Arc<Line>,
+    line: Arc<SupervisedConnection>,
     /// Whether it is the one that its session has for its lists, too.
     is_adopted: bool,
     /// The session, as whoever used it last had it.
@@ -247,7 +248,7 @@ impl OwnLines {
             let its = all
                 .iter()
                 .filter(|(key, own)| is_its(key) && !own.is_adopted);
-            its.count() >= config.limits.own_connections.max(1)
+            its.count() >= config.limits.dedicated_connections.max(1)
         };
         let is_full = |all: &BTreeMap<Key, Arc<Own>>| {
             let own = all.values().filter(|own| !own.is_adopted);
@@ -270,10 +271,17 @@ impl OwnLines {
                 config.name
             )));
         }
-        let mut config = config.clone().with_capabilities(door.capabilities).held();
-        config.by_turns = matches!(key.1, Whose::Any(_));
+        let mut config = config
+            .clone()
+            .with_capabilities(door.capabilities)
+            .dedicated();
+        config.is_pooled = matches!(key.1, Whose::Any(_));
         config.legacy_first = door.legacy_first;
-        let line = Line::sharing(config, Arc::clone(door.places), Arc::clone(door.learned));
+        let line = SupervisedConnection::open_sharing(
+            config,
+            Arc::clone(door.places),
+            Arc::clone(door.learned),
+        );
         debug!(
             server = door.config.name,
             "connection for one client alone opened"
@@ -284,7 +292,12 @@ impl OwnLines {
     }
 
     /// Takes over a connection that a session has alone anyway, with all that it lists.
-    pub(crate) fn adopt(self: &Arc<Self>, server: usize, session: ClientId, line: &Arc<Line>) {
+    pub(crate) fn adopt(
+        self: &Arc<Self>,
+        server: usize,
+        session: ClientId,
+        line: &Arc<SupervisedConnection>,
+    ) {
         let key = (server, Whose::Session(session));
         let own = self.followed(Arc::clone(line), key, true);
         self.lock().insert(key, own);
@@ -292,7 +305,7 @@ impl OwnLines {
 
     /// Listens to what belongs to no call, where that can be for anybody: between requests without a session
     /// nobody is there.
-    fn followed(&self, line: Arc<Line>, key: Key, is_adopted: bool) -> Arc<Own> {
+    fn followed(&self, line: Arc<SupervisedConnection>, key: Key, is_adopted: bool) -> Arc<Own> {
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
         if matches!(key.1, Whose::Session(_)) {
@@ -349,7 +362,7 @@ impl OwnLines {
             .iter()
             .filter(|(key, _)| key.1 == Whose::Session(session));
         // A server that is connected to later asks anyway.
-        let connected: Vec<_> = own.filter_map(|(_, own)| own.line.up()).collect();
+        let connected: Vec<_> = own.filter_map(|(_, own)| own.line.current()).collect();
         drop(all);
         for upstream in connected {
             self.tasks.spawn(async move {
@@ -370,7 +383,7 @@ impl OwnLines {
     /// Closes those that nobody has used for a while.
     pub(crate) fn sweep(&self) {
         self.lock().retain(|_, own| {
-            let unused = own.line.config().limits.unused;
+            let unused = own.line.config().limits.idle_timeout;
             let is_tainted = own.lists.as_ref().is_some_and(|lists| lists.is_tainted());
             let is_listed_from = own.is_adopted && Arc::strong_count(&own.line) > 1;
             let is_recent = !is_tainted && lock(&own.used).elapsed() < unused;
@@ -379,14 +392,14 @@ impl OwnLines {
     }
 
     /// Those to a server that is no more; they are no longer kept here.
-    pub(crate) fn give_up(&self, server: usize) -> Vec<Arc<Line>> {
+    pub(crate) fn give_up(&self, server: usize) -> Vec<Arc<SupervisedConnection>> {
         let mut all = self.lock();
         let given_up = all.extract_if(.., |key, _| key.0 == server);
         given_up.map(|(_, own)| Arc::clone(&own.line)).collect()
     }
 
     /// All that there are; they are no longer kept here.
-    pub(crate) fn give_up_all(&self) -> Vec<Arc<Line>> {
+    pub(crate) fn give_up_all(&self) -> Vec<Arc<SupervisedConnection>> {
         let all = std::mem::take(&mut *self.lock());
         all.into_values().map(|own| Arc::clone(&own.line)).collect()
     }
@@ -438,18 +451,18 @@ impl Own {
 }
 
 impl Held {
-    pub(crate) fn line(&self) -> &Arc<Line> {
+    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
         &self.own.line
     }
 
     /// The connection; the first time it is waited for as long as a server may take to start.
-    pub(crate) async fn ready(&self) -> Result<Arc<Upstream>, UpstreamError> {
+    pub(crate) async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
         let line = &self.own.line;
-        let is_connecting = || matches!(*line.state().borrow(), State::Connecting);
-        if line.up().is_none() && is_connecting() {
+        let is_connecting = || matches!(*line.state().borrow(), ConnectionState::Connecting);
+        if line.current().is_none() && is_connecting() {
             let limit = line.config().limits.handshake;
             // How it failed is what `ready` says.
-            let _ = tokio::time::timeout(limit, line.tried()).await;
+            let _ = tokio::time::timeout(limit, line.first_attempt()).await;
         }
         line.ready().await
     }
@@ -522,7 +535,7 @@ impl Kept {
         Self(Arc::clone(own))
     }
 
-    pub(crate) fn line(&self) -> &Arc<Line> {
+    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
         &self.0.line
     }
 }
@@ -560,13 +573,14 @@ impl Listener {
         loop {
             match events.recv().await {
                 // What a task asks that is watched stands in what is said of it.
-                Ok(Event::Asked(request)) if self.watches.are_asked(&self.server, &request) => {}
-                Ok(Event::Asked(request)) => {
+                Ok(Event::ServerRequest(request))
+                    if self.watches.are_asked(&self.server, &request) => {}
+                Ok(Event::ServerRequest(request)) => {
                     let asking = self.clone().ask(request);
                     let stop = self.stop.clone();
                     self.tasks.spawn(stop.run_until_cancelled_owned(asking));
                 }
-                Ok(Event::Told(message)) => self.tell(message),
+                Ok(Event::Notification(message)) => self.tell(message),
                 Ok(Event::ResourceUpdated { uri, params }) => {
                     self.tell_updated(&Updates::Some([(uri, params)].into()));
                 }
@@ -654,8 +668,8 @@ pub(crate) async fn wait(question: Question, session: &Session) {
     }
 }
 
-impl Hears for Session {
-    fn hear(&self, message: &Bytes) {
+impl NotificationSink for Session {
+    fn receive(&self, message: &Bytes) {
         // A copy, since a slice would keep all that was read together with it.
         if is_for_a_session(message, self) && !self.tell(Bytes::copy_from_slice(message)) {
             debug!("notification for a client that does not listen dropped");

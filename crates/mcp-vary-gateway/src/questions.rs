@@ -289,7 +289,7 @@ impl Questions {
         };
         let params = tasks::related(params, names);
         let params = edit::set(&params, PROGRESS_TOKEN, &theirs);
-        request.tell("notifications/progress", &params);
+        request.notify("notifications/progress", &params);
         true
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::{ConnectError, Line};
+use mcp_vary_upstream::{ConnectError, SupervisedConnection};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -285,17 +285,17 @@ async fn built(
     let is_new = |source: &&Arc<Source>| !old.iter().any(|old| Arc::ptr_eq(old, source));
     let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
     source::first_readings(&new, setup.config.start_patience).await;
-    let is_up = |source: &Arc<Source>| source.line.up().is_some();
+    let is_up = |source: &Arc<Source>| source.line.current().is_some();
     if !setup.config.start_without_servers && !all.iter().any(is_up) {
         for source in &new {
-            source.line.tried().await?;
+            source.line.first_attempt().await?;
         }
     }
     Ok(Arc::new(setup))
 }
 
 /// Lets the calls on a connection come to their end, unless the gateway stops, and closes it.
-async fn ended(line: &Line, stopped: &CancellationToken) {
-    stopped.run_until_cancelled(line.at_rest()).await;
+async fn ended(line: &SupervisedConnection, stopped: &CancellationToken) {
+    stopped.run_until_cancelled(line.drained()).await;
     line.close().await;
 }

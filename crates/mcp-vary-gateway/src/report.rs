@@ -11,7 +11,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_results::Failures;
-use mcp_vary_upstream::State;
+use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Hello;
 
 use crate::catalog::source::Source;
@@ -24,7 +24,7 @@ pub struct ServerReport {
     /// The name that the operator gave it.
     pub name: String,
     /// How the connection to it stands.
-    pub state: State,
+    pub state: ConnectionState,
     /// What it said about itself when it was last connected to.
     pub hello: Option<Arc<Hello>>,
     /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are

@@ -108,7 +108,7 @@ impl Setup {
         let position = Position::new(lasting.id, &config.ancestors, &config.servers, behind);
         for server in &mut config.servers {
             server.chain = position.to_servers();
-            server.random = config.outside.random;
+            server.fill_random = config.outside.random;
         }
         let rules = Rules::new(&config.choosing);
         let faces = Faces::in_manners(&config.faces, &rules.manners());

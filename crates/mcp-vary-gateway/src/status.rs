@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::State;
+use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
@@ -184,18 +184,20 @@ impl Setup {
                 let shown = |why: &Failure| excerpt(why.message().as_bytes(), SHOWN);
                 let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
                 let (state, reason) = match &*source.line.state().borrow() {
-                    State::Up(_) => ("up", None),
-                    State::Connecting => ("starting", None),
-                    State::Down { error, .. } => ("down", Some(error.told())),
-                    State::Closed => ("closed", None),
+                    ConnectionState::Connected(_) => ("up", None),
+                    ConnectionState::Connecting => ("starting", None),
+                    ConnectionState::Disconnected { error, .. } => {
+                        ("down", Some(error.client_message()))
+                    }
+                    ConnectionState::Closed => ("closed", None),
                 };
                 ServerStatus {
                     name: source.name().to_owned(),
                     state,
-                    since: source.line.since().as_secs(),
+                    since: source.line.in_state_for().as_secs(),
                     reason,
-                    eras: source.line.learned().revisions(),
-                    undeclared: source.line.learned().undeclared().all(),
+                    eras: source.line.server_facts().known_revisions(),
+                    undeclared: source.line.server_facts().undeclared_methods().all(),
                     tools,
                     unread: unread.collect(),
                 }

@@ -135,13 +135,13 @@ fn limits_of_git() -> mcp_vary_upstream::Limits {
     let mut limits = mcp_vary_upstream::Limits::default();
     limits.idle = Duration::from_secs(10);
     limits.handshake = Duration::from_secs(120);
-    limits.patience = Duration::from_millis(500);
+    limits.ready_timeout = Duration::from_millis(500);
     limits.concurrency = 4;
     limits.line = 1 << 20;
     limits.ping = Duration::from_secs(60);
-    limits.hung = Duration::from_secs(10);
+    limits.hang_timeout = Duration::from_secs(10);
     limits.backoff = Duration::from_secs(1);
-    limits.longest_backoff = Duration::from_secs(60);
+    limits.max_backoff = Duration::from_secs(60);
     limits.connections = 2;
     limits
 }
@@ -193,7 +193,7 @@ fn says_everything(name: &str, text: &str) {
     };
     assert_eq!(*url, "https://example.com/mcp?key=s3cret");
     assert_eq!(headers["authorization"], "Bearer s3cret");
-    assert!(git.mirrored.is_empty() && git.isolation == Isolation::Session);
+    assert!(git.forwarded_extensions.is_empty() && git.isolation == Isolation::Session);
     assert_eq!(file.disabled, ["off"]);
     assert_eq!(
         format!("{:?}", git.limits),
@@ -244,7 +244,7 @@ fn what_a_file_does_not_say_stays_as_it_is() {
     assert_eq!(format!("{:?}", file.servers[0].limits), plain);
     assert!(file.variants && file.negotiation && file.listen.is_none());
     let mirrored = ["ui", "tasks"].map(|name| format!("io.modelcontextprotocol/{name}"));
-    assert_eq!(file.servers[0].mirrored, mirrored);
+    assert_eq!(file.servers[0].forwarded_extensions, mirrored);
 }
 
 /// Whoever wrote the file sees it all after one reading.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use http::HeaderValue;
 use http_peer::{Peer, Reply, Seen, discover, event, initialize};
 use mcp_vary_upstream::{
-    ConnectError, Event, Exchange, Limits, Message, Owner, Request, Target, Upstream,
-    UpstreamConfig, UpstreamError,
+    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, Target, UpstreamConfig,
+    UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::headers::header_value;
 use mcp_vary_wire::list_kind::Kind;
@@ -27,8 +27,8 @@ fn config(peer: &Peer) -> UpstreamConfig {
     UpstreamConfig::new("remote", Target::http(peer.url.clone())).with_limits(limits)
 }
 
-async fn connect(peer: &Peer) -> Arc<Upstream> {
-    Upstream::connect(config(peer)).await.unwrap()
+async fn connect(peer: &Peer) -> Arc<UpstreamConnection> {
+    UpstreamConnection::connect(config(peer)).await.unwrap()
 }
 
 fn call(name: &str) -> Request {
@@ -56,7 +56,7 @@ async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
     }
 }
 
-async fn result(upstream: &Arc<Upstream>, name: &str) -> Result<Value, String> {
+async fn result(upstream: &Arc<UpstreamConnection>, name: &str) -> Result<Value, String> {
     all(upstream.request(call(name)).await.unwrap()).await.1
 }
 
@@ -88,7 +88,7 @@ async fn speaks(discover: fn(&Seen) -> Reply, revision: Revision) {
     let peer =
         Peer::start(move |seen| (seen.method() == "server/discover").then(|| discover(seen))).await;
     let upstream = connect(&peer).await;
-    assert_eq!(upstream.hello().revision, revision);
+    assert_eq!(upstream.handshake().revision, revision);
     assert!(result(&upstream, "x").await.is_ok());
 }
 
@@ -136,13 +136,15 @@ async fn a_modern_server_without_common_revision_is_named_with_its_revisions() {
         ))
     })
     .await;
-    let error = Upstream::connect(config(&peer)).await.unwrap_err();
+    let error = UpstreamConnection::connect(config(&peer))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ConnectError::Revision { .. }));
     says(&error, &["`remote`", "2099-01-01", "2026-07-28"]);
 }
 
 /// A modern server that refuses the revision that it names, so often.
-async fn refusing(times: usize) -> (Peer, Result<Arc<Upstream>, ConnectError>) {
+async fn refusing(times: usize) -> (Peer, Result<Arc<UpstreamConnection>, ConnectError>) {
     let asked = AtomicUsize::new(0);
     let peer = Peer::start(move |seen| {
         if asked.fetch_add(1, Ordering::SeqCst) >= times {
@@ -154,14 +156,17 @@ async fn refusing(times: usize) -> (Peer, Result<Arc<Upstream>, ConnectError>) {
         Some(Reply::json(400, &message))
     })
     .await;
-    let connected = Upstream::connect(config(&peer)).await;
+    let connected = UpstreamConnection::connect(config(&peer)).await;
     (peer, connected)
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_the_revision_it_names_is_asked_once_more_and_never_for_a_session() {
     let (peer, connected) = refusing(1).await;
-    assert_eq!(connected.unwrap().hello().revision, Revision::V2026_07_28);
+    assert_eq!(
+        connected.unwrap().handshake().revision,
+        Revision::V2026_07_28
+    );
     let methods: Vec<_> = peer
         .seen()
         .iter()
@@ -189,7 +194,7 @@ async fn a_handshake_may_come_as_a_stream() {
     })
     .await;
     let upstream = connect(&peer).await;
-    assert_eq!(upstream.hello().revision, Revision::V2025_06_18);
+    assert_eq!(upstream.handshake().revision, Revision::V2025_06_18);
     result(&upstream, "x").await.unwrap();
     assert_eq!(
         peer.of("tools/call")[0].header("mcp-session-id"),
@@ -205,7 +210,7 @@ async fn a_legacy_session_has_the_headers_of_its_revision() {
         headers.insert("authorization", HeaderValue::from_static("Bearer secret"));
         headers.insert("accept", HeaderValue::from_static("text/plain"));
     }
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     result(&upstream, "x").await.unwrap();
     let methods: Vec<_> = peer
         .seen()
@@ -717,7 +722,7 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let peer = legacy(|_| Reply::silence()).await;
     let mut config = config(&peer);
     config.limits.idle = Duration::from_millis(300);
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     says(
         &result(&upstream, "x").await.unwrap_err(),
         &["`remote`", "no sign of life for 300ms"],
@@ -737,7 +742,7 @@ async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
     let url: http::Uri = format!("http://me:secret@{address}/mcp?key=secret")
         .parse()
         .unwrap();
-    let error = Upstream::connect(UpstreamConfig::new("remote", Target::http(url))).await;
+    let error = UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(url))).await;
     let error = error.unwrap_err();
     says(&error, &["`remote` cannot be reached", "refused"]);
     assert!(!error.to_string().contains("secret"), "{error}");
@@ -746,11 +751,15 @@ async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
 #[tokio::test]
 async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let closed = Peer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
-    let error = Upstream::connect(config(&closed)).await.unwrap_err();
+    let error = UpstreamConnection::connect(config(&closed))
+        .await
+        .unwrap_err();
     says(&error, &["`remote`", "401 Unauthorized", "token?"]);
     assert_eq!(closed.seen().len(), 1);
     let website = Peer::start(|_| Some(Reply::new(404, "text/html", "<h1>Nothing here"))).await;
-    let error = Upstream::connect(config(&website)).await.unwrap_err();
+    let error = UpstreamConnection::connect(config(&website))
+        .await
+        .unwrap_err();
     says(
         &error,
         &[
@@ -760,7 +769,8 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
         ],
     );
     let elsewhere = "ftp://example.org/".parse().unwrap();
-    let error = Upstream::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
+    let error =
+        UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
     says(
         &error.unwrap_err(),
         &[
@@ -772,7 +782,7 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
     let mute = Peer::start(|_| Some(Reply::silence())).await;
     let mut config = config(&mute);
     config.limits.handshake = Duration::from_millis(300);
-    let error = Upstream::connect(config).await.unwrap_err();
+    let error = UpstreamConnection::connect(config).await.unwrap_err();
     says(&error, &["`remote`", "not ready within 300ms"]);
 }
 
@@ -819,12 +829,12 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
         _ => None,
     })
     .await;
-    let mut config = config(&peer).held();
+    let mut config = config(&peer).dedicated();
     config.limits.idle = Duration::from_millis(50);
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     let mut events = upstream.events();
     let outside = loop {
-        if let Event::Asked(request) = events.recv().await.unwrap() {
+        if let Event::ServerRequest(request) = events.recv().await.unwrap() {
             break request;
         }
     };
@@ -860,12 +870,12 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
         _ => None,
     })
     .await;
-    let mut config = config(&peer).held();
-    config.by_turns = true;
-    let upstream = Upstream::connect(config).await.unwrap();
+    let mut config = config(&peer).dedicated();
+    config.is_pooled = true;
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     let (beside, _) = streams.recv().await.unwrap();
     for id in [1, 2] {
-        let request = call("x").with_owner(Owner(7));
+        let request = call("x").with_caller(CallerId(7));
         let mut exchange = upstream.request(request).await.unwrap();
         let log =
             json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": id}});
@@ -906,7 +916,9 @@ async fn who_has_a_connection_alone_listens_before_it_calls() {
         _ => None,
     })
     .await;
-    let upstream = Upstream::connect(config(&peer).held()).await.unwrap();
+    let upstream = UpstreamConnection::connect(config(&peer).dedicated())
+        .await
+        .unwrap();
     assert_eq!(peer.of("GET").len(), 1);
     result(&upstream, "x").await.unwrap();
     let seen = peer.seen().into_iter().map(|seen| seen.method().to_owned());
@@ -919,9 +931,9 @@ async fn who_has_a_connection_alone_listens_before_it_calls() {
 #[tokio::test]
 async fn a_server_that_opens_no_stream_before_it_has_something_to_say_is_called_all_the_same() {
     let peer = Peer::start(|seen| (seen.method() == "GET").then(Reply::silence)).await;
-    let mut config = config(&peer).held();
+    let mut config = config(&peer).dedicated();
     config.limits.probe = Duration::from_millis(50);
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     assert!(result(&upstream, "x").await.is_ok());
 }
 
@@ -1124,7 +1136,7 @@ async fn nothing_secret_is_shown_by_debug() {
             .unwrap();
         headers.insert("x-key", HeaderValue::from_static("secret-header"));
     }
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     let exchange = upstream.request(call("x")).await.unwrap();
     let shown = format!("{upstream:#?} {exchange:#?}");
     assert!(

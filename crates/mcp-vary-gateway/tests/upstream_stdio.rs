@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_upstream::{
-    ConnectError, Event, Exchange, Limits, Message, Owner, Request, ServerRequest, Target,
-    Upstream, UpstreamConfig, UpstreamError,
+    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, ServerRequest, Target,
+    UpstreamConfig, UpstreamConnection, UpstreamError,
 };
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
@@ -29,8 +29,8 @@ fn config(temper: &str) -> UpstreamConfig {
     UpstreamConfig::new("peer", Target::command("python3", args)).with_limits(limits)
 }
 
-async fn peer(temper: &str) -> Arc<Upstream> {
-    Upstream::connect(config(temper)).await.unwrap()
+async fn peer(temper: &str) -> Arc<UpstreamConnection> {
+    UpstreamConnection::connect(config(temper)).await.unwrap()
 }
 
 fn call(name: &str, arguments: &Value) -> Request {
@@ -42,7 +42,7 @@ fn parse(message: &[u8]) -> Value {
     serde_json::from_slice(message).unwrap()
 }
 
-async fn result(upstream: &Upstream, name: &str, arguments: Value) -> Value {
+async fn result(upstream: &UpstreamConnection, name: &str, arguments: Value) -> Value {
     let exchange = upstream.request(call(name, &arguments)).await.unwrap();
     let answer = exchange.answer().await.unwrap();
     parse(answer.outcome().unwrap().as_bytes())
@@ -74,7 +74,7 @@ fn says(error: &impl ToString, parts: &[&str]) {
 
 async fn speaks(temper: &str, revision: Revision) {
     let upstream = peer(temper).await;
-    assert_eq!(upstream.hello().revision, revision, "{temper}");
+    assert_eq!(upstream.handshake().revision, revision, "{temper}");
     assert_eq!(
         result(&upstream, "echo", json!({"a": 1})).await["echo"],
         json!({"a": 1})
@@ -112,15 +112,15 @@ async fn every_legacy_revision_is_accepted() {
         if let Target::Command { env, .. } = &mut config.target {
             env.insert("REVISION".to_owned(), revision.to_string());
         }
-        let upstream = Upstream::connect(config).await.unwrap();
-        assert_eq!(upstream.hello().revision, revision);
+        let upstream = UpstreamConnection::connect(config).await.unwrap();
+        assert_eq!(upstream.handshake().revision, revision);
     }
 }
 
 #[tokio::test]
 async fn the_handshake_is_as_specified_and_its_answer_kept_as_written() {
     let upstream = peer("legacy").await;
-    let hello = upstream.hello();
+    let hello = upstream.handshake();
     assert_eq!(hello.instructions.as_deref(), Some(r#""Be kind.""#));
     assert_eq!(
         hello.server_info.as_deref(),
@@ -151,7 +151,7 @@ async fn the_handshake_is_as_specified_and_its_answer_kept_as_written() {
 #[tokio::test]
 async fn configured_capabilities_are_declared_in_both_eras() {
     let told = r#"{"extensions":{"com.example/x":{}}}"#;
-    let upstream = Upstream::connect(config("legacy").with_capabilities(told))
+    let upstream = UpstreamConnection::connect(config("legacy").with_capabilities(told))
         .await
         .unwrap();
     let seen = result(&upstream, "seen", json!({})).await;
@@ -159,7 +159,7 @@ async fn configured_capabilities_are_declared_in_both_eras() {
         seen["seen"][1]["params"]["capabilities"],
         parse(told.as_bytes())
     );
-    let upstream = Upstream::connect(config("modern").with_capabilities(told))
+    let upstream = UpstreamConnection::connect(config("modern").with_capabilities(told))
         .await
         .unwrap();
     let meta = upstream.client_meta();
@@ -170,7 +170,7 @@ async fn configured_capabilities_are_declared_in_both_eras() {
 }
 
 async fn fails(config: UpstreamConfig) -> ConnectError {
-    Upstream::connect(config).await.unwrap_err()
+    UpstreamConnection::connect(config).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -362,7 +362,7 @@ async fn a_stubborn_child_and_its_own_children_are_gone_after_close() {
     if let Target::Command { env, .. } = &mut config.target {
         env.insert("STAY".to_owned(), "1".to_owned());
     }
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     let started = result(&upstream, "spawn", json!({})).await;
     assert!(is_alive(&started["pid"]) && is_alive(&started["own"]));
     upstream.close().await;
@@ -434,7 +434,7 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let mut config = config("legacy");
     // The question that follows has no longer.
     config.limits.idle = Duration::from_secs(2);
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     let exchange = upstream.request(call("hang", &json!({}))).await.unwrap();
     says(
         &all(exchange).await.1.unwrap_err(),
@@ -447,9 +447,9 @@ async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
 async fn logs(first: Option<u64>, second: Option<u64>) -> (usize, usize) {
     let upstream = peer("legacy").await;
     let mut one = call("hang", &json!({}));
-    one.owner = first.map(Owner);
+    one.caller = first.map(CallerId);
     let mut other = call("log", &json!({"x": 1}));
-    other.owner = second.map(Owner);
+    other.caller = second.map(CallerId);
     let one = upstream.request(one).await.unwrap();
     let other = upstream.request(other).await.unwrap();
     // Neither is answered; the process ends after the log line.
@@ -469,7 +469,7 @@ async fn a_log_line_reaches_the_client_it_belongs_to_or_nobody() {
 #[tokio::test]
 async fn what_is_logged_after_a_call_reaches_its_client_and_no_other() {
     let upstream = peer("legacy").await;
-    let owned = |name, arguments, owner| call(name, &arguments).with_owner(Owner(owner));
+    let owned = |name, arguments, owner| call(name, &arguments).with_caller(CallerId(owner));
     let cancelled = upstream.request(owned("hang", json!({}), 1)).await.unwrap();
     drop(cancelled);
     let own = owned("say", json!({"x": 1}), 1);
@@ -512,22 +512,22 @@ async fn a_server_of_both_eras_is_spoken_to_as_its_client_is() {
     ] {
         let mut config = config(temper);
         config.legacy_first = true;
-        let upstream = Upstream::connect(config).await.unwrap();
-        assert_eq!(upstream.hello().revision, revision, "{temper}");
+        let upstream = UpstreamConnection::connect(config).await.unwrap();
+        assert_eq!(upstream.handshake().revision, revision, "{temper}");
     }
     speaks("dual", Revision::LATEST_MODERN).await;
 }
 
 /// A connection that the test has alone.
-async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<Upstream> {
-    let mut config = config("legacy").held();
+async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<UpstreamConnection> {
+    let mut config = config("legacy").dedicated();
     limits(&mut config.limits);
-    Upstream::connect(config).await.unwrap()
+    UpstreamConnection::connect(config).await.unwrap()
 }
 
 fn relay(arguments: &Value) -> Request {
     // What a process asks is about the calls of a client.
-    call("relay", arguments).with_owner(Owner(1))
+    call("relay", arguments).with_caller(CallerId(1))
 }
 
 /// What the server asks next.
@@ -662,7 +662,7 @@ async fn a_process_that_does_not_read_blocks_nobody() {
     config.limits.outbox = 512 * 1024;
     config.limits.write = Duration::from_millis(100);
     config.limits.grace = Duration::from_millis(100);
-    let upstream = Upstream::connect(config).await.unwrap();
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
     // One answer larger than the pipe, which the peer would have to write while we write to it.
     let stop = ["-STOP".to_owned()];
     let own = result(&upstream, "spawn", json!({})).await["own"].to_string();

@@ -1,4 +1,4 @@
-//! Which clients have made calls on a connection, and which of them receives what names no call.
+//! Which clients have made calls on a connection, and which of them receives messages that name no call.
 //!
 //! A log message of a server that works in the background may be about a call that was answered long ago. No time is
 //! long enough to be sure, so a connection remembers for its whole life whether one client used it, or several.
@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::message::{Hears, Owner};
+use super::message::{CallerId, NotificationSink};
 
 /// The clients that have made calls on one connection since it was opened.
 ///
@@ -18,7 +18,7 @@ pub(super) struct Clients {
     /// The number of the sole client, or one of the two constants.
     sole: AtomicU64,
     /// What receives messages for the sole client between its calls, if it has a session.
-    receiver: OnceLock<Weak<dyn Hears>>,
+    receiver: OnceLock<Weak<dyn NotificationSink>>,
 }
 
 /// No client has made a call yet. Numbers of clients count up from 1 and never get there.
@@ -38,8 +38,8 @@ impl Default for Clients {
 impl Clients {
     /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it between
     /// calls.
-    pub(super) fn note(&self, owner: Owner, receiver: Option<&Weak<dyn Hears>>) {
-        let Owner(number) = owner;
+    pub(super) fn note(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
+        let CallerId(number) = owner;
         // A release store, so that the task that reads the answer to the call sees that it was made.
         let first = self
             .sole
@@ -62,15 +62,15 @@ impl Clients {
     }
 
     /// The only client that has made calls so far.
-    pub(super) fn sole(&self) -> Option<Owner> {
+    pub(super) fn sole(&self) -> Option<CallerId> {
         match self.sole.load(Ordering::Acquire) {
             NONE | SEVERAL => None,
-            number => Some(Owner(number)),
+            number => Some(CallerId(number)),
         }
     }
 
     /// What receives messages for the sole client between its calls.
-    pub(super) fn receiver(&self) -> Option<Arc<dyn Hears>> {
+    pub(super) fn receiver(&self) -> Option<Arc<dyn NotificationSink>> {
         self.sole()?;
         self.receiver.get()?.upgrade()
     }
@@ -84,11 +84,11 @@ mod tests {
     fn a_second_client_ends_it_for_good() {
         let clients = Clients::default();
         assert!(clients.is_unused() && clients.sole().is_none());
-        clients.note(Owner(7), None);
-        clients.note(Owner(7), None);
-        assert_eq!(clients.sole(), Some(Owner(7)));
-        clients.note(Owner(8), None);
-        clients.note(Owner(7), None);
+        clients.note(CallerId(7), None);
+        clients.note(CallerId(7), None);
+        assert_eq!(clients.sole(), Some(CallerId(7)));
+        clients.note(CallerId(8), None);
+        clients.note(CallerId(7), None);
         assert!(clients.sole().is_none() && !clients.is_unused());
     }
 }

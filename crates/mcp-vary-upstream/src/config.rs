@@ -25,27 +25,27 @@ pub struct UpstreamConfig {
     /// Which clients share a connection to it.
     pub isolation: Isolation,
     /// Which calls are sent once more when the server is lost while it works on them.
-    pub repeat: Repeat,
+    pub retry: RetryPolicy,
     /// The extensions whose settings it is told when a client declares them, by identifier.
-    pub mirrored: Vec<String>,
+    pub forwarded_extensions: Vec<String>,
     /// The methods of extensions that pass to it although the client's variant hides something.
     pub allowed_methods: Vec<String>,
     /// Whether one client has each connection alone, so that it can be asked what the server asks.
-    pub is_held: bool,
+    pub is_dedicated: bool,
     /// Whether its requests have such a connection by turns, so that all that the server asks is about the one that
     /// runs.
-    pub by_turns: bool,
+    pub is_pooled: bool,
     /// Whether a server of both eras is connected to in that of `initialize`.
     pub legacy_first: bool,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
     /// moment. By default it does not: the pauses between attempts are then the longest they can be.
-    pub random: fn(&mut [u8]),
+    pub fill_random: fn(&mut [u8]),
     /// Where what is dropped is counted.
     pub counters: Arc<Counters>,
     /// The gateways in front of it.
     pub chain: ToServers,
     /// Set when it turned out to be a gateway that would serve itself.
-    pub circle: Arc<OnceLock<ConnectError>>,
+    pub loop_error: Arc<OnceLock<ConnectError>>,
 }
 
 /// Which clients share a connection to a server.
@@ -60,7 +60,7 @@ pub enum Isolation {
 
 /// Which calls are sent once more when a server is lost while it works on them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Repeat {
+pub enum RetryPolicy {
     /// None: nobody knows whether the server had run them.
     #[default]
     Never,
@@ -78,23 +78,23 @@ impl UpstreamConfig {
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
-            repeat: Repeat::default(),
-            mirrored: MIRRORED.map(str::to_owned).to_vec(),
+            retry: RetryPolicy::default(),
+            forwarded_extensions: DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
             allowed_methods: Vec::new(),
-            is_held: false,
-            by_turns: false,
+            is_dedicated: false,
+            is_pooled: false,
             legacy_first: false,
-            random: |bytes| bytes.fill(u8::MAX),
+            fill_random: |bytes| bytes.fill(u8::MAX),
             counters: Arc::default(),
             chain: ToServers::default(),
-            circle: Arc::default(),
+            loop_error: Arc::default(),
         }
     }
 
     /// The same server, its pauses between attempts spread by `random`.
     #[must_use]
     pub fn with_random(mut self, random: fn(&mut [u8])) -> Self {
-        self.random = random;
+        self.fill_random = random;
         self
     }
 
@@ -108,8 +108,8 @@ impl UpstreamConfig {
     /// The same server on connections that one client has alone: what the server asks then arrives as
     /// [`Message::Request`](super::Message::Request) or [`Event::Asked`](super::Event::Asked).
     #[must_use]
-    pub fn held(mut self) -> Self {
-        self.is_held = true;
+    pub fn dedicated(mut self) -> Self {
+        self.is_dedicated = true;
         self
     }
 
@@ -122,34 +122,34 @@ impl UpstreamConfig {
 
     /// Whether `other` is the same server, reached and treated in the same way, so that a connection to one is a
     /// connection to the other. What spreads the pauses between attempts does not matter.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same_connection(&self, other: &Self) -> bool {
         let Self {
             name,
             target,
             limits,
             capabilities,
             isolation,
-            repeat,
-            mirrored,
-            is_held,
-            by_turns,
+            retry: repeat,
+            forwarded_extensions: mirrored,
+            is_dedicated: is_held,
+            is_pooled: by_turns,
             legacy_first,
             // Requests are held against the configuration of their moment, not against that of the connection.
             allowed_methods: _,
-            random: _,
+            fill_random: _,
             counters: _,
             chain: _,
-            circle: _,
+            loop_error: _,
         } = self;
         *name == other.name
             && *target == other.target
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *isolation == other.isolation
-            && *repeat == other.repeat
-            && *mirrored == other.mirrored
-            && *is_held == other.is_held
-            && *by_turns == other.by_turns
+            && *repeat == other.retry
+            && *mirrored == other.forwarded_extensions
+            && *is_held == other.is_dedicated
+            && *by_turns == other.is_pooled
             && *legacy_first == other.legacy_first
     }
 
@@ -163,7 +163,7 @@ impl UpstreamConfig {
 
 /// MCP Apps: servers list other tools to clients that can show them. Tasks: servers make some only for clients that
 /// know them.
-const MIRRORED: [&str; 2] = [
+const DEFAULT_FORWARDED: [&str; 2] = [
     "io.modelcontextprotocol/ui",
     mcp_vary_wire::task_dialect::EXTENSION,
 ];
@@ -268,24 +268,24 @@ pub struct Limits {
     /// Calls at once; the next ones wait for their turn.
     pub concurrency: usize,
     /// How long a call waits for its turn, or for a server that is being started.
-    pub patience: Duration,
+    pub ready_timeout: Duration,
     /// Connections to it at most, for clients that can do different things or share none.
     pub connections: usize,
     /// Connections that one client each has alone at most, for clients that can be asked something.
-    pub own_connections: usize,
+    pub dedicated_connections: usize,
     /// How long a connection that nobody uses stays open.
-    pub unused: Duration,
+    pub idle_timeout: Duration,
     /// How long a list of a server that does not announce changes is shown before it is read again; zero for ever.
     pub list_ttl: Duration,
     /// How long a server may be silent before it is asked whether it is there; zero to never ask.
     pub ping: Duration,
     /// How long it may take to say so, while no call is running; then it counts as hung.
     /// While calls are running it may take as long as one of them, `idle`.
-    pub hung: Duration,
+    pub hang_timeout: Duration,
     /// The first pause before a lost server is connected to again; doubled each time it fails.
     pub backoff: Duration,
     /// The longest such pause; a connection that held for as long did not fail.
-    pub longest_backoff: Duration,
+    pub max_backoff: Duration,
 }
 
 impl Default for Limits {
@@ -304,15 +304,15 @@ impl Default for Limits {
             waiting: 64 << 20,
             resumes: 5,
             concurrency: 256,
-            patience: Duration::from_secs(10),
+            ready_timeout: Duration::from_secs(10),
             connections: 8,
-            own_connections: 64,
-            unused: Duration::from_secs(300),
+            dedicated_connections: 64,
+            idle_timeout: Duration::from_secs(300),
             list_ttl: Duration::from_secs(60),
             ping: Duration::from_secs(30),
-            hung: Duration::from_secs(20),
+            hang_timeout: Duration::from_secs(20),
             backoff: Duration::from_millis(250),
-            longest_backoff: Duration::from_secs(30),
+            max_backoff: Duration::from_secs(30),
         }
     }
 }

@@ -7,7 +7,7 @@ use http::StatusCode;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Revision;
 
-use crate::server_requests::MAX_UNREAD;
+use crate::server_requests::MAX_UNREAD_REPLIES;
 
 /// Why no connection to a server came about, in full, for the operator.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -61,13 +61,13 @@ pub enum ConnectError {
         "server `{server}` is this gateway itself, or leads back to it; it is left out: take its entry out of the \
          configuration"
     )]
-    Circle {
+    Loop {
         /// The server's name.
         server: Arc<str>,
     },
     /// It did not become ready in time.
     #[error(
-        "server `{server}` was not ready within {limit:?}: {said}; \
+        "server `{server}` was not ready within {limit:?}: {observed}; \
          if it downloads or builds first, raise its `start-timeout`"
     )]
     Timeout {
@@ -76,14 +76,14 @@ pub enum ConnectError {
         /// The limit.
         limit: Duration,
         /// What it said instead.
-        said: String,
+        observed: String,
     },
 }
 
 impl ConnectError {
     /// What happened, in words that any client may read; `Display` says all of it, to the operator.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn client_message(&self) -> String {
         match self {
             Self::NotFound { server, .. } => {
                 format!("server `{server}`: its program was not found")
@@ -94,7 +94,7 @@ impl ConnectError {
                 format!("server `{server}` is not usable as an MCP server")
             }
             Self::Revision { .. } => self.to_string(),
-            Self::Circle { server } => format!("server `{server}` is this gateway itself"),
+            Self::Loop { server } => format!("server `{server}` is this gateway itself"),
             Self::Timeout { server, limit, .. } => {
                 format!("server `{server}` was not ready within {limit:?}")
             }
@@ -102,13 +102,10 @@ impl ConnectError {
     }
 
     /// Whether trying again soon cannot help: what is wrong is not the server's, but how it was set up.
-    pub(super) const fn is_lasting(&self) -> bool {
+    pub(super) const fn is_permanent(&self) -> bool {
         matches!(
             self,
-            Self::NotFound { .. }
-                | Self::Start { .. }
-                | Self::Revision { .. }
-                | Self::Circle { .. }
+            Self::NotFound { .. } | Self::Start { .. } | Self::Revision { .. } | Self::Loop { .. }
         )
     }
 }
@@ -143,7 +140,7 @@ pub enum UpstreamError {
         /// How it ended.
         reason: Arc<str>,
         /// What it wrote last to its standard error; empty when that is nothing.
-        last_words: Arc<str>,
+        stderr_tail: Arc<str>,
     },
     /// The endpoint cannot be reached.
     #[error("server `{server}` cannot be reached")]
@@ -224,8 +221,8 @@ pub enum UpstreamError {
         limit: usize,
     },
     /// There is no connection to it now.
-    #[error("server `{server}` is down: {reason}{}", again(*.pause))]
-    Down {
+    #[error("server `{server}` is down: {reason}{}", retry_note(*.pause))]
+    Unavailable {
         /// The server's name.
         server: Arc<str>,
         /// Why, in words that any client may read.
@@ -236,18 +233,18 @@ pub enum UpstreamError {
         pause: Option<Duration>,
     },
     /// It has as many calls as it may have; this one was not sent.
-    #[error("server `{server}` works at as many calls as it may ({limit}), {}", turn(*.patience))]
-    Crowded {
+    #[error("server `{server}` works at as many calls as it may ({limit}), {}", queue_note(*.waited))]
+    Overloaded {
         /// The server's name.
         server: Arc<str>,
         /// How many calls it may have at once.
         limit: usize,
         /// How long the call waited for its turn; `None` when too many waited before it.
-        patience: Option<Duration>,
+        waited: Option<Duration>,
     },
     /// The exchange is over: it was answered, or failed before.
     #[error("the call to server `{server}` is over already")]
-    Over {
+    Finished {
         /// The server's name.
         server: Arc<str>,
     },
@@ -258,16 +255,16 @@ pub(super) const fn means_other_era(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
 
-fn again(pause: Option<Duration>) -> String {
+fn retry_note(pause: Option<Duration>) -> String {
     pause.map_or_else(String::new, |pause| match pause.as_secs_f32().ceil() {
         0.0 => "; it is being tried again".to_owned(),
         seconds => format!("; it is tried again in {seconds} s"),
     })
 }
 
-fn turn(patience: Option<Duration>) -> String {
-    match patience {
-        Some(patience) => format!("and this one did not get its turn within {patience:?}"),
+fn queue_note(waited: Option<Duration>) -> String {
+    match waited {
+        Some(waited) => format!("and this one did not get its turn within {waited:?}"),
         None => "and too many wait for their turn already".to_owned(),
     }
 }
@@ -291,10 +288,10 @@ impl UpstreamError {
 
     /// That the gateway itself ended the connection to `server`.
     /// The server asks its client for more and more, and takes none of the answers.
-    pub(super) fn asks_without_reading(server: &Arc<str>) -> Self {
+    pub(super) fn unread_replies(server: &Arc<str>) -> Self {
         Self::Misbehaved {
             server: Arc::clone(server),
-            what: format!("it goes on asking and has left {MAX_UNREAD} answers unread"),
+            what: format!("it goes on asking and has left {MAX_UNREAD_REPLIES} answers unread"),
         }
     }
 
@@ -302,7 +299,7 @@ impl UpstreamError {
         Self::Closed {
             server: Arc::clone(server),
             reason: "was closed by the gateway".into(),
-            last_words: Arc::default(),
+            stderr_tail: Arc::default(),
         }
     }
 
@@ -310,8 +307,8 @@ impl UpstreamError {
     #[must_use]
     pub fn details(&self) -> String {
         match self {
-            Self::Closed { last_words, .. } if !last_words.is_empty() => {
-                format!("{self}; its last words: {last_words}")
+            Self::Closed { stderr_tail, .. } if !stderr_tail.is_empty() => {
+                format!("{self}; its last words: {stderr_tail}")
             }
             Self::Unreachable { reason, .. }
             | Self::Unanswered { reason, .. }
@@ -323,20 +320,20 @@ impl UpstreamError {
             ),
             Self::Misbehaved { what, .. } => format!("{self}: {what}"),
             Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
-            Self::Crowded { .. } => {
+            Self::Overloaded { .. } => {
                 format!("{self}; raise its limit of concurrency if it can do more at once")
             }
-            Self::Down {
+            Self::Unavailable {
                 server,
                 details,
                 pause,
                 ..
-            } => format!("server `{server}` is down: {details}{}", again(*pause)),
+            } => format!("server `{server}` is down: {details}{}", retry_note(*pause)),
             Self::Closed { .. }
             | Self::Status { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
-            | Self::Over { .. } => self.to_string(),
+            | Self::Finished { .. } => self.to_string(),
         }
     }
 }

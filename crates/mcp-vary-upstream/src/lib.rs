@@ -1,8 +1,8 @@
 //! One connection to one MCP server, shared by many clients: bytes in, bytes out.
 //!
-//! Nothing is decoded beyond the envelope, so that what the gateway does not understand arrives as it
-//! was sent. [`Upstream::connect`] finds out the server's era by the specification's rules; after that
-//! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
+//! Only the envelope of a message is decoded; the rest passes as bytes. [`UpstreamConnection::connect`] finds out the
+//! server's era by the specification's rules. After that each [`Request`] becomes an [`Exchange`]: notifications in
+//! order, then exactly one answer.
 
 #![expect(
     clippy::exhaustive_enums,
@@ -18,7 +18,6 @@ mod config;
 mod error;
 mod handshake;
 mod http;
-mod learned;
 mod list_changes;
 mod liveness;
 pub mod log_level;
@@ -26,7 +25,8 @@ mod mailbox;
 mod message;
 pub mod secret;
 mod secrets;
-pub mod sent;
+pub mod sent_request;
+mod server_facts;
 mod server_log_level;
 mod server_requests;
 mod stdio;
@@ -38,21 +38,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::config::{Isolation, Limits, Repeat, Target, UpstreamConfig};
+pub use self::config::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::handshake::Opening;
-use crate::server_requests::Asking;
 pub use crate::server_requests::ServerRequest;
+use crate::server_requests::ServerRequests;
 
-pub use self::learned::Learned;
-use self::message::Purpose;
-use crate::liveness::{Life, Running};
-pub use crate::server_log_level::UpstreamLevel;
-pub use crate::supervised::{Line, State};
-pub use crate::supervised::{Places, Refused, Subscription};
+use self::message::RequestKind;
+pub use self::server_facts::ServerFacts;
+use crate::liveness::{CallGuard, Liveness};
+pub use crate::server_log_level::ServerLogLevel;
+pub use crate::supervised::{ConcurrencyLimit, SubscribeError, Subscription};
+pub use crate::supervised::{ConnectionState, SupervisedConnection};
 
-pub use self::message::{Answer, Event, Message, Owner, Request};
-pub use self::message::{Beside, Hears};
+pub use self::message::{Answer, CallerId, Event, Message, Request};
+pub use self::message::{NotificationSink, OutOfBand};
 #[doc(hidden)]
 pub use self::stdio::read_lines;
 use mcp_vary_wire::revision::Era;
@@ -61,55 +61,55 @@ use mcp_vary_wire::revision::Era;
 ///
 /// # Properties
 ///
-/// Dropping it ends the process or the session and everything the connection runs in the background.
+/// Dropping it ends the process or the session, and all background tasks of the connection.
 #[derive(Debug)]
-pub struct Upstream {
+pub struct UpstreamConnection {
     config: UpstreamConfig,
-    hello: Hello,
-    link: Link,
+    handshake: Hello,
+    transport: Transport,
     events: broadcast::Sender<Event>,
-    /// What was told before anybody listened.
-    early: Mutex<Option<broadcast::Receiver<Event>>>,
+    /// Events from before the first subscriber.
+    early_events: Mutex<Option<broadcast::Receiver<Event>>>,
     client_meta: Vec<(&'static str, String)>,
-    level: Arc<UpstreamLevel>,
-    life: Arc<Life>,
-    asking: Arc<Asking>,
+    log_level: Arc<ServerLogLevel>,
+    liveness: Arc<Liveness>,
+    server_requests: Arc<ServerRequests>,
     stop: CancellationToken,
     _stop_when_dropped: DropGuard,
 }
 
 #[derive(Debug)]
-enum Link {
+enum Transport {
     Stdio(stdio::Connection),
     Http(Arc<http::Connection>),
 }
 
-impl Upstream {
+impl UpstreamConnection {
     /// Connects to the server and waits until it is ready.
     ///
     /// # Errors
     ///
-    /// When it cannot be started or reached, is no MCP server, shares no revision with us, or takes
-    /// longer than its limit.
+    /// When the server cannot be started or reached, is not an MCP server, shares no revision with the gateway, or is not
+    /// ready within its limit.
     pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
         let opening = match config.legacy_first {
             true => Opening::InitializeOrDiscover,
             false => Opening::Discover,
         };
-        Self::connect_unless(config, opening, &CancellationToken::new()).await
+        Self::connect_until_stopped(config, opening, &CancellationToken::new()).await
     }
 
-    /// The same with `opening`, unless `stop` comes first: then what was begun is ended before the error is returned.
-    async fn connect_unless(
+    /// Connects with `opening`. If `stop` is cancelled first, the process is ended before the error is returned.
+    async fn connect_until_stopped(
         config: UpstreamConfig,
         opening: Opening,
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
-        let (events, early) = broadcast::channel(EVENTS);
+        let (events, early) = broadcast::channel(EVENT_CAPACITY);
         let (link, hello) = match &config.target {
             Target::Command { .. } => {
                 let (connection, hello) = stdio::connect(&config, opening, &events, stop).await?;
-                (Link::Stdio(connection), hello)
+                (Transport::Stdio(connection), hello)
             }
             Target::Http { url, headers } => {
                 let connecting = http::connect(&config, (url, headers), opening, &events);
@@ -118,14 +118,14 @@ impl Upstream {
                     let server = config.name.as_str().into();
                     Err(UpstreamError::closed_by_gateway(&server).into())
                 })?;
-                (Link::Http(connection), hello)
+                (Transport::Http(connection), hello)
             }
         };
         tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
-        // Some servers ask as soon as they are connected to, before anybody can listen.
-        let early = config.is_held.then_some(early);
+        // Some servers send requests right after the handshake, before anything can subscribe to the events.
+        let early = config.is_dedicated.then_some(early);
         let upstream = Self::new(config, link, hello, (events, early));
-        if let Link::Http(connection) = &upstream.link {
+        if let Transport::Http(connection) = &upstream.transport {
             connection.listened().await;
         }
         Ok(upstream)
@@ -133,7 +133,7 @@ impl Upstream {
 
     fn new(
         config: UpstreamConfig,
-        link: Link,
+        link: Transport,
         hello: Hello,
         (events, early): (broadcast::Sender<Event>, Option<broadcast::Receiver<Event>>),
     ) -> Arc<Self> {
@@ -143,23 +143,23 @@ impl Upstream {
                 Era::Legacy => Vec::new(),
                 Era::Modern => handshake::client_meta(&config.capabilities),
             },
-            level: match &link {
-                Link::Stdio(_) => Arc::default(),
-                Link::Http(connection) => Arc::clone(connection.level()),
+            log_level: match &link {
+                Transport::Stdio(_) => Arc::default(),
+                Transport::Http(connection) => Arc::clone(connection.level()),
             },
-            life: Arc::clone(match &link {
-                Link::Stdio(connection) => connection.life(),
-                Link::Http(connection) => connection.life(),
+            liveness: Arc::clone(match &link {
+                Transport::Stdio(connection) => connection.life(),
+                Transport::Http(connection) => connection.life(),
             }),
-            asking: Arc::clone(match &link {
-                Link::Stdio(connection) => connection.asking(),
-                Link::Http(connection) => connection.asking(),
+            server_requests: Arc::clone(match &link {
+                Transport::Stdio(connection) => connection.asking(),
+                Transport::Http(connection) => connection.asking(),
             }),
             config,
-            hello,
-            link,
+            handshake: hello,
+            transport: link,
             events,
-            early: Mutex::new(early),
+            early_events: Mutex::new(early),
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
         });
@@ -173,13 +173,13 @@ impl Upstream {
         &self.config.name
     }
 
-    /// What the server said about itself.
+    /// The result of the handshake: the server's revision, capabilities and identity.
     #[must_use]
-    pub const fn hello(&self) -> &Hello {
-        &self.hello
+    pub const fn handshake(&self) -> &Hello {
+        &self.handshake
     }
 
-    /// The client capabilities that the server was told, JSON text.
+    /// The client capabilities that were declared to the server, JSON text.
     #[must_use]
     pub fn capabilities(&self) -> &str {
         &self.config.capabilities
@@ -191,40 +191,41 @@ impl Upstream {
         &self.client_meta
     }
 
-    /// Whether arguments that a tool marks travel as headers, too: to a modern endpoint.
+    /// Whether the server reads `Mcp-Param-*` headers: modern HTTP endpoints do.
     #[must_use]
-    pub fn takes_param_headers(&self) -> bool {
-        matches!(self.link, Link::Http(_)) && self.hello.era() == Era::Modern
+    pub fn accepts_param_headers(&self) -> bool {
+        matches!(self.transport, Transport::Http(_)) && self.handshake.era() == Era::Modern
     }
 
-    /// The log level that a legacy server has on this connection; set again when its session is renewed.
-    pub fn level(&self) -> &UpstreamLevel {
-        &self.level
+    /// The log level of a legacy server on this connection. It is restored when the session is renewed.
+    pub fn log_level(&self) -> &ServerLogLevel {
+        &self.log_level
     }
 
-    /// Changes whenever the server's session was replaced by another, which knows nothing of the one before;
-    /// `None` where that cannot happen.
-    fn renewals(&self) -> Option<watch::Receiver<u64>> {
-        match &self.link {
-            Link::Stdio(_) => None,
-            Link::Http(connection) => Some(connection.renewals()),
+    /// Changes whenever a new session replaced the server's session, whose state is lost; `None` where that cannot happen.
+    fn session_renewed(&self) -> Option<watch::Receiver<u64>> {
+        match &self.transport {
+            Transport::Stdio(_) => None,
+            Transport::Http(connection) => Some(connection.renewals()),
         }
     }
 
-    /// Changes whenever what belongs to no request begins to be heard; what was told before that was missed.
-    /// `None` where nothing can be missed.
-    fn hearings(&self) -> Option<watch::Receiver<u64>> {
-        match &self.link {
-            Link::Stdio(_) => None,
-            Link::Http(connection) => Some(connection.hearings()),
+    /// Changes whenever the stream for messages that belong to no request is opened; earlier messages were missed.
+    /// `None` where none can be missed.
+    fn stream_opened(&self) -> Option<watch::Receiver<u64>> {
+        match &self.transport {
+            Transport::Stdio(_) => None,
+            Transport::Http(connection) => Some(connection.hearings()),
         }
     }
 
-    /// What the server tells without being asked, from now on. Who asks first for that of a connection that one
-    /// client has alone gets what came before, too.
+    /// The events of this connection from now on. On a dedicated connection the first subscriber also gets the earlier ones.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
-        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let early = self
+            .early_events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(early) = { early }.take() {
             return early;
         }
@@ -235,22 +236,28 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// When the connection is gone or the server does not take the request.
+    /// When the connection is closed or the server does not accept the request.
     pub async fn request(&self, request: Request) -> Result<Exchange, UpstreamError> {
-        self.open(request, Purpose::Call).await
+        self.send(request, RequestKind::Call).await
     }
 
-    /// The same for what the server answers when it is there, however late; nobody's call is taken for it.
-    pub async fn wait_for(&self, request: Request) -> Result<Exchange, UpstreamError> {
-        self.open(request, Purpose::Wait).await
+    /// Sends a request that may take any time to be answered and does not count as a client's call.
+    pub async fn request_unbounded(&self, request: Request) -> Result<Exchange, UpstreamError> {
+        self.send(request, RequestKind::Unbounded).await
     }
 
-    async fn open(&self, request: Request, purpose: Purpose) -> Result<Exchange, UpstreamError> {
-        let inner = match &self.link {
-            Link::Stdio(connection) => Inner::Stdio(connection.request(request, purpose).await?),
-            Link::Http(connection) => Inner::Http(connection.request(request, purpose)?),
+    async fn send(
+        &self,
+        request: Request,
+        purpose: RequestKind,
+    ) -> Result<Exchange, UpstreamError> {
+        let inner = match &self.transport {
+            Transport::Stdio(connection) => {
+                Inner::Stdio(connection.request(request, purpose).await?)
+            }
+            Transport::Http(connection) => Inner::Http(connection.request(request, purpose)?),
         };
-        let running = (purpose == Purpose::Call).then(|| self.life.run());
+        let running = (purpose == RequestKind::Call).then(|| self.liveness.begin_call());
         Ok(Exchange {
             inner,
             _running: running,
@@ -261,16 +268,16 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// When the connection is gone or the server does not take the notification.
+    /// When the connection is closed or the server does not accept the notification.
     pub async fn notify(
         &self,
         method: impl Into<Cow<'static, str>>,
         params: Option<String>,
     ) -> Result<(), UpstreamError> {
         let method = method.into();
-        match &self.link {
-            Link::Stdio(connection) => connection.notify(&method, params.as_deref()).await,
-            Link::Http(connection) => connection.notify(&method, params.as_deref()).await,
+        match &self.transport {
+            Transport::Stdio(connection) => connection.notify(&method, params.as_deref()).await,
+            Transport::Http(connection) => connection.notify(&method, params.as_deref()).await,
         }
     }
 
@@ -279,17 +286,17 @@ impl Upstream {
     /// Calls in flight fail.
     pub async fn close(&self) {
         self.stop.cancel();
-        match &self.link {
-            Link::Stdio(connection) => connection.close().await,
-            Link::Http(connection) => connection.close().await,
+        match &self.transport {
+            Transport::Stdio(connection) => connection.close().await,
+            Transport::Http(connection) => connection.close().await,
         }
     }
 }
 
-impl Drop for Upstream {
+impl Drop for UpstreamConnection {
     fn drop(&mut self) {
-        // A process ends with its connection; a session has to be ended.
-        if let Link::Http(connection) = &self.link
+        // A process ends with its connection; a session must be ended explicitly.
+        if let Transport::Http(connection) = &self.transport
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let connection = Arc::clone(connection);
@@ -308,7 +315,7 @@ impl Drop for Upstream {
 #[derive(Debug)]
 pub struct Exchange {
     inner: Inner,
-    _running: Option<Running>,
+    _running: Option<CallGuard>,
 }
 
 #[derive(Debug)]
@@ -347,7 +354,7 @@ impl Exchange {
         }
     }
 
-    /// Cancels the request at the server, as dropping does, and says why where that can be said.
+    /// Cancels the request at the server, as dropping does, and sends the reason where the protocol has a place for it.
     pub fn cancel(mut self, reason: Option<&str>) {
         match &mut self.inner {
             Inner::Stdio(exchange) => exchange.cancel(reason),
@@ -356,5 +363,5 @@ impl Exchange {
     }
 }
 
-/// How many events may wait for a subscriber before it misses the oldest.
-const EVENTS: usize = 256;
+/// How many events are buffered for a subscriber before it misses the oldest.
+const EVENT_CAPACITY: usize = 256;

@@ -14,23 +14,23 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 use super::handshake::modern_params;
-use super::message::{Event, Message, Purpose, Request};
-use super::{Exchange, Link, Upstream, http};
+use super::message::{Event, Message, Request, RequestKind};
+use super::{Exchange, Transport, UpstreamConnection, http};
 
 /// Starts to listen where there is something to hear; ends with the connection.
-pub(super) fn start(upstream: &Arc<Upstream>) {
+pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
     let stop = upstream.stop.clone();
-    match (upstream.hello.era(), &upstream.link) {
+    match (upstream.handshake.era(), &upstream.transport) {
         // A legacy process tells on its standard output.
-        (Era::Legacy, Link::Stdio(_)) => {}
-        (Era::Legacy, Link::Http(connection)) => {
+        (Era::Legacy, Transport::Stdio(_)) => {}
+        (Era::Legacy, Transport::Http(connection)) => {
             let listening = http::listen(Arc::clone(connection));
             tokio::spawn(async move { stop.run_until_cancelled(listening).await });
         }
         (Era::Modern, _) => {
             let kinds = Kind::ALL
                 .into_iter()
-                .filter(|kind| upstream.hello.offers(kind.capability(), "listChanged"));
+                .filter(|kind| upstream.handshake.offers(kind.capability(), "listChanged"));
             let kinds: Vec<_> = kinds.collect();
             if !kinds.is_empty() {
                 let listening = subscribe(Arc::downgrade(upstream), kinds);
@@ -41,7 +41,7 @@ pub(super) fn start(upstream: &Arc<Upstream>) {
 }
 
 /// Keeps one subscription open.
-async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
+async fn subscribe(upstream: Weak<UpstreamConnection>, kinds: Vec<Kind>) {
     let mut failures = 0;
     loop {
         // The connection must not be kept alive by listening to it.
@@ -50,9 +50,9 @@ async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
         };
         let events = strong.events.clone();
         let opened = strong
-            .open(
+            .send(
                 request(&strong.config.capabilities, &kinds),
-                Purpose::Subscription,
+                RequestKind::Subscription,
             )
             .await;
         drop(strong);

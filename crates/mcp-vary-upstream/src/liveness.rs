@@ -1,4 +1,4 @@
-//! The signs of life of one connection, and its end.
+//! The activity of one connection, and how it ended.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,97 +10,98 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::UpstreamError;
 
-/// What is known about a connection's life: when the server was heard, what runs, how it ended.
+/// When a connection last received something, how many calls are in flight, and how it ended.
 ///
 /// # Properties
 ///
-/// It ends once; only the first reason counts.
+/// A connection ends once; only the first reason counts.
 #[derive(Debug)]
-pub(super) struct Life {
-    began: Instant,
-    /// When something was heard last, in milliseconds after it began.
-    heard: AtomicU64,
-    /// When the last call ended, likewise.
-    rested: AtomicU64,
-    running: AtomicUsize,
-    /// Told when the last call that ran has ended.
-    calm: Notify,
-    /// Whether the server left a `ping` without answer when it was made: then silence means nothing.
-    is_mute: AtomicBool,
-    doubted: Notify,
+pub(super) struct Liveness {
+    created_at: Instant,
+    /// When something was last received, in milliseconds since creation.
+    last_received: AtomicU64,
+    /// When the last call ended, in milliseconds since creation.
+    last_call_ended: AtomicU64,
+    calls_in_flight: AtomicUsize,
+    /// Notified when the last call in flight has ended.
+    idle: Notify,
+    /// Whether the server did not answer the `ping` of the handshake. Then silence proves nothing.
+    ignores_ping: AtomicBool,
+    suspected: Notify,
     replaced: Notify,
     end: OnceLock<UpstreamError>,
     ended: CancellationToken,
 }
 
-impl Life {
+impl Liveness {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
-            began: Instant::now(),
-            heard: AtomicU64::new(0),
-            rested: AtomicU64::new(0),
-            running: AtomicUsize::new(0),
-            calm: Notify::new(),
-            is_mute: AtomicBool::new(false),
-            doubted: Notify::new(),
+            created_at: Instant::now(),
+            last_received: AtomicU64::new(0),
+            last_call_ended: AtomicU64::new(0),
+            calls_in_flight: AtomicUsize::new(0),
+            idle: Notify::new(),
+            ignores_ping: AtomicBool::new(false),
+            suspected: Notify::new(),
             replaced: Notify::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
         })
     }
 
-    /// The server said something.
-    pub(super) fn hear(&self) {
-        self.hear_at(Instant::now());
+    /// Records that the server sent something.
+    pub(super) fn touch(&self) {
+        self.touch_at(Instant::now());
     }
 
-    /// The same, of a moment that is known.
-    pub(super) fn hear_at(&self, now: Instant) {
-        self.heard
-            .store(self.after_it_began(now), Ordering::Relaxed);
+    /// Records that the server sent something at `now`.
+    pub(super) fn touch_at(&self, now: Instant) {
+        self.last_received
+            .store(self.millis_since_created(now), Ordering::Relaxed);
     }
 
-    /// When it was heard last.
-    pub(super) fn heard(&self) -> Instant {
-        self.at(&self.heard)
+    /// When something was last received.
+    pub(super) fn last_received(&self) -> Instant {
+        self.instant(&self.last_received)
     }
 
-    /// When it was heard last, or had a call to work at.
-    pub(super) fn stirred(&self) -> Instant {
-        self.heard().max(self.at(&self.rested))
+    /// When something was last received, or the last call ended.
+    pub(super) fn last_active(&self) -> Instant {
+        self.last_received()
+            .max(self.instant(&self.last_call_ended))
     }
 
-    /// A client's call runs until the guard is dropped.
-    pub(super) fn run(self: &Arc<Self>) -> Running {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Running(Arc::clone(self))
+    /// Counts a client's call as in flight until the guard is dropped.
+    pub(super) fn begin_call(self: &Arc<Self>) -> CallGuard {
+        self.calls_in_flight.fetch_add(1, Ordering::Relaxed);
+        CallGuard(Arc::clone(self))
     }
 
-    /// How many clients' calls run.
-    pub(super) fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
+    /// How many clients' calls are in flight.
+    pub(super) fn calls_in_flight(&self) -> usize {
+        self.calls_in_flight.load(Ordering::Relaxed)
     }
 
-    /// The server does not answer `ping`.
-    pub(super) fn is_mute(&self) -> bool {
-        self.is_mute.load(Ordering::Relaxed)
+    /// Whether the server does not answer `ping`.
+    pub(super) fn ignores_ping(&self) -> bool {
+        self.ignores_ping.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_mute(&self) {
-        self.is_mute.store(true, Ordering::Relaxed);
+    pub(super) fn set_ignores_ping(&self) {
+        self.ignores_ping.store(true, Ordering::Relaxed);
     }
 
-    /// Something went wrong that a server that is gone would explain.
-    pub(super) fn doubt(&self) {
-        self.doubted.notify_one();
+    /// Requests a health check: a failure suggests that the server is gone.
+    pub(super) fn suspect(&self) {
+        self.suspected.notify_one();
     }
 
-    pub(super) async fn doubted(&self) {
-        self.doubted.notified().await;
+    pub(super) async fn suspected(&self) {
+        self.suspected.notified().await;
     }
 
-    /// The server says something else about itself than it did when the connection was made.
-    pub(super) fn replace(&self) {
+    /// Records that the server reports another identity than at the handshake.
+    pub(super) fn mark_replaced(&self) {
         self.replaced.notify_one();
     }
 
@@ -108,32 +109,32 @@ impl Life {
         self.replaced.notified().await;
     }
 
-    /// Ends the connection, and says why it ended.
+    /// Ends the connection; returns the reason that counts.
     pub(super) fn end(&self, error: UpstreamError) -> UpstreamError {
         let first = self.end.get_or_init(|| error).clone();
         self.ended.cancel();
         first
     }
 
-    /// How it ended.
-    pub(super) fn how(&self) -> Option<&UpstreamError> {
+    /// Why the connection ended, if it did.
+    pub(super) fn end_reason(&self) -> Option<&UpstreamError> {
         self.end.get()
     }
 
-    /// Waits until it ends, and says how.
+    /// Waits until the connection ends; returns the reason.
     pub(super) async fn ended(&self) -> UpstreamError {
         loop {
             self.ended.cancelled().await;
-            if let Some(error) = self.how() {
+            if let Some(error) = self.end_reason() {
                 return error.clone();
             }
         }
     }
 
-    /// Waits until nothing was heard for `span`.
+    /// Waits until nothing was received for `span`.
     pub(super) async fn silent_for(&self, span: Duration) {
         loop {
-            let due = self.heard() + span;
+            let due = self.last_received() + span;
             if Instant::now() >= due {
                 return;
             }
@@ -141,41 +142,43 @@ impl Life {
         }
     }
 
-    /// Waits until no call runs any more, or the server does not stir for `limit` from now on.
-    pub(super) async fn at_rest(&self, limit: Duration) {
+    /// Waits until no call is in flight, or nothing happens for `limit` from now on.
+    pub(super) async fn drained(&self, limit: Duration) {
         let now = Instant::now();
-        while self.running() > 0 {
-            let due = self.stirred().max(now) + limit;
+        while self.calls_in_flight() > 0 {
+            let due = self.last_active().max(now) + limit;
             if Instant::now() >= due {
                 return;
             }
-            let _ = tokio::time::timeout_at(due, self.calm.notified()).await;
+            let _ = tokio::time::timeout_at(due, self.idle.notified()).await;
         }
     }
 
-    fn now(&self) -> u64 {
-        self.after_it_began(Instant::now())
+    fn now_millis(&self) -> u64 {
+        self.millis_since_created(Instant::now())
     }
 
-    fn after_it_began(&self, now: Instant) -> u64 {
-        let after = now.saturating_duration_since(self.began);
+    fn millis_since_created(&self, now: Instant) -> u64 {
+        let after = now.saturating_duration_since(self.created_at);
         u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn at(&self, moment: &AtomicU64) -> Instant {
-        self.began + Duration::from_millis(moment.load(Ordering::Relaxed))
+    fn instant(&self, moment: &AtomicU64) -> Instant {
+        self.created_at + Duration::from_millis(moment.load(Ordering::Relaxed))
     }
 }
 
-/// A client's call that runs.
+/// A client's call in flight.
 #[derive(Debug)]
-pub(super) struct Running(Arc<Life>);
+pub(super) struct CallGuard(Arc<Liveness>);
 
-impl Drop for Running {
+impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.0.rested.store(self.0.now(), Ordering::Relaxed);
-        if self.0.running.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.calm.notify_one();
+        self.0
+            .last_call_ended
+            .store(self.0.now_millis(), Ordering::Relaxed);
+        if self.0.calls_in_flight.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.idle.notify_one();
         }
     }
 }

@@ -10,7 +10,7 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{Line, Request, Upstream};
+use crate::{Request, SupervisedConnection, UpstreamConnection};
 
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -19,25 +19,27 @@ const UNDECLARED_LIMIT: Duration = Duration::from_secs(1);
 /// How long a server that did not set its level is not asked again for the sake of a call.
 const RETRY: Duration = Duration::from_secs(60);
 
-impl Line {
+impl SupervisedConnection {
     /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
     ///
     /// The server has one level for all clients of the gateway, so it gets the least severe one; each
     /// client is sent what it asked for.
-    pub async fn log_from(&self, level: u8) -> Result<(), Failure> {
+    pub async fn set_log_level(&self, level: u8) -> Result<(), Failure> {
         let upstream = self.ready().await?;
-        let state = upstream.level();
-        let asked = || state.taken.load(Ordering::Acquire) <= level;
+        let state = upstream.log_level();
+        let asked = || state.confirmed.load(Ordering::Acquire) <= level;
         if asked() {
             return Ok(());
         }
-        let hello = upstream.hello();
-        let may_log =
-            || hello.has("logging") || self.learned().undeclared().has(SET_LEVEL) == Some(true);
+        let hello = upstream.handshake();
+        let may_log = || {
+            hello.has("logging")
+                || self.server_facts().undeclared_methods().has(SET_LEVEL) == Some(true)
+        };
         if hello.era() == Era::Modern || !may_log() {
             return Ok(());
         }
-        let mut failed = state.asking.lock().await;
+        let mut failed = state.pending.lock().await;
         if asked() {
             return Ok(());
         }
@@ -50,53 +52,56 @@ impl Line {
         });
         *failed = set.is_err().then(Instant::now);
         set?;
-        state.taken.store(level, Ordering::Release);
+        state.confirmed.store(level, Ordering::Release);
         Ok(())
     }
 
     /// Sends the level to a legacy server that does not declare `logging`, unless it is known whether it has the method:
     /// what it answers is remembered.
-    pub async fn log_from_undeclared(&self, level: u8) {
-        let Some(upstream) = self.up() else {
+    pub async fn try_set_log_level(&self, level: u8) {
+        let Some(upstream) = self.current() else {
             return;
         };
-        let hello = upstream.hello();
-        let learned = self.learned();
-        let is_unasked = || learned.undeclared().has(SET_LEVEL).is_none();
+        let hello = upstream.handshake();
+        let learned = self.server_facts();
+        let is_unasked = || learned.undeclared_methods().has(SET_LEVEL).is_none();
         if hello.era() == Era::Modern || hello.has("logging") || !is_unasked() {
             return;
         }
-        let _asking = upstream.level().asking.lock().await;
+        let _asking = upstream.log_level().pending.lock().await;
         if !is_unasked() {
             return;
         }
         let answer = tokio::time::timeout(UNDECLARED_LIMIT, set_level(&upstream, level)).await;
         let has = matches!(answer, Ok(Ok(())));
         if has {
-            upstream.level().taken.store(level, Ordering::Release);
+            upstream
+                .log_level()
+                .confirmed
+                .store(level, Ordering::Release);
         }
-        learned.undeclared().note(SET_LEVEL, has);
+        learned.undeclared_methods().note(SET_LEVEL, has);
     }
 
     /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just
     /// asked or has just failed.
-    pub async fn log_from_if_possible(&self, level: u8) {
-        let Some(upstream) = self.up() else {
+    pub async fn set_log_level_if_supported(&self, level: u8) {
+        let Some(upstream) = self.current() else {
             return;
         };
-        match upstream.level().asking.try_lock().as_deref() {
+        match upstream.log_level().pending.try_lock().as_deref() {
             Ok(Some(failed)) if failed.elapsed() < RETRY => return,
             Ok(_) => {}
             Err(_) => return,
         }
-        if let Err(failure) = self.log_from(level).await {
+        if let Err(failure) = self.set_log_level(level).await {
             let (server, error) = (&self.config().name, failure.message());
             warn!(server, error, "the server's log level was not set");
         }
     }
 }
 
-async fn set_level(upstream: &Upstream, level: u8) -> Result<(), Failure> {
+async fn set_level(upstream: &UpstreamConnection, level: u8) -> Result<(), Failure> {
     let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
     let request = Request::new(SET_LEVEL, Some(params));
     let exchange = upstream.request(request).await?;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::error::UpstreamError;
-use super::message::{Answer, Hears, Message};
+use super::message::{Answer, Message, NotificationSink};
 use crate::server_requests::ServerRequest;
 
 /// What all mailboxes of one connection may hold together, in bytes.
@@ -195,8 +195,8 @@ impl Mailbox {
     }
 }
 
-impl Hears for Mailbox {
-    fn hear(&self, message: &Bytes) {
+impl NotificationSink for Mailbox {
+    fn receive(&self, message: &Bytes) {
         self.post(message);
     }
 }

@@ -1,4 +1,4 @@
-//! What goes to a server, and what comes back.
+//! Requests to a server, and the messages that come back.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,61 +13,61 @@ use mcp_vary_wire::task_dialect::TASK_STATUS;
 
 use crate::server_requests::ServerRequest;
 
-/// Who a call is made for; an opaque tag, one per session of a client.
+/// Identifies the client for which a call is made; one per session.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a tag is its number")]
-pub struct Owner(pub u64);
+pub struct CallerId(pub u64);
 
 /// A request to a server.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
     pub method: Cow<'static, str>,
-    /// The JSON text of the parameters, complete: for a modern server with what
-    /// [`client_meta`](super::Upstream::client_meta) says in `_meta`.
+    /// The JSON text of the parameters, complete: for a modern server `_meta` contains
+    /// [`client_meta`](super::UpstreamConnection::client_meta).
     pub params: Option<String>,
     /// The JSON text of `params._meta.progressToken`, unique on this connection.
     pub progress_token: Option<String>,
-    /// What the `Mcp-Name` header says; encoded here, sent to modern HTTP servers only.
+    /// The value of the `Mcp-Name` header, not yet encoded; sent to modern HTTP servers only.
     pub name: Option<String>,
     /// `Mcp-Param-*` headers (see [`header_value`](mcp_vary_wire::headers::header_value)), sent to modern HTTP servers only.
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
-    /// Whom the call is made for.
-    pub owner: Option<Owner>,
-    /// Who hears what the server says beside the call, where that cannot be for anybody else.
-    pub beside: Beside,
+    /// The client for which the call is made.
+    pub caller: Option<CallerId>,
+    /// Where messages go that name no call, if they can only be for this client.
+    pub out_of_band: OutOfBand,
 }
 
-/// Who hears what names no call.
+/// Where messages go that name no call.
 #[derive(Clone, Debug, Default)]
-pub enum Beside {
-    /// It is dropped.
+pub enum OutOfBand {
+    /// They are dropped.
     #[default]
-    Nobody,
-    /// Who waits for the call: it comes among what belongs to it.
+    Discard,
+    /// They are delivered together with the messages of the call.
     Call,
-    /// One client receives it.
-    Client(Weak<dyn Hears>),
+    /// One client receives them, between its calls as well.
+    Client(Weak<dyn NotificationSink>),
 }
 
-impl Beside {
+impl OutOfBand {
     /// What receives messages for the client between its calls.
-    pub(super) const fn client(&self) -> Option<&Weak<dyn Hears>> {
+    pub(super) const fn client(&self) -> Option<&Weak<dyn NotificationSink>> {
         match self {
             Self::Client(client) => Some(client),
-            Self::Nobody | Self::Call => None,
+            Self::Discard | Self::Call => None,
         }
     }
 }
 
-/// Somebody who hears what names no call.
-pub trait Hears: fmt::Debug + Send + Sync {
-    /// Takes a notification, the whole message as it was sent.
-    fn hear(&self, message: &Bytes);
+/// Receives notifications that name no call.
+pub trait NotificationSink: fmt::Debug + Send + Sync {
+    /// Receives one notification: the whole message as it was sent.
+    fn receive(&self, message: &Bytes);
 }
 
 impl Request {
-    /// A request with neither token, name nor owner.
+    /// A request without progress token, name and caller.
     pub fn new(method: impl Into<Cow<'static, str>>, params: Option<String>) -> Self {
         Self {
             method: method.into(),
@@ -75,8 +75,8 @@ impl Request {
             progress_token: None,
             name: None,
             param_headers: Vec::new(),
-            owner: None,
-            beside: Beside::Nobody,
+            caller: None,
+            out_of_band: OutOfBand::Discard,
         }
     }
 
@@ -101,37 +101,37 @@ impl Request {
         self
     }
 
-    /// The same request, made for `owner`.
+    /// The same request, made for `caller`.
     #[must_use]
-    pub fn with_owner(mut self, owner: Owner) -> Self {
-        self.owner = Some(owner);
+    pub fn with_caller(mut self, owner: CallerId) -> Self {
+        self.caller = Some(owner);
         self
     }
 }
 
-/// What a call is to the connection.
+/// What a request is for, which decides about its time limit and its cancellation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Purpose {
+pub(super) enum RequestKind {
     /// A client's call.
     Call,
-    /// The gateway's own: a handshake, which must not be cancelled.
+    /// A handshake by the gateway, which must not be cancelled.
     Handshake,
-    /// The gateway's own: a subscription, which may stay silent for ever.
+    /// A subscription by the gateway, which may stay silent for ever.
     Subscription,
-    /// The gateway's own: a question whether the server is there; whoever asks knows how long to wait.
-    Pulse,
-    /// The gateway's own: something that the server answers when it is there, however late.
-    Wait,
+    /// A health check by the gateway, which has its own time limit.
+    HealthCheck,
+    /// A request by the gateway without a time limit.
+    Unbounded,
 }
 
-impl Purpose {
-    /// Whether the server is told when the answer is not wanted any more.
-    pub(super) const fn may_be_cancelled(self) -> bool {
-        matches!(self, Self::Call | Self::Subscription | Self::Wait)
+impl RequestKind {
+    /// Whether the server is notified when the request is cancelled.
+    pub(super) const fn is_cancellable(self) -> bool {
+        matches!(self, Self::Call | Self::Subscription | Self::Unbounded)
     }
 
-    /// Whether silence ends it; the gateway's own have limits of their own.
-    pub(super) const fn may_time_out(self) -> bool {
+    /// Whether `limits.idle` applies.
+    pub(super) const fn has_idle_timeout(self) -> bool {
         matches!(self, Self::Call)
     }
 }
@@ -142,7 +142,7 @@ impl Purpose {
 pub enum Message {
     /// A notification that belongs to the request, the whole message as it was sent.
     Notification(Bytes),
-    /// What the server asks of the client that made the request, on a connection that it has alone.
+    /// A request of the server to the client that made the call, on a dedicated connection.
     Request(ServerRequest),
     /// The answer; nothing follows.
     Answer(Answer),
@@ -152,7 +152,7 @@ pub enum Message {
 ///
 /// # Properties
 ///
-/// It is UTF-8, one JSON object, and has a `result` or an `error`. Its `id` is the connection's own.
+/// It is UTF-8, one JSON object, and has a `result` or an `error`. Its `id` is the one that the gateway chose.
 #[derive(Clone, Debug)]
 pub struct Answer {
     message: Bytes,
@@ -160,7 +160,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer that `message` is; `None` when it is none, or answers nobody's request.
+    /// Parses `message`; `None` when it is not an answer, or has no id.
     ///
     /// # Examples
     ///
@@ -170,7 +170,7 @@ impl Answer {
     /// let answer = Answer::parse(r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1.10}}"#.into()).unwrap();
     /// assert_eq!(answer.outcome(), Ok(r#"{"a": 1.10}"#));
     ///
-    /// // What a logger writes to standard output is JSON, but no answer.
+    /// // A line of a JSON logger is not an answer.
     /// assert!(Answer::parse(r#"{"level":30,"msg":"ready"}"#.into()).is_none());
     /// ```
     #[must_use]
@@ -188,7 +188,7 @@ impl Answer {
     /// The error that takes the place of an answer to the request `id` that nests too deep.
     pub(super) fn too_deep(server: &str, id: u64) -> Self {
         let why = format!(
-            "the answer of server `{server}` nests deeper than {MAX_DEPTH} levels, so it is not passed on"
+            "the answer of server `{server}` nests deeper than {MAX_DEPTH} levels and is not forwarded"
         );
         tracing::warn!(server, levels = MAX_DEPTH, "answer nests too deep");
         let error = server_message::error(INTERNAL_ERROR, &why);
@@ -242,42 +242,43 @@ impl Answer {
     }
 }
 
-/// What a server tells without being asked.
+/// Something that happened on a connection outside of a call.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The server said that a list changed.
+    /// The server announced that a list changed.
     ListChanged(Kind),
-    /// A list may have changed unheard: whenever changes begin to be heard, at the start or after an
-    /// interruption, this is told of all lists.
+    /// A list may have changed without an announcement. Sent for all lists whenever the gateway begins to receive
+    /// announcements: at the start, and after an interruption.
     ListMayHaveChanged(Kind),
-    /// It asks its client something that belongs to no call. Told of a connection that one client has alone.
-    Asked(ServerRequest),
-    /// A notification that belongs to no call, the whole message as it was sent. Likewise.
-    Told(Bytes),
-    /// A resource that is subscribed to changed, or may have: when a subscription holds again after an
-    /// interruption, that is told of its resource, too.
+    /// A request of the server that belongs to no call. Only on dedicated connections.
+    ServerRequest(ServerRequest),
+    /// A notification that belongs to no call, the whole message as it was sent. Only on dedicated connections.
+    Notification(Bytes),
+    /// A subscribed resource changed, or may have changed: this is also sent when a subscription is active again after an
+    /// interruption.
     ResourceUpdated {
-        /// The server's own URI of the resource.
+        /// The URI of the resource at the server.
         uri: Arc<str>,
         /// The parameters of the notification, JSON text.
         params: Arc<str>,
     },
-    /// A task stands otherwise than before, in whichever form the server said so.
+    /// The status of a task changed.
     TaskChanged {
-        /// What the server calls the task.
+        /// The server's id of the task.
         id: Arc<str>,
         /// The parameters of the notification, JSON text.
         params: Arc<str>,
     },
-    /// A connection was made, the first or another one: what is known of the server may be old.
-    /// Told by a [`Line`](super::Line) alone.
+    /// A connection was established, the first or a later one: cached data about the server may be stale.
+    /// Only sent by a [`SupervisedConnection`](super::SupervisedConnection).
     Connected,
-    /// The connection is gone; another one is being made. Told by a [`Line`](super::Line) alone.
+    /// The connection was lost and is being re-established. Only sent by a
+    /// [`SupervisedConnection`](super::SupervisedConnection).
     Lost {
         /// How it ended.
         reason: String,
     },
-    /// The connection is gone; nothing follows.
+    /// The connection is closed; nothing follows.
     Closed {
         /// How it ended.
         reason: String,
@@ -285,8 +286,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// What a notification with these parameters tells; `None` when they name no resource.
-    pub(super) fn updated(params: Option<&str>) -> Option<Self> {
+    /// The event of `notifications/resources/updated`; `None` when `params` names no resource.
+    pub(super) fn resource_updated(params: Option<&str>) -> Option<Self> {
         let params = params?;
         let uri = Members::parse(params).ok()?.get_str("uri")?;
         Some(Self::ResourceUpdated {
@@ -295,7 +296,7 @@ impl Event {
         })
     }
 
-    /// What a notification tells of a task; `None` when it names none.
+    /// The event of a task notification; `None` when `params` names no task.
     pub(super) fn task_changed(params: Option<&str>) -> Option<Self> {
         let params = params?;
         let id = Members::parse(params).ok()?.get_str("taskId")?;
@@ -305,17 +306,17 @@ impl Event {
         })
     }
 
-    /// What a notification tells of a resource or a task; `None` for all others.
-    pub(super) fn changed_by(method: &str, params: Option<&str>) -> Option<Self> {
+    /// The event of a notification about a resource or a task; `None` for all others.
+    pub(super) fn from_notification(method: &str, params: Option<&str>) -> Option<Self> {
         match method {
-            RESOURCE_UPDATED => Self::updated(params),
+            RESOURCE_UPDATED => Self::resource_updated(params),
             _ if TASK_STATUS.contains(&method) => Self::task_changed(params),
             _ => None,
         }
     }
 
-    /// What was told nowhere: the resource `uri` may have changed.
-    pub(super) fn may_be_updated(uri: &Arc<str>) -> Self {
+    /// The resource `uri` may have changed without a notification.
+    pub(super) fn resource_may_have_changed(uri: &Arc<str>) -> Self {
         let params = format!(r#"{{"uri":{}}}"#, mcp_vary::json::string(uri));
         Self::ResourceUpdated {
             uri: Arc::clone(uri),
@@ -326,7 +327,7 @@ impl Event {
 
 const INTERNAL_ERROR: i32 = -32603;
 
-/// The notification that a server logs something.
+/// The notification that carries a log message.
 pub(super) const LOG_MESSAGE: &str = "notifications/message";
 
 /// The notification that a resource changed.

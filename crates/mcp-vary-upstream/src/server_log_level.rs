@@ -7,30 +7,30 @@ use tokio::time::Instant;
 
 /// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
 #[derive(Debug)]
-pub struct UpstreamLevel {
+pub struct ServerLogLevel {
     /// The level that the server was set to, 8 before that.
-    pub taken: AtomicU8,
+    pub confirmed: AtomicU8,
     /// Held while the server is asked, so that two askings cannot overtake each other; when that last failed.
-    pub asking: Mutex<Option<Instant>>,
+    pub pending: Mutex<Option<Instant>>,
 }
 
-impl UpstreamLevel {
+impl ServerLogLevel {
     /// The level that it took, if any.
     pub fn current(&self) -> Option<u8> {
-        Some(self.taken.load(Ordering::Acquire)).filter(|level| *level != NONE)
+        Some(self.confirmed.load(Ordering::Acquire)).filter(|level| *level != NONE)
     }
 
     /// The server has no level any more.
     pub(super) fn forget(&self) {
-        self.taken.store(NONE, Ordering::Release);
+        self.confirmed.store(NONE, Ordering::Release);
     }
 }
 
-impl Default for UpstreamLevel {
+impl Default for ServerLogLevel {
     fn default() -> Self {
         Self {
-            taken: AtomicU8::new(NONE),
-            asking: Mutex::default(),
+            confirmed: AtomicU8::new(NONE),
+            pending: Mutex::default(),
         }
     }
 }

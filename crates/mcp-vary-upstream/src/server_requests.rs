@@ -36,26 +36,26 @@ use super::stdio;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct ServerRequest(Arc<Asked>);
+pub struct ServerRequest(Arc<Pending>);
 
-struct Asked {
+struct Pending {
     message: Bytes,
     id: Range<usize>,
     method: String,
     params: Option<Range<usize>>,
-    back: Back,
-    asking: Arc<Asking>,
+    reply_handle: ReplyHandle,
+    registry: Arc<ServerRequests>,
     settled: CancellationToken,
 }
 
 /// The connection that a request came on.
 #[derive(Debug)]
-pub(super) enum Back {
+pub(super) enum ReplyHandle {
     Stdio(Weak<stdio::Shared>),
     Http(Weak<http::Connection>, Arc<http::Session>),
 }
 
-impl Back {
+impl ReplyHandle {
     /// Sends the answer to a request.
     fn answer(&self, message: Bytes) {
         match self {
@@ -134,10 +134,10 @@ impl ServerRequest {
     }
 
     /// Tells the server something about it; `params` is JSON text.
-    pub fn tell(&self, method: &str, params: &str) {
+    pub fn notify(&self, method: &str, params: &str) {
         if !self.is_settled() {
             self.0
-                .back
+                .reply_handle
                 .notify(server_message::write(None, method, Some(params)));
         }
     }
@@ -154,7 +154,7 @@ impl ServerRequest {
     }
 }
 
-impl Asked {
+impl Pending {
     fn text(&self, at: &Range<usize>) -> &str {
         // Envelopes are read from UTF-8.
         std::str::from_utf8(&self.message[at.clone()]).unwrap_or_default()
@@ -162,7 +162,7 @@ impl Asked {
 
     /// Takes it off what is open; `false` when it was off already.
     fn settle(&self) -> bool {
-        let mut open = self.asking.lock();
+        let mut open = self.registry.lock();
         if self.settled.is_cancelled() {
             return false;
         }
@@ -172,52 +172,53 @@ impl Asked {
         if open.requests.get(&id).is_some_and(is_this) {
             open.requests.remove(&id);
         }
-        open.calm = Instant::now();
+        open.idle_since = Instant::now();
         true
     }
 
     fn send(&self, outcome: Result<&str, &str>) {
         let id = self.text(&self.id);
-        self.back.answer(server_message::write_answer(id, outcome));
+        self.reply_handle
+            .answer(server_message::write_answer(id, outcome));
     }
 }
 
-impl Drop for Asked {
+impl Drop for Pending {
     fn drop(&mut self) {
         if self.settle() {
-            let message = format!("`{}` was not answered by the client", self.shown());
+            let message = format!("`{}` was not answered by the client", self.method_excerpt());
             self.send(Err(&server_message::error(INTERNAL_ERROR, &message)));
         }
     }
 }
 
-impl Asked {
-    fn shown(&self) -> String {
+impl Pending {
+    fn method_excerpt(&self) -> String {
         excerpt(self.method.as_bytes(), 60)
     }
 }
 
 /// What a server has asked on one connection and waits for.
 #[derive(Debug, Default)]
-pub(super) struct Asking(Mutex<Open>);
+pub(super) struct ServerRequests(Mutex<Open>);
 
 #[derive(Debug)]
 struct Open {
-    requests: BTreeMap<String, Weak<Asked>>,
+    requests: BTreeMap<String, Weak<Pending>>,
     /// When the last one was settled.
-    calm: Instant,
+    idle_since: Instant,
 }
 
 impl Default for Open {
     fn default() -> Self {
         Self {
             requests: BTreeMap::new(),
-            calm: Instant::now(),
+            idle_since: Instant::now(),
         }
     }
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asked")
             .field("method", &self.method)
@@ -225,19 +226,19 @@ impl fmt::Debug for Asked {
     }
 }
 
-impl Asking {
+impl ServerRequests {
     /// Notes the request `message`, whose id, method and params were read from it.
     ///
     /// # Errors
     ///
     /// The answer to the server when that is known already: to a `ping`, to what no client `can_answer`, to an
     /// id that is in use, and when too many wait.
-    pub(super) fn note(
+    pub(super) fn register(
         self: &Arc<Self>,
         message: &Bytes,
         (id, method, params): (&str, &str, Option<&str>),
         can_answer: bool,
-        back: impl FnOnce() -> Back,
+        back: impl FnOnce() -> ReplyHandle,
     ) -> Result<ServerRequest, Bytes> {
         if !can_answer || method == "ping" {
             return Err(server_message::write_reply(id, method));
@@ -252,18 +253,18 @@ impl Asking {
                 "the id belongs to a request that is not answered yet",
             ));
         }
-        if open.requests.len() >= MAX_ASKED {
+        if open.requests.len() >= MAX_PENDING {
             return Err(refusal("too many requests wait for an answer already"));
         }
         let whole = std::str::from_utf8(message).unwrap_or_default();
-        let asked = Arc::new(Asked {
+        let asked = Arc::new(Pending {
             id: range(whole, id),
             method: method.to_owned(),
             params: params.map(|params| range(whole, params)),
             // A copy, since a slice would keep all that was read together with it.
             message: Bytes::copy_from_slice(message),
-            back: back(),
-            asking: Arc::clone(self),
+            reply_handle: back(),
+            registry: Arc::clone(self),
             settled: CancellationToken::new(),
         });
         open.requests.insert(key, Arc::downgrade(&asked));
@@ -271,7 +272,7 @@ impl Asking {
     }
 
     /// Takes note of what a notification says about the requests: the server may not want one answered any more.
-    pub(super) fn heed(&self, method: &str, params: Option<&str>) {
+    pub(super) fn on_notification(&self, method: &str, params: Option<&str>) {
         if method != "notifications/cancelled" {
             return;
         }
@@ -286,10 +287,10 @@ impl Asking {
     }
 
     /// Since when the server waits for no answer; `None` while it does.
-    pub(super) fn calm(&self) -> Option<Instant> {
+    pub(super) fn idle_since(&self) -> Option<Instant> {
         let open = self.lock();
         if open.requests.is_empty() {
-            Some(open.calm)
+            Some(open.idle_since)
         } else {
             None
         }
@@ -301,9 +302,9 @@ impl Asking {
 }
 
 /// How many requests of a server may wait on one connection.
-const MAX_ASKED: usize = 64;
+const MAX_PENDING: usize = 64;
 /// How many answers may wait for a server that does not take them. As many as it may ask: one that
 /// waits for its answers before it asks again never leaves more unread.
-pub(super) const MAX_UNREAD: usize = MAX_ASKED;
+pub(super) const MAX_UNREAD_REPLIES: usize = MAX_PENDING;
 const INTERNAL_ERROR: i32 = -32603;
 const INVALID_REQUEST: i32 = -32600;

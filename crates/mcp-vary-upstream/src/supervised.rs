@@ -1,4 +1,4 @@
-//! A server's connection that is made again whenever it is lost.
+//! A connection to a server that is re-established whenever it is lost.
 
 mod backoff;
 mod concurrency;
@@ -18,24 +18,24 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-pub use self::subscriptions::{Refused, Subscription};
+pub use self::subscriptions::{SubscribeError, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
 use super::message::Event;
-use super::{EVENTS, Learned, Upstream, UpstreamConfig};
-pub use crate::supervised::concurrency::Places;
-use crate::supervised::dedup::Overheard;
-use crate::supervised::supervisor::keep;
+use super::{EVENT_CAPACITY, ServerFacts, UpstreamConfig, UpstreamConnection};
+pub use crate::supervised::concurrency::ConcurrencyLimit;
+use crate::supervised::dedup::UpdateDedup;
+use crate::supervised::supervisor::supervise;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 
-/// A server that is connected to, watched, and connected to again when it is lost.
+/// A connection to a server with health checks and reconnects.
 ///
 /// # Properties
 ///
-/// No call is ever repeated: whoever asked is told that it failed, and decides. While a first loss is made
-/// good, [`ready`](Self::ready) waits; after attempts that failed it says at once why. Dropping the line
-/// ends the connection and everything that it runs in the background.
+/// Calls are never retried here: they fail, and their caller decides. After a first loss, [`ready`](Self::ready) waits
+/// for the new connection; after failed attempts it returns the reason at once. Dropping it ends the connection and all
+/// its background tasks.
 ///
 /// # Examples
 ///
@@ -48,181 +48,188 @@ use mcp_vary_wire::revision::Era;
 /// let _place = line.place().await?;
 /// let answer = line.ready().await?.request(Request::new("tools/list", None)).await?.answer().await?;
 ///
-/// // A server that is not there is an error, and may be there later.
+/// // A server that cannot be started is an error; it is retried in the background.
 /// let missing = Line::open(UpstreamConfig::new("x", Target::command("no-such-program", [])));
 /// assert!(missing.tried().await.is_err());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Line {
+pub struct SupervisedConnection {
     shared: Arc<Shared>,
-    places: Arc<Places>,
+    concurrency: Arc<ConcurrencyLimit>,
     _stop_when_dropped: DropGuard,
 }
 
-/// How a line stands.
+/// The state of a supervised connection.
 #[derive(Clone, Debug)]
-pub enum State {
-    /// A connection is being made: the first, or the first after one that held.
+pub enum ConnectionState {
+    /// The first attempt is running: at the start, or after a stable connection was lost.
     Connecting,
-    /// There is a connection.
-    Up(Arc<Upstream>),
-    /// There is none, and why; it is tried again in a while.
-    Down {
-        /// What went wrong the last time.
+    /// The connection is established.
+    Connected(Arc<UpstreamConnection>),
+    /// The last attempt failed; another one follows after a pause.
+    Disconnected {
+        /// Why the last attempt failed.
         error: ConnectError,
-        /// How long after that it is tried again.
+        /// The pause between that attempt and the next one.
         pause: Duration,
-        /// When that is.
-        again: Instant,
+        /// When the next attempt begins.
+        retry_at: Instant,
     },
-    /// The gateway closed it.
+    /// The gateway closed the connection.
     Closed,
 }
 
-impl Line {
-    /// Begins to connect to the server and returns at once.
+impl SupervisedConnection {
+    /// Starts to connect to the server in the background.
     #[must_use]
     pub fn open(config: UpstreamConfig) -> Arc<Self> {
-        let places = Arc::new(Places::new(&config.limits));
-        Self::sharing(config, places, Arc::default())
+        let places = Arc::new(ConcurrencyLimit::new(&config.limits));
+        Self::open_sharing(config, places, Arc::default())
     }
 
-    /// The same with places for calls, and knowledge of the server, that other lines to it have, too.
-    pub fn sharing(
+    /// Like [`open`](Self::open), with a concurrency limit and facts that are shared with other connections to the server.
+    pub fn open_sharing(
         config: UpstreamConfig,
-        places: Arc<Places>,
-        learned: Arc<Learned>,
+        places: Arc<ConcurrencyLimit>,
+        learned: Arc<ServerFacts>,
     ) -> Arc<Self> {
         let preferred = config.legacy_first.then_some(Era::Legacy);
-        let (events, _) = broadcast::channel(EVENTS);
+        let (events, _) = broadcast::channel(EVENT_CAPACITY);
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared {
             current: ArcSwapOption::empty(),
-            state: watch::Sender::new(State::Connecting),
-            since: Mutex::new(Instant::now()),
+            state: watch::Sender::new(ConnectionState::Connecting),
+            state_since: Mutex::new(Instant::now()),
             events,
             stop: stop.clone(),
             tasks: TaskTracker::new(),
             resources: Arc::default(),
-            changing_tasks: Arc::default(),
-            overheard: Overheard::default(),
-            learned,
+            task_updates: Arc::default(),
+            dedup: UpdateDedup::default(),
+            server_facts: learned,
             preferred: watch::Sender::new(preferred),
             era_failed: AtomicBool::new(false),
             config,
         });
-        shared.tasks.spawn(keep(Arc::clone(&shared)));
+        shared.tasks.spawn(supervise(Arc::clone(&shared)));
         Arc::new(Self {
-            places,
+            concurrency: places,
             shared,
             _stop_when_dropped: stop.drop_guard(),
         })
     }
 
-    /// The server as it was configured.
+    /// The configuration of the server.
     #[must_use]
     pub fn config(&self) -> &UpstreamConfig {
         &self.shared.config
     }
 
-    /// What was learned of the server on all its connections.
-    pub fn learned(&self) -> &Arc<Learned> {
-        &self.shared.learned
+    /// The facts about the server, from all its connections.
+    pub fn server_facts(&self) -> &Arc<ServerFacts> {
+        &self.shared.server_facts
     }
 
-    /// Connects anew in `era` if the server may speak it and the connection is of the other one; calls that run on
-    /// that come to their end there.
-    pub fn prefer(&self, era: Era) {
+    /// Reconnects in `era` if the server may support it and the connection uses the other one. Calls in flight finish on the
+    /// old connection.
+    pub fn prefer_era(&self, era: Era) {
         self.shared.preferred.send_replace(Some(era));
     }
 
-    /// Waits while the connection is of another era than the one that is preferred, and the server may speak that.
-    pub async fn in_preferred_era(&self) {
+    /// Waits until the connection uses the preferred era, or the server is known not to support it.
+    pub async fn wait_for_preferred_era(&self) {
         let mut state = self.state();
         let settled = state.wait_for(|state| match state {
-            State::Up(upstream) => {
+            ConnectionState::Connected(upstream) => {
                 let has_failed = self.shared.era_failed.load(Ordering::Relaxed);
                 has_failed || !self.shared.is_better_in_other_era(upstream)
             }
-            // The next connection is of that era.
-            State::Connecting | State::Down { .. } | State::Closed => true,
+            // The next connection will use that era.
+            ConnectionState::Connecting
+            | ConnectionState::Disconnected { .. }
+            | ConnectionState::Closed => true,
         });
-        // An error means that the line is gone.
+        // An error means that the supervisor has ended.
         let _ = settled.await;
     }
 
-    /// The connection, when there is one.
+    /// The current connection, if there is one.
     #[must_use]
-    pub fn up(&self) -> Option<Arc<Upstream>> {
+    pub fn current(&self) -> Option<Arc<UpstreamConnection>> {
         self.shared.current.load_full()
     }
 
-    /// How the line stands, now and whenever that changes.
+    /// The state and its changes.
     #[must_use]
-    pub fn state(&self) -> watch::Receiver<State> {
+    pub fn state(&self) -> watch::Receiver<ConnectionState> {
         self.shared.state.subscribe()
     }
 
-    /// For how long it has stood like this; failing again does not count as a change.
+    /// How long the current state has lasted; another failed attempt does not count as a change.
     #[must_use]
-    pub fn since(&self) -> Duration {
-        let since = self.shared.since.lock();
+    pub fn in_state_for(&self) -> Duration {
+        let since = self.shared.state_since.lock();
         since.unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// What the server tells without being asked, through all its connections, and
-    /// [`Event::Connected`] and [`Event::Lost`] in between; [`Event::Closed`] is the last.
+    /// The events of all successive connections, with [`Event::Connected`] and [`Event::Lost`] in between;
+    /// [`Event::Closed`] is the last.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.shared.events.subscribe()
     }
 
-    /// A place for one call among those that the server may have at once, until the permit is dropped.
+    /// Acquires a permit for one call from the server's concurrency limit.
     ///
     /// # Errors
     ///
-    /// [`UpstreamError::Crowded`] when none became free in time, or when too many wait for one already.
-    pub async fn place(&self) -> Result<OwnedSemaphorePermit, UpstreamError> {
-        self.places.take(&self.shared.config.name).await
+    /// [`UpstreamError::Overloaded`] when no permit became free in time, or when too many calls are queued already.
+    pub async fn acquire(&self) -> Result<OwnedSemaphorePermit, UpstreamError> {
+        self.concurrency.acquire(&self.shared.config.name).await
     }
 
-    /// The connection; waits a little while one is being made.
+    /// Returns the connection; waits up to `limits.ready_timeout` while it is being established.
     ///
     /// # Errors
     ///
-    /// [`UpstreamError::Down`] when there is none, with the reason and when it is tried again.
-    pub async fn ready(&self) -> Result<Arc<Upstream>, UpstreamError> {
-        if let Some(upstream) = self.up().filter(|upstream| upstream.life.how().is_none()) {
+    /// [`UpstreamError::Unavailable`] when there is none, with the reason and the time of the next attempt.
+    pub async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
+        if let Some(upstream) = self
+            .current()
+            .filter(|upstream| upstream.liveness.end_reason().is_none())
+        {
             return Ok(upstream);
         }
         let mut state = self.state();
         let over = state.wait_for(|state| match state {
-            State::Connecting => false,
-            // Its loss is noticed in a moment.
-            State::Up(upstream) => upstream.life.how().is_none(),
-            State::Down { .. } | State::Closed => true,
+            ConnectionState::Connecting => false,
+            // The supervisor is about to notice that it ended.
+            ConnectionState::Connected(upstream) => upstream.liveness.end_reason().is_none(),
+            ConnectionState::Disconnected { .. } | ConnectionState::Closed => true,
         });
-        let over = tokio::time::timeout(self.config().limits.patience, over).await;
+        let over = tokio::time::timeout(self.config().limits.ready_timeout, over).await;
         match over.as_ref().map(Result::as_deref) {
-            Ok(Ok(State::Up(upstream))) => Ok(Arc::clone(upstream)),
-            Ok(Ok(State::Down { error, again, .. })) => {
-                let pause = again.saturating_duration_since(Instant::now());
+            Ok(Ok(ConnectionState::Connected(upstream))) => Ok(Arc::clone(upstream)),
+            Ok(Ok(ConnectionState::Disconnected {
+                error, retry_at, ..
+            })) => {
+                let pause = retry_at.saturating_duration_since(Instant::now());
                 let pause = Some(pause).filter(|pause| *pause < supervisor::NEVER / 2);
-                Err(self.down(&error.told(), &error.to_string(), pause))
+                Err(self.unavailable(&error.client_message(), &error.to_string(), pause))
             }
             Ok(_) => Err(self.closed()),
             Err(_elapsed) => {
-                let reason = "it is still being connected to";
-                Err(self.down(reason, reason, None))
+                let reason = "the gateway is still connecting to it";
+                Err(self.unavailable(reason, reason, None))
             }
         }
     }
 
-    fn down(&self, reason: &str, details: &str, pause: Option<Duration>) -> UpstreamError {
+    fn unavailable(&self, reason: &str, details: &str, pause: Option<Duration>) -> UpstreamError {
         let name = &self.config().name;
-        // The error that holds it has named the server.
+        // The error that contains the reason names the server already.
         let start = format!("server `{name}`");
         let bare = |text: &str| match text.strip_prefix(&start) {
             Some(rest) => rest
@@ -230,7 +237,7 @@ impl Line {
                 .map_or_else(|| format!("it{rest}"), str::to_owned),
             None => text.to_owned(),
         };
-        UpstreamError::Down {
+        UpstreamError::Unavailable {
             server: name.as_str().into(),
             reason: bare(reason).into(),
             details: bare(details).into(),
@@ -238,67 +245,69 @@ impl Line {
         }
     }
 
-    /// Subscribes to the resource that the server calls `uri`, on this connection and on those after it, until
-    /// the guard and all others of the same URI are dropped. What the server tells is an
-    /// [`Event::ResourceUpdated`].
+    /// Subscribes to the server's resource `uri`, on this connection and its successors, until all guards of the same URI
+    /// are dropped. Updates arrive as [`Event::ResourceUpdated`].
     pub fn subscribe(&self, uri: &str) -> Subscription {
-        self.shared.of(Topic::Resources).add(uri)
+        self.shared.subscriptions(Topic::Resources).add(uri)
     }
 
-    /// The same, after another connection told of the resource until now: it may have changed in between.
-    pub fn subscribe_again(&self, uri: &str) -> Subscription {
-        self.shared.of(Topic::Resources).add_again(uri)
+    /// Like [`subscribe`](Self::subscribe), for a subscription that moves here from another connection: the resource may
+    /// have changed in between.
+    pub fn resubscribe(&self, uri: &str) -> Subscription {
+        self.shared.subscriptions(Topic::Resources).add_moved(uri)
     }
 
-    /// Resources that somebody is subscribed to and of which the server does not refuse to tell, as many as `most`.
-    pub fn listened_to(&self, most: usize) -> BTreeSet<Arc<str>> {
-        self.shared.of(Topic::Resources).some_wanted(most)
+    /// The subscribed resources whose subscription the server has not rejected, at most `most`.
+    pub fn subscribed_resources(&self, most: usize) -> BTreeSet<Arc<str>> {
+        self.shared
+            .subscriptions(Topic::Resources)
+            .wanted_up_to(most)
     }
 
-    /// Changes whenever those may be others.
-    pub fn listening(&self) -> watch::Receiver<u64> {
-        self.shared.of(Topic::Resources).changes()
+    /// Changes whenever [`subscribed_resources`](Self::subscribed_resources) may have changed.
+    pub fn subscription_changes(&self) -> watch::Receiver<u64> {
+        self.shared.subscriptions(Topic::Resources).changes()
     }
 
-    /// The same for the task that the server calls `id`. What the server tells is an [`Event::TaskChanged`].
-    pub fn listen_to_task(&self, id: &str) -> Subscription {
-        self.shared.of(Topic::Tasks).add(id)
+    /// Subscribes to the server's task `id`. Updates arrive as [`Event::TaskChanged`].
+    pub fn subscribe_task(&self, id: &str) -> Subscription {
+        self.shared.subscriptions(Topic::Tasks).add(id)
     }
 
-    /// The same, after another connection told of the task until now.
-    pub fn listen_to_task_again(&self, id: &str) -> Subscription {
-        self.shared.of(Topic::Tasks).add_again(id)
+    /// Like [`subscribe_task`](Self::subscribe_task), for a subscription that moves here from another connection.
+    pub fn resubscribe_task(&self, id: &str) -> Subscription {
+        self.shared.subscriptions(Topic::Tasks).add_moved(id)
     }
 
-    /// Whether both are connections to one server of the configuration.
-    pub fn is_to_the_server_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.places, &other.places)
+    /// Whether both connections belong to the same server of the configuration.
+    pub fn has_same_server(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.concurrency, &other.concurrency)
     }
 
-    /// Another connection to the server announced that its lists changed; those of this one may have, too.
-    pub fn may_have_changed(&self, kind: Kind) {
-        self.shared.tell(Event::ListMayHaveChanged(kind));
+    /// Reports that another connection to the server announced a change of a list: the list may differ here, too.
+    pub fn list_may_have_changed(&self, kind: Kind) {
+        self.shared.publish(Event::ListMayHaveChanged(kind));
     }
 
     /// Waits until the first attempt to connect has ended.
     ///
     /// # Errors
     ///
-    /// Why it failed; it is tried again all the same.
-    pub async fn tried(&self) -> Result<Arc<Upstream>, ConnectError> {
+    /// Why the attempt failed. It is retried in the background.
+    pub async fn first_attempt(&self) -> Result<Arc<UpstreamConnection>, ConnectError> {
         let mut state = self.state();
-        let over = state.wait_for(|state| !matches!(state, State::Connecting));
+        let over = state.wait_for(|state| !matches!(state, ConnectionState::Connecting));
         match over.await.as_deref() {
-            Ok(State::Up(upstream)) => Ok(Arc::clone(upstream)),
-            Ok(State::Down { error, .. }) => Err(error.clone()),
+            Ok(ConnectionState::Connected(upstream)) => Ok(Arc::clone(upstream)),
+            Ok(ConnectionState::Disconnected { error, .. }) => Err(error.clone()),
             _ => Err(self.closed().into()),
         }
     }
 
-    /// Waits until no call runs on the connection, or the server says nothing for as long as one may take.
-    pub async fn at_rest(&self) {
-        if let Some(upstream) = self.up() {
-            upstream.life.at_rest(self.config().limits.idle).await;
+    /// Waits until no call is in flight, or the server has been silent for `limits.idle`.
+    pub async fn drained(&self) {
+        if let Some(upstream) = self.current() {
+            upstream.liveness.drained(self.config().limits.idle).await;
         }
     }
 
@@ -306,53 +315,56 @@ impl Line {
         UpstreamError::closed_by_gateway(&self.config().name.as_str().into())
     }
 
-    /// Ends the connection, or the attempt to make one, and waits until that is done; it is not made again.
+    /// Closes the connection or ends the current attempt, and waits until that is done. There are no further attempts.
     pub async fn close(&self) {
         self.shared.stop.cancel();
-        self.shared.turn(State::Closed);
+        self.shared.set_state(ConnectionState::Closed);
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
 }
 
-/// What a line and its tasks have in common.
+/// The state that a supervised connection shares with its tasks.
 #[derive(Debug)]
 struct Shared {
     config: UpstreamConfig,
-    current: ArcSwapOption<Upstream>,
-    state: watch::Sender<State>,
-    /// When the state was last another.
-    since: Mutex<Instant>,
+    current: ArcSwapOption<UpstreamConnection>,
+    state: watch::Sender<ConnectionState>,
+    /// When the state last changed.
+    state_since: Mutex<Instant>,
     events: broadcast::Sender<Event>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// The resources of whose changes somebody wants to hear.
+    /// The subscribed resources.
     resources: Arc<Subscriptions>,
-    /// The tasks of whose changes somebody wants to hear.
-    changing_tasks: Arc<Subscriptions>,
-    overheard: Overheard,
-    learned: Arc<Learned>,
-    /// The era of the clients that the connection is for, where it is for one kind.
+    /// The subscribed tasks.
+    task_updates: Arc<Subscriptions>,
+    dedup: UpdateDedup,
+    server_facts: Arc<ServerFacts>,
+    /// The era of the clients of this connection, if they all have the same.
     preferred: watch::Sender<Option<Era>>,
-    /// Whether a connection in that era failed for a reason that may pass.
+    /// Whether a connection in that era failed for a transient reason.
     era_failed: AtomicBool,
 }
 
 impl Shared {
-    /// Whether the server may speak the preferred era, and `upstream` is of the other one.
-    fn is_better_in_other_era(&self, upstream: &Upstream) -> bool {
+    /// Whether the server may support the preferred era while `upstream` uses the other one.
+    fn is_better_in_other_era(&self, upstream: &UpstreamConnection) -> bool {
         match *self.preferred.borrow() {
-            Some(era) => upstream.hello().era() != era && self.learned.may_speak(era),
+            Some(era) => upstream.handshake().era() != era && self.server_facts.may_support(era),
             None => false,
         }
     }
 
-    /// Says how the line stands from now on.
-    fn turn(&self, state: State) {
+    /// Sets the state and notifies those who watch it.
+    fn set_state(&self, state: ConnectionState) {
         let kind = std::mem::discriminant(&state);
         let before = self.state.send_replace(state);
         if std::mem::discriminant(&before) != kind {
-            let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut since = self
+                .state_since
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             *since = Instant::now();
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_vary_gateway::{Collision, ServerReport};
-use mcp_vary_upstream::State;
+use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::revision::Era;
 
 use super::table::table;
@@ -51,26 +51,28 @@ fn count_of(server: &ServerReport, list: &str) -> String {
 }
 
 /// How a server stands, in a word.
-pub(crate) fn state(state: &State) -> &'static str {
+pub(crate) fn state(state: &ConnectionState) -> &'static str {
     match state {
-        State::Up(_) => "up",
-        State::Connecting => "starting",
-        State::Down { .. } => "down",
+        ConnectionState::Connected(_) => "up",
+        ConnectionState::Connecting => "starting",
+        ConnectionState::Disconnected { .. } => "down",
         _ => "closed",
     }
 }
 
 /// Whether a server can be used now.
-pub(crate) fn is_up(state: &State) -> bool {
-    matches!(state, State::Up(_))
+pub(crate) fn is_up(state: &ConnectionState) -> bool {
+    matches!(state, ConnectionState::Connected(_))
 }
 
 /// Why a server is not up, as a sentence that names it.
 pub(crate) fn reason(server: &ServerReport) -> Option<String> {
     match &server.state {
-        State::Up(_) => None,
-        State::Down { error, .. } => Some(error.to_string()),
-        State::Connecting => Some(format!("server `{}` is still being started", server.name)),
+        ConnectionState::Connected(_) => None,
+        ConnectionState::Disconnected { error, .. } => Some(error.to_string()),
+        ConnectionState::Connecting => {
+            Some(format!("server `{}` is still being started", server.name))
+        }
         _ => Some(format!("server `{}` was closed", server.name)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use http::{HeaderMap, Uri};
-use mcp_vary_upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
+use mcp_vary_upstream::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 
 use crate::document;
 use crate::reader::{Field, Reader, quoted};
@@ -24,7 +24,7 @@ pub(super) struct Draft {
     pub(super) headers: HeaderMap,
     pub(super) limits: Limits,
     pub(super) isolation: Isolation,
-    pub(super) repeat: Repeat,
+    pub(super) repeat: RetryPolicy,
     pub(super) mirrored: Option<Vec<String>>,
     pub(super) allowed_methods: Vec<String>,
 }
@@ -61,10 +61,10 @@ impl Draft {
         let mut config = UpstreamConfig::new(name, target)
             .with_limits(self.limits)
             .with_isolation(self.isolation);
-        config.repeat = self.repeat;
+        config.retry = self.repeat;
         config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
-            config.mirrored = mirrored;
+            config.forwarded_extensions = mirrored;
         }
         Some(config)
     }

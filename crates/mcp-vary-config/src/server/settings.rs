@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue, Uri};
-use mcp_vary_upstream::{Isolation, Limits, Repeat};
+use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
 use mcp_vary_wire::methods::is_of_the_protocol;
 
 use super::draft::{Draft, Kind};
@@ -102,7 +102,7 @@ pub(super) const OURS: &[Setting<Draft>] = &[
         key: "patience",
         about: "how long a call waits for its turn, or for a server that is being started",
         default: "10s",
-        takes: Takes::Duration(|draft| &mut draft.limits.patience),
+        takes: Takes::Duration(|draft| &mut draft.limits.ready_timeout),
     },
     Setting {
         key: "concurrency",
@@ -135,7 +135,7 @@ ask",
         key: "hung",
         about: "how long it may take to say so while no call is running; then it counts as lost",
         default: "20s",
-        takes: Takes::Duration(|draft| &mut draft.limits.hung),
+        takes: Takes::Duration(|draft| &mut draft.limits.hang_timeout),
     },
     Setting {
         key: "restart",
@@ -146,7 +146,7 @@ ask",
             |reader, field, draft| {
                 let example = "{first: 250ms, longest: 30s}";
                 reader.settings(field, &[RESTART], &mut draft.limits, example);
-                if draft.limits.backoff > draft.limits.longest_backoff {
+                if draft.limits.backoff > draft.limits.max_backoff {
                     let what = "has a first pause that is longer than the longest";
                     reader.wrong(field, what, "raise `longest`");
                 }
@@ -194,7 +194,7 @@ pass only under variants that hide nothing",
         key: "unused",
         about: "how long a connection that nobody uses stays open, other than the first",
         default: "5m",
-        takes: Takes::Duration(|draft| &mut draft.limits.unused),
+        takes: Takes::Duration(|draft| &mut draft.limits.idle_timeout),
     },
     Setting {
         key: "list-ttl",
@@ -217,7 +217,7 @@ pass only under variants that hide nothing",
         about: "beside those: connections that one client each has alone at most, for calls of clients that the \
 server can ask something. Who is idle gives way; when all are in use, a call is refused",
         default: "64",
-        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.own_connections),
+        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.dedicated_connections),
     },
 ];
 
@@ -232,11 +232,14 @@ const RESTART: &[Setting<Limits>] = &[
         key: "longest",
         about: "the longest pause",
         default: "30s",
-        takes: Takes::Duration(|limits| &mut limits.longest_backoff),
+        takes: Takes::Duration(|limits| &mut limits.max_backoff),
     },
 ];
 
-const REPEATS: &[(&str, Repeat)] = &[("never", Repeat::Never), ("idempotent", Repeat::Idempotent)];
+const REPEATS: &[(&str, RetryPolicy)] = &[
+    ("never", RetryPolicy::Never),
+    ("idempotent", RetryPolicy::Idempotent),
+];
 
 const ISOLATIONS: &[(&str, Isolation)] = &[
     ("shared", Isolation::Shared),

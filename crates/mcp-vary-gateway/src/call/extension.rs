@@ -93,9 +93,9 @@ impl Call<'_> {
         let source = &self.class.sources()[server];
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         let upstream = line.ready().await?;
-        let told = self.told_to(server, upstream.hello().era());
+        let told = self.told_to(server, upstream.handshake().era());
         let upward = Upward {
-            revision: upstream.hello().revision,
+            revision: upstream.handshake().revision,
             capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
             progress_token: None,
             log_level: None,

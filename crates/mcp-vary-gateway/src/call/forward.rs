@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
-use mcp_vary_upstream::sent::Sent;
-use mcp_vary_upstream::{Beside, Owner, Request, Upstream};
+use mcp_vary_upstream::sent_request::SentRequest;
+use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Upward};
@@ -50,7 +50,7 @@ impl Call<'_> {
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let mut finish = self.finish(variant, &mut forwarding)?;
         let round = self.round(variant, finish.seal.as_ref())?;
-        let turn = source.line.place().await?;
+        let turn = source.line.acquire().await?;
         if let Round::Held(call) = round {
             return self.go_on(call, turn, finish);
         }
@@ -62,17 +62,17 @@ impl Call<'_> {
         };
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         if let Some(level) = finish.client.log_level {
-            Box::pin(line.log_from_if_possible(level)).await;
+            Box::pin(line.set_log_level_if_supported(level)).await;
         }
         let upstream = line.ready().await?;
-        finish.upstream = upstream.hello().era();
+        finish.upstream = upstream.handshake().era();
         round.prepare(&mut self.asked.params, finish.upstream)?;
         let (is_repeatable, is_by_task) = (forwarding.repeatable, forwarding.by_task);
         let road = self.road_of_task(&line, &finish);
-        let sent = Sent {
+        let sent = SentRequest {
             request: self.request(&upstream, &finish, forwarding),
-            line,
-            upstream,
+            supervised: line,
+            connection: upstream,
         };
         let by_task = is_by_task.then(|| {
             let lasting = Arc::clone(&self.gateway.lasting);
@@ -90,13 +90,18 @@ impl Call<'_> {
     }
 
     /// The request as the server gets it.
-    fn request(&mut self, upstream: &Upstream, finish: &Finish, forwarding: Forwarding) -> Request {
+    fn request(
+        &mut self,
+        upstream: &UpstreamConnection,
+        finish: &Finish,
+        forwarding: Forwarding,
+    ) -> Request {
         let told = self.told_to(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.ours.as_str());
         let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
         let task = finish.downward.task.as_ref();
         let upward = Upward {
-            revision: upstream.hello().revision,
+            revision: upstream.handshake().revision,
             capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
                 true => task_dialect::with_extension(told),
                 false => Cow::Borrowed(told),
@@ -112,21 +117,21 @@ impl Call<'_> {
         request.progress_token = token.map(str::to_owned);
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
-        request.owner = Some(Owner(self.client.id));
-        request.beside = self.beside(finish.client.log_level);
+        request.caller = Some(CallerId(self.client.id));
+        request.out_of_band = self.beside(finish.client.log_level);
         request
     }
 
     /// Who hears what the server says beside the call, which is what it logs: a session as long as it lasts, other
     /// clients until the answer, if they want to.
-    fn beside(&self, log_level: Option<u8>) -> Beside {
+    fn beside(&self, log_level: Option<u8>) -> OutOfBand {
         match (&self.client.session, log_level) {
             (Some(session), _) => {
                 let session: Weak<Session> = Arc::downgrade(session);
-                Beside::Client(session)
+                OutOfBand::Client(session)
             }
-            (None, Some(_)) => Beside::Call,
-            (None, None) => Beside::Nobody,
+            (None, Some(_)) => OutOfBand::Call,
+            (None, None) => OutOfBand::Discard,
         }
     }
 
@@ -143,14 +148,14 @@ impl Call<'_> {
     /// Sends the request, and keeps it where it may have to be sent once more.
     async fn send(
         &self,
-        sent: Sent,
+        sent: SentRequest,
         is_repeatable: bool,
         taken: Taken,
         finish: Finish,
     ) -> Result<Running, Failure> {
         let is_relayed = self.is_relayed(finish.upstream);
         let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
-        let exchange = sent.upstream.request(sent.request).await?;
+        let exchange = sent.connection.request(sent.request).await?;
         let lasting = Arc::clone(&self.gateway.lasting);
         let mut running = Running::new(lasting, exchange, taken, finish);
         if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
@@ -173,8 +178,8 @@ impl Call<'_> {
         }
         let shared = &self.class.shared().sources()[server];
         let upstream = shared.line.ready().await?;
-        if upstream.hello().era() == Era::Modern {
-            let may_ask = || shared.line.learned().may_speak(Era::Legacy);
+        if upstream.handshake().era() == Era::Modern {
+            let may_ask = || shared.line.server_facts().may_support(Era::Legacy);
             if self.client.session.is_none() || !may_ask() {
                 return Ok(None);
             }

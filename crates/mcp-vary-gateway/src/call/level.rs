@@ -16,7 +16,7 @@ impl Call<'_> {
             Failure::invalid_params("`level` is no log level; use one of debug to emergency")
         })?;
         let asked = self.class.sources().iter();
-        join_all(asked.map(|it| it.line.log_from_undeclared(level))).await;
+        join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
         if !self.catalog.has("logging") {
             return Err(unknown(self.asked.method));
         }

@@ -10,7 +10,7 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::link_index::Origin;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
-use mcp_vary_upstream::Repeat;
+use mcp_vary_upstream::RetryPolicy;
 use mcp_vary_view::ArgumentError;
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::Refusal;
@@ -106,7 +106,7 @@ impl Call<'_> {
     }
 
     fn repeats(&self, server: usize) -> bool {
-        self.class.sources()[server].line.config().repeat == Repeat::Idempotent
+        self.class.sources()[server].line.config().retry == RetryPolicy::Idempotent
     }
 }
 

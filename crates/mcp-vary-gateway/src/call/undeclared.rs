@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::Learned;
+use mcp_vary_upstream::ServerFacts;
 use mcp_vary_wire::methods::COMPLETE;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
 
@@ -14,7 +14,7 @@ use crate::route::unknown;
 /// A method that the server of a request does not declare, and where to remember whether it has it.
 #[derive(Debug)]
 pub(crate) struct Undeclared {
-    learned: Arc<Learned>,
+    learned: Arc<ServerFacts>,
     method: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl Undeclared {
             Err(error) if Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND => false,
             Err(_) => return,
         };
-        self.learned.undeclared().note(self.method, has);
+        self.learned.undeclared_methods().note(self.method, has);
     }
 }
 
@@ -36,8 +36,10 @@ impl Call<'_> {
     /// Refuses `completion/complete` where no server declares it, and each one is known not to have it.
     pub(super) fn may_complete(&self) -> Result<(), Failure> {
         let mut sources = self.class.sources().iter();
-        let mut may_have =
-            || sources.any(|it| it.line.learned().undeclared().has(COMPLETE) != Some(false));
+        let mut may_have = || {
+            sources
+                .any(|it| it.line.server_facts().undeclared_methods().has(COMPLETE) != Some(false))
+        };
         match self.catalog.offered.contains("completions") || may_have() {
             true => Ok(()),
             false => Err(unknown(self.asked.method)),
@@ -77,8 +79,8 @@ impl Call<'_> {
         if told.hello.is_none() || told.capabilities().contains(capability) {
             return Ok(None);
         }
-        let learned = Arc::clone(source.line.learned());
-        match learned.undeclared().has(method) {
+        let learned = Arc::clone(source.line.server_facts());
+        match learned.undeclared_methods().has(method) {
             Some(false) => Err(unknown(method)),
             Some(true) => Ok(None),
             None => Ok(Some(Box::new(Undeclared { learned, method }))),

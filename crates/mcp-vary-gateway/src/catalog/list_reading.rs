@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_catalog::listing::{Item, ListKind, Listing};
-use mcp_vary_upstream::{Request, Upstream};
+use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::Failure;
 
@@ -16,7 +16,7 @@ use mcp_vary_wire::response::Failure;
 ///
 /// The server's own error, or one that says what about its answer cannot be used.
 pub(crate) async fn read(
-    upstream: &Upstream,
+    upstream: &UpstreamConnection,
     kind: ListKind,
     views: usize,
 ) -> Result<Listing, Failure> {
@@ -121,7 +121,7 @@ impl Room {
 }
 
 async fn ask(
-    upstream: &Upstream,
+    upstream: &UpstreamConnection,
     kind: ListKind,
     cursor: Option<&str>,
     room: &mut Room,
@@ -162,13 +162,13 @@ struct Page {
 
 impl Page {
     async fn ask(
-        upstream: &Upstream,
+        upstream: &UpstreamConnection,
         kind: ListKind,
         cursor: Option<&str>,
         room: &mut Room,
     ) -> Result<Self, Failure> {
         let result = ask(upstream, kind, cursor, room).await?;
-        let checks_headers = kind == ListKind::Tools && upstream.takes_param_headers();
+        let checks_headers = kind == ListKind::Tools && upstream.accepts_param_headers();
         let page = Self::read(result, kind, checks_headers, room.items)
             .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))?;
         room.take_items(page.items.len())?;

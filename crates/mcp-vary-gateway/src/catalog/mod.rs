@@ -210,7 +210,8 @@ impl LiveCatalog {
         }
         let changed = changed(&before.lists, &lists);
         let undeclared = self.sources.iter();
-        let undeclared = undeclared.map(|source| Arc::clone(source.line.learned().undeclared()));
+        let undeclared =
+            undeclared.map(|source| Arc::clone(source.line.server_facts().undeclared_methods()));
         self.current.store(Arc::new(Catalog {
             told,
             offered,

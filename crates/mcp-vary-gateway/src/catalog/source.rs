@@ -23,7 +23,7 @@ use self::undeclared::Requested;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::Part;
 use mcp_vary_catalog::shared::SharedLists;
-use mcp_vary_upstream::{ConnectError, Event, Line, State};
+use mcp_vary_upstream::{ConnectError, ConnectionState, Event, SupervisedConnection};
 use mcp_vary_wire::response::Failure;
 
 /// One server as clients of one class see it.
@@ -31,7 +31,7 @@ use mcp_vary_wire::response::Failure;
 pub(crate) struct Source {
     /// The name that the operator gave the server.
     pub(crate) name: Arc<str>,
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<SupervisedConnection>,
     told: ArcSwap<Told>,
     following: watch::Sender<Following>,
     /// Each list is locked while it is read, and says when that was last done.
@@ -65,7 +65,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 impl Source {
-    pub(crate) fn new(line: Arc<Line>, shared: Arc<SharedLists>) -> Self {
+    pub(crate) fn new(line: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
         Self {
             name: line.config().name.as_str().into(),
             line,
@@ -86,7 +86,7 @@ impl Source {
 
     /// The source of a dedicated connection to the server of `shared`: it lists what that one lists until it is
     /// [read](Self::read_now).
-    pub(crate) fn dedicated(line: Arc<Line>, shared: &Self) -> Self {
+    pub(crate) fn dedicated(line: Arc<SupervisedConnection>, shared: &Self) -> Self {
         let source = Self::new(line, Arc::clone(&shared.shared));
         source.set_views(shared.views.load(Ordering::Relaxed));
         source.told.store(shared.told());
@@ -121,12 +121,12 @@ impl Source {
 
     /// Makes the server log from `level` on; see [`Line::log_from`].
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
-        self.line.log_from(level).await
+        self.line.set_log_level(level).await
     }
 
     /// The same for a call; see [`Line::log_from_if_possible`].
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
-        self.line.log_from_if_possible(level).await;
+        self.line.set_log_level_if_supported(level).await;
     }
 
     /// What the server lists of one kind.
@@ -171,7 +171,7 @@ impl Source {
         self.following.send_if_modified(|now| {
             // Under the lock, so that a task that follows sees both changes or neither.
             for kind in kinds {
-                self.line.may_have_changed(kind);
+                self.line.list_may_have_changed(kind);
             }
             let was_pending = std::mem::replace(&mut now.pending, true);
             !was_pending
@@ -180,7 +180,7 @@ impl Source {
 
     /// Reads lists on a connection without a [follower](Self::follow), for a caller that has just learned that they changed.
     pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
-        let Some(upstream) = self.line.up() else {
+        let Some(upstream) = self.line.current() else {
             return;
         };
         self.meet(&upstream);
@@ -189,7 +189,7 @@ impl Source {
 
     /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
     pub(crate) fn is_starting(&self) -> bool {
-        let is_connecting = matches!(*self.line.state().borrow(), State::Connecting);
+        let is_connecting = matches!(*self.line.state().borrow(), ConnectionState::Connecting);
         is_connecting && self.told.load().hello.is_none()
     }
 
@@ -199,7 +199,7 @@ impl Source {
     ///
     /// When there was no connection to it at the first attempt.
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
-        self.line.tried().await?;
+        self.line.first_attempt().await?;
         let mut following = self.following.subscribe();
         // An error means that no task follows the server any more, which closing it reports better.
         let _ = following.wait_for(|now| now.readings > 0).await;
@@ -213,21 +213,22 @@ impl Source {
         let mut state = self.line.state();
         tokio::select! {
             read = following.wait_for(|now| now.readings > 0) => read.is_ok(),
-            _closed = state.wait_for(|state| matches!(state, State::Closed)) => false,
+            _closed = state.wait_for(|state| matches!(state, ConnectionState::Closed)) => false,
         }
     }
 
     /// Waits until the connection is of the era that its clients prefer, or cannot be, and until what the server lists
     /// there was read.
     pub(crate) async fn in_preferred_era(&self) {
-        self.line.in_preferred_era().await;
-        let Some(upstream) = self.line.up() else {
+        self.line.wait_for_preferred_era().await;
+        let Some(upstream) = self.line.current() else {
             return;
         };
         let mut following = self.following.subscribe();
         let is_met = |now: &Following| {
             let hello = self.told.load().hello.clone();
-            !now.pending && hello.is_some_and(|hello| hello.revision == upstream.hello().revision)
+            !now.pending
+                && hello.is_some_and(|hello| hello.revision == upstream.handshake().revision)
         };
         // An error means that no task follows the server any more.
         let _ = following.wait_for(is_met).await;
@@ -291,7 +292,7 @@ impl Source {
     {
         let events = self.line.events();
         // A line that other classes use, too, may be up already.
-        let next = self.line.up().map(|_| News::of(&Event::Connected));
+        let next = self.line.current().map(|_| News::of(&Event::Connected));
         self.follow_after(next, events, changed).await;
     }
 
@@ -360,7 +361,7 @@ impl Source {
     /// Reads the lists that have expired, while requests are answered from what is known; what has changed.
     async fn revalidate(&self) -> Option<Changes> {
         let kinds = self.stale().clone();
-        let mut lists = match self.line.up() {
+        let mut lists = match self.line.current() {
             Some(upstream) => self.read_all(&upstream, &kinds).await,
             None => BTreeSet::new(),
         };

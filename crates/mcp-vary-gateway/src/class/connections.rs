@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_vary_catalog::shared::SharedLists;
-use mcp_vary_upstream::Line;
+use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -121,7 +121,7 @@ impl Follower {
     }
 
     /// Follows a server from now on.
-    pub(super) fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
+    pub(super) fn begin(line: Arc<SupervisedConnection>, background: &Background) -> Arc<Self> {
         let following = background.stop.child_token();
         let follower = Arc::new(Self {
             source: Arc::new(Source::new(line, Arc::clone(&background.shared))),
@@ -138,8 +138,8 @@ impl Follower {
         let (server, events) = (source.name().into(), line.events());
         // A server without sessions is asked to tell on each connection of what is listened to there.
         let is_modern = move || {
-            let upstream = line.up();
-            upstream.is_some_and(|upstream| upstream.hello().era() == Era::Modern)
+            let upstream = line.current();
+            upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
         };
         let made = Arc::clone(&background.made);
         let follow = tasks::follow(server, events, made, move || is_modern().then_some(of));

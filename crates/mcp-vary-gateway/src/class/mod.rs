@@ -32,7 +32,7 @@ use crate::session::NO_CLASS;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::Layout;
-use mcp_vary_upstream::{Isolation, Line, UpstreamConfig};
+use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -71,7 +71,7 @@ impl Class {
     /// somebody does.
     async fn open(
         capabilities: Arc<str>,
-        lines: Vec<Arc<Line>>,
+        lines: Vec<Arc<SupervisedConnection>>,
         known: &[Arc<Follower>],
         layout: Layout,
         background: &Background,
@@ -119,7 +119,7 @@ impl Class {
         let followers = self.connections.followers.iter().map(|shared| {
             let line = &shared.source.line;
             let mut dedicated = dedicated.iter();
-            let own = dedicated.find(|own| own.source.line.is_to_the_server_of(line));
+            let own = dedicated.find(|own| own.source.line.has_same_server(line));
             Arc::clone(own.unwrap_or(shared))
         });
         let connections = Connections::new(followers.collect());
@@ -213,7 +213,9 @@ impl Classes {
             shared: Arc::clone(&lasting.shared_lists),
         };
         let own = Arc::clone(&lasting.own);
-        let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());
+        let mirrored = configs
+            .iter()
+            .flat_map(|config| config.forwarded_extensions.iter());
         let mirrored = mirrored.cloned().collect();
         let is_isolated = configs
             .iter()
@@ -275,7 +277,7 @@ impl Classes {
     /// The server that is configured so.
     fn server(&self, config: &UpstreamConfig) -> Option<&Arc<Server>> {
         let mut servers = self.servers.iter();
-        servers.find(|server| server.config.is_same(config))
+        servers.find(|server| server.config.is_same_connection(config))
     }
 
     fn has(&self, server: &Arc<Server>) -> bool {
@@ -298,7 +300,7 @@ impl Classes {
     }
 
     /// The connections to servers that these classes have and `others` have not.
-    pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<Line>> {
+    pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let lines = servers.flat_map(|server| {
             let own = self.own.give_up(server.number);
@@ -325,8 +327,9 @@ impl Classes {
     /// What the servers are told of clients of which they may know `mirrored`.
     fn tell(&self, mirrored: &str) -> Vec<Arc<str>> {
         let servers = self.servers.iter().map(|server| &server.config);
-        let told =
-            servers.map(|config| declared(&config.capabilities, mirrored, &config.mirrored).into());
+        let told = servers.map(|config| {
+            declared(&config.capabilities, mirrored, &config.forwarded_extensions).into()
+        });
         told.collect()
     }
 
@@ -477,7 +480,7 @@ impl Classes {
     }
 
     /// The connections of a class to all servers.
-    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<Line>>, Failure> {
+    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<SupervisedConnection>>, Failure> {
         let undecided: Vec<_> = self
             .servers
             .iter()
@@ -489,7 +492,7 @@ impl Classes {
             return Ok(lines);
         }
         let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
-        let tried = tried.map(|(line, _)| line.tried());
+        let tried = tried.map(|(line, _)| line.first_attempt());
         // A server that turns out not to speak the era is shared with clients of the other one.
         let limit = self.patience().min(self.start_wait);
         let _ = tokio::time::timeout(limit, join_all(tried)).await;
@@ -502,7 +505,7 @@ impl Classes {
         let patience = self
             .servers
             .iter()
-            .map(|server| server.config.limits.patience);
+            .map(|server| server.config.limits.ready_timeout);
         patience.max().unwrap_or_default()
     }
 
@@ -554,7 +557,7 @@ impl Classes {
         let unused = self
             .servers
             .iter()
-            .map(|server| server.config.limits.unused);
+            .map(|server| server.config.limits.idle_timeout);
         unused.max().unwrap_or(Duration::MAX)
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use mcp_vary_upstream::{Isolation, Learned, Line, Places, UpstreamConfig};
+use mcp_vary_upstream::{
+    ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, UpstreamConfig,
+};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -20,22 +22,22 @@ pub(super) struct Server {
     /// Tells one from another.
     pub(super) number: usize,
     /// Places for calls, on all connections together.
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<ConcurrencyLimit>,
     /// What was learned of it, on all connections.
-    pub(super) learned: Arc<Learned>,
+    pub(super) learned: Arc<ServerFacts>,
     lines: Mutex<Lines>,
 }
 
 /// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
 type LineKey = (String, Option<ClientId>, Era);
 
-type Lines = BTreeMap<LineKey, Weak<Line>>;
+type Lines = BTreeMap<LineKey, Weak<SupervisedConnection>>;
 
 impl Server {
     pub(super) fn new(config: UpstreamConfig, number: usize) -> Self {
         Self {
             number,
-            places: Arc::new(Places::new(&config.limits)),
+            places: Arc::new(ConcurrencyLimit::new(&config.limits)),
             learned: Arc::default(),
             config,
             lines: Mutex::default(),
@@ -43,7 +45,7 @@ impl Server {
     }
 
     /// The connection for clients that can do nothing particular, of `era` where that is known.
-    pub(super) fn first_line(&self, era: Option<Era>) -> Arc<Line> {
+    pub(super) fn first_line(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
         let mut lines = lock(&self.lines);
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
@@ -61,7 +63,7 @@ impl Server {
         let mut lines = lock(&self.lines);
         let first = lines.remove(&self.first_key(Era::Modern));
         if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
-            line.prefer(era);
+            line.prefer_era(era);
         }
         if let Some(first) = first {
             lines.insert(self.first_key(era), first);
@@ -72,9 +74,9 @@ impl Server {
         (self.config.capabilities.clone(), None, era)
     }
 
-    fn open(&self, config: UpstreamConfig) -> Arc<Line> {
+    fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
         let (places, learned) = (Arc::clone(&self.places), Arc::clone(&self.learned));
-        Line::sharing(config, places, learned)
+        SupervisedConnection::open_sharing(config, places, learned)
     }
 
     /// The connection that is open, for clients of `era` or, before a server of one era, of the other one.
@@ -84,7 +86,7 @@ impl Server {
         capabilities: &str,
         session: Option<ClientId>,
         era: Era,
-    ) -> Option<Arc<Line>> {
+    ) -> Option<Arc<SupervisedConnection>> {
         let of = |era| {
             let key = (capabilities.to_owned(), session, era);
             lines.get(&key).and_then(Weak::upgrade)
@@ -102,12 +104,20 @@ impl Server {
     }
 
     /// The connection for clients of a class, which others may share.
-    pub(super) fn line(&self, key: &ClassKey, own: &Arc<OwnLines>) -> Result<Arc<Line>, Failure> {
+    pub(super) fn line(
+        &self,
+        key: &ClassKey,
+        own: &Arc<OwnLines>,
+    ) -> Result<Arc<SupervisedConnection>, Failure> {
         let config = &self.config;
         let session = key
             .session
             .filter(|_| config.isolation == Isolation::Session);
-        let capabilities = declared(&config.capabilities, &key.capabilities, &config.mirrored);
+        let capabilities = declared(
+            &config.capabilities,
+            &key.capabilities,
+            &config.forwarded_extensions,
+        );
         let mut lines = lock(&self.lines);
         lines.retain(|_, line| line.strong_count() > 0);
         let era = key.era;
@@ -132,7 +142,7 @@ impl Server {
         let mut config = config.clone().with_capabilities(capabilities.clone());
         // Where sessions share nothing, this is the connection that the client has alone.
         let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
-        config.is_held = alone.is_some();
+        config.is_dedicated = alone.is_some();
         config.legacy_first = era == Era::Legacy;
         let line = self.open(config);
         if let Some(session) = alone {
@@ -142,7 +152,7 @@ impl Server {
         Ok(line)
     }
 
-    pub(super) fn open_lines(&self) -> Vec<Arc<Line>> {
+    pub(super) fn open_lines(&self) -> Vec<Arc<SupervisedConnection>> {
         lock(&self.lines)
             .values()
             .filter_map(Weak::upgrade)

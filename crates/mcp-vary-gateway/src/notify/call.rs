@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use mcp_vary::error::{Identifier, with_active_variant};
 use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_upstream::Refused;
+use mcp_vary_upstream::SubscribeError;
 use mcp_vary_wire::methods::SUBSCRIBE;
 use mcp_vary_wire::response::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use mcp_vary_wire::revision::Era;
@@ -145,7 +145,12 @@ impl Call<'_> {
             sources.any(|source| {
                 let hello = source.told().hello.clone();
                 hello.is_some_and(|hello| hello.era() == Era::Legacy)
-                    && source.line.learned().undeclared().has(SUBSCRIBE) != Some(false)
+                    && source
+                        .line
+                        .server_facts()
+                        .undeclared_methods()
+                        .has(SUBSCRIBE)
+                        != Some(false)
             })
         };
         if self.catalog.subscribes() || may_have() {
@@ -227,7 +232,7 @@ impl Call<'_> {
     /// What it says when it refuses; and when it says nothing for a while.
     async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), Failure> {
         let server = bound.source.name();
-        let limit = bound.source.line.config().limits.patience;
+        let limit = bound.source.line.config().limits.ready_timeout;
         match timeout(limit, bound.subscription.settled()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(refused)) => Err(self.refusal(bound, uri, refused)),
@@ -240,22 +245,25 @@ impl Call<'_> {
     /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
     async fn is_honoured(&self, bound: &Bound) -> bool {
         let line = &bound.source.line;
-        if line.up().is_none() {
+        if line.current().is_none() {
             // It is asked as soon as it is back.
             return true;
         }
-        let settled = timeout(line.config().limits.patience, bound.subscription.settled());
+        let settled = timeout(
+            line.config().limits.ready_timeout,
+            bound.subscription.settled(),
+        );
         !matches!(settled.await, Ok(Err(_)))
     }
 
-    fn refusal(&self, bound: &Bound, uri: &str, refused: Refused) -> Failure {
+    fn refusal(&self, bound: &Bound, uri: &str, refused: SubscribeError) -> Failure {
         let failure = match refused {
-            Refused::NotOffered => Failure::invalid_params(format!(
+            SubscribeError::NotOffered => Failure::invalid_params(format!(
                 "server `{}` does not tell of changes of this resource",
                 bound.source.name()
             ))
             .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
-            Refused::Answered(error) => {
+            SubscribeError::Rejected(error) => {
                 let mut failure = Failure::told_by_upstream(&error);
                 // Only a read has a code of its own for what is not there.
                 if failure.code() == RESOURCE_NOT_FOUND {

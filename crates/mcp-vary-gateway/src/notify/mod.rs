@@ -31,7 +31,7 @@ use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, Changed};
 use mcp_vary_catalog::selection::rules::Manner;
 use mcp_vary_catalog::variant_config::Faces;
-use mcp_vary_upstream::{Line, Subscription};
+use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::response::Failure;
@@ -67,7 +67,7 @@ pub(crate) fn source_id(source: &Arc<Source>) -> SourceId {
 }
 
 /// Likewise a connection that one session has alone.
-pub(crate) fn line_id(line: &Arc<Line>) -> SourceId {
+pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> SourceId {
     Arc::as_ptr(line).addr()
 }
 

@@ -184,7 +184,7 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
     let alone = old.alone.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
     let line = alone.as_ref().map_or(&source.line, Kept::line);
-    let subscription = line.subscribe_again(&address.own);
+    let subscription = line.resubscribe(&address.own);
     Some(Bound {
         variant,
         view,

@@ -31,7 +31,7 @@ impl Listened {
     pub(super) fn anew(&self, place: &Place) -> Option<Self> {
         let mut sources = place.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
-        let again = |before: &Subscription| source.line.listen_to_task_again(&before.uri);
+        let again = |before: &Subscription| source.line.resubscribe_task(&before.uri);
         Some(Self {
             teller: Arc::clone(&self.teller),
             source: Arc::clone(source),
@@ -146,7 +146,7 @@ impl Call<'_> {
             let listened = Listened {
                 teller: Arc::new(teller),
                 source: Arc::clone(source),
-                subscription: (!forms.differ()).then(|| source.line.listen_to_task(&own)),
+                subscription: (!forms.differ()).then(|| source.line.subscribe_task(&own)),
             };
             let key = (source.name().into(), own.into());
             is_told_of(&listened).await.then_some((id, key, listened))
@@ -164,11 +164,11 @@ async fn is_told_of(listened: &Listened) -> bool {
     let Some(subscription) = &listened.subscription else {
         return true;
     };
-    if line.up().is_none() {
+    if line.current().is_none() {
         // It is asked as soon as it is back.
         return true;
     }
-    let patience = line.config().limits.patience;
+    let patience = line.config().limits.ready_timeout;
     let settled = timeout(patience, subscription.settled());
     !matches!(settled.await, Ok(Err(_)))
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use mcp_vary_upstream::{Event, Line, Subscription};
+use mcp_vary_upstream::{Event, Subscription, SupervisedConnection};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
@@ -18,14 +18,14 @@ use super::lock;
 /// One connection that requests have by turns, and what is listened to.
 #[derive(Debug)]
 pub(super) struct Hearsay {
-    line: Arc<Line>,
+    line: Arc<SupervisedConnection>,
     /// The connection of the class whose request had this one last.
-    class: watch::Sender<Weak<Line>>,
+    class: watch::Sender<Weak<SupervisedConnection>>,
     subscribed: Mutex<BTreeMap<Arc<str>, Arc<Subscription>>>,
 }
 
 impl Hearsay {
-    pub(super) fn of(line: &Arc<Line>) -> Arc<Self> {
+    pub(super) fn of(line: &Arc<SupervisedConnection>) -> Arc<Self> {
         Arc::new(Self {
             line: Arc::clone(line),
             class: watch::Sender::default(),
@@ -35,7 +35,7 @@ impl Hearsay {
 
     /// The next request is of the class with this connection: waits until the server tells of what is listened to, for a
     /// while.
-    pub(super) async fn serve(&self, class: &Arc<Line>) {
+    pub(super) async fn serve(&self, class: &Arc<SupervisedConnection>) {
         self.class.send_if_modified(|known| {
             let is_other = !std::ptr::eq(known.as_ptr(), Arc::as_ptr(class));
             if is_other {
@@ -50,8 +50,8 @@ impl Hearsay {
     }
 
     /// Subscribes to what is listened to on `class`, and to nothing else.
-    fn subscribe(&self, class: &Line) -> Vec<Arc<Subscription>> {
-        let wanted = class.listened_to(MOST);
+    fn subscribe(&self, class: &SupervisedConnection) -> Vec<Arc<Subscription>> {
+        let wanted = class.subscribed_resources(MOST);
         let mut subscribed = lock(&self.subscribed);
         subscribed.retain(|uri, _| wanted.contains(uri));
         for uri in wanted {
@@ -72,7 +72,7 @@ impl Hearsay {
             tokio::select! {
                 _ = classes.changed() => {
                     let class = classes.borrow_and_update().upgrade();
-                    listening = class.as_ref().map(|class| class.listening());
+                    listening = class.as_ref().map(|class| class.subscription_changes());
                     self.renew();
                 }
                 () = changed(&mut listening) => self.renew(),
@@ -97,18 +97,20 @@ impl Hearsay {
             return;
         };
         match heard {
-            Ok(Event::ResourceUpdated { uri, params }) => class.overhear(uri, params),
+            Ok(Event::ResourceUpdated { uri, params }) => {
+                class.resource_updated_elsewhere(uri, params)
+            }
             Ok(_) => {}
             Err(_) => {
                 for uri in lock(&self.subscribed).keys() {
-                    class.may_have_overheard(uri);
+                    class.resource_may_have_changed(uri);
                 }
             }
         }
     }
 
     /// The connection that is listened on, not held while nothing happens.
-    fn class(&self) -> Option<Arc<Line>> {
+    fn class(&self) -> Option<Arc<SupervisedConnection>> {
         self.class.borrow().upgrade()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::{Event, Line};
+use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
@@ -59,9 +59,9 @@ impl ClientLists {
         for lists in &connections {
             lists.settle().await;
         }
-        let is_to = |line: &Line| {
+        let is_to = |line: &SupervisedConnection| {
             let mut sources = class.sources().iter();
-            sources.any(|source| line.is_to_the_server_of(&source.line))
+            sources.any(|source| line.has_same_server(&source.line))
         };
         let dedicated = connections.iter().filter_map(|lists| lists.follower.get());
         let dedicated = dedicated.filter(|it| is_to(&it.source.line));
@@ -120,7 +120,7 @@ impl ClientLists {
 /// The lists of one dedicated connection.
 #[derive(Debug)]
 pub(super) struct DedicatedLists {
-    line: Arc<Line>,
+    line: Arc<SupervisedConnection>,
     all: Arc<ClientLists>,
     /// What the class of the client that used it last shares with others.
     shared: Mutex<Weak<Source>>,
@@ -135,7 +135,7 @@ pub(super) struct DedicatedLists {
 }
 
 impl DedicatedLists {
-    pub(super) fn new(line: &Arc<Line>, all: &Arc<ClientLists>) -> Arc<Self> {
+    pub(super) fn new(line: &Arc<SupervisedConnection>, all: &Arc<ClientLists>) -> Arc<Self> {
         Arc::new(Self {
             line: Arc::clone(line),
             all: Arc::clone(all),
@@ -180,13 +180,13 @@ impl DedicatedLists {
     /// Has a list compared although no change was announced, unless that was done a moment ago; whether it is.
     pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
         let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < PAUSE);
-        if is_recent || self.follower.get().is_some() || self.line.up().is_none() {
+        if is_recent || self.follower.get().is_some() || self.line.current().is_none() {
             return false;
         }
         self.all.add(client, self);
         self.pending.send_modify(|pending| {
             // Under the lock, so that a task that watches does not reset it first.
-            self.line.may_have_changed(kind.kind());
+            self.line.list_may_have_changed(kind.kind());
             *pending = true;
         });
         true
@@ -195,7 +195,7 @@ impl DedicatedLists {
     /// Waits until the changes that were announced by now were compared, unless that takes too long.
     async fn settle(&self) {
         let mut pending = self.pending.subscribe();
-        let patience = self.line.config().limits.patience;
+        let patience = self.line.config().limits.ready_timeout;
         // Who waited in vain is shown what is known.
         let _ = tokio::time::timeout(patience, pending.wait_for(|pending| !pending)).await;
     }

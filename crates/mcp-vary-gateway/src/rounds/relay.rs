@@ -9,7 +9,7 @@ use futures_util::future::select_all;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::Exchange;
-use mcp_vary_upstream::sent::Sent;
+use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support::{self, Askable};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -25,7 +25,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(crate) struct Relay {
     /// The request as it was sent at first.
-    sent: Arc<Sent>,
+    sent: Arc<SentRequest>,
     rounds: usize,
     limit: usize,
     round: Option<Round>,
@@ -67,7 +67,7 @@ pub(crate) enum Next {
 }
 
 impl Relay {
-    pub(crate) const fn new(sent: Arc<Sent>, limit: usize) -> Self {
+    pub(crate) const fn new(sent: Arc<SentRequest>, limit: usize) -> Self {
         Self {
             sent,
             rounds: 0,
@@ -92,7 +92,7 @@ impl Relay {
         (session, askable): (&Session, Askable),
         lasting: &Lasting,
     ) -> Result<(), Failure> {
-        let server = self.sent.upstream.name();
+        let server = self.sent.connection.name();
         let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
         let required = Required::read(result).map_err(faulty)?;
         required.check(askable).map_err(faulty)?;
@@ -145,7 +145,7 @@ impl Relay {
         while !round.waiting.is_empty() {
             let (at, answered) = answered(&mut round.waiting).await;
             let waiting = round.waiting.swap_remove(at);
-            let server = self.sent.upstream.name();
+            let server = self.sent.connection.name();
             if let Some(failure) = round.take(waiting, answered, server) {
                 return match round.unsent.pop_front() {
                     Some(message) => {
@@ -163,12 +163,12 @@ impl Relay {
     }
 
     async fn send(&mut self) -> Result<(OwnedSemaphorePermit, Exchange), Failure> {
-        let turn = self.sent.line.place().await?;
+        let turn = self.sent.supervised.acquire().await?;
         let mut request = self.sent.request.clone();
         if let (Some(params), Some(round)) = (&request.params, &self.round) {
             request.params = Some(round.said(params));
         }
-        let exchange = self.sent.anew(request).await?;
+        let exchange = self.sent.resend(request).await?;
         self.round = None;
         Ok((turn, exchange))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_upstream::sent::Sent;
+use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{Exchange, UpstreamError};
 use mcp_vary_wire::response::Failure;
 use tokio::time::Instant;
@@ -14,20 +14,20 @@ use super::{Running, Step, unless_withdrawn};
 /// A request that may be sent once more.
 #[derive(Debug)]
 pub(crate) struct Again {
-    sent: Arc<Sent>,
+    sent: Arc<SentRequest>,
     /// When it was first sent once more.
     since: Option<Instant>,
 }
 
 impl Again {
-    pub(crate) const fn new(sent: Arc<Sent>) -> Self {
+    pub(crate) const fn new(sent: Arc<SentRequest>) -> Self {
         Self { sent, since: None }
     }
 
     /// Whether it may be sent after `error`: when the server was lost, and after that only when it was not
     /// delivered, since a loss may take a moment to be noticed.
     pub(super) fn follows(&self, error: &UpstreamError) -> bool {
-        let patience = self.sent.line.config().limits.patience;
+        let patience = self.sent.supervised.config().limits.ready_timeout;
         match self.since {
             None => error.is_loss(),
             Some(since) => error.is_undelivered() && since.elapsed() < patience,
@@ -40,8 +40,8 @@ impl Again {
         }
         self.since.get_or_insert_with(Instant::now);
         let request = self.sent.request.clone();
-        let (server, method) = (self.sent.upstream.name(), request.method.clone());
-        let exchange = self.sent.anew(request).await?;
+        let (server, method) = (self.sent.connection.name(), request.method.clone());
+        let exchange = self.sent.resend(request).await?;
         info!(server, %method, "an idempotent request was sent once more");
         Ok(exchange)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::Request;
-use mcp_vary_upstream::sent::Sent;
+use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_wire::task_dialect::RELATED;
 use tokio::time::timeout;
 use tracing::debug;
@@ -23,14 +23,14 @@ use crate::tasks::made_by_the_core;
 /// When this is dropped before the task is over, the server is told that it is not wanted any more.
 #[derive(Debug)]
 pub(crate) struct ByTask {
-    sent: Arc<Sent>,
+    sent: Arc<SentRequest>,
     /// What the server calls it, once it was made and until it is over.
     own: Option<String>,
     lasting: Arc<Lasting>,
 }
 
 impl ByTask {
-    pub(crate) const fn new(sent: Arc<Sent>, lasting: Arc<Lasting>) -> Self {
+    pub(crate) const fn new(sent: Arc<SentRequest>, lasting: Arc<Lasting>) -> Self {
         Self {
             sent,
             own: None,
@@ -55,7 +55,7 @@ impl Drop for ByTask {
         };
         let mut request = self.about("tasks/cancel", &own);
         request.progress_token = None;
-        let upstream = Arc::clone(&self.sent.upstream);
+        let upstream = Arc::clone(&self.sent.connection);
         let cancelled = async move {
             let cancelled = async { upstream.request(request).await?.answer().await };
             if !matches!(timeout(PATIENCE, cancelled).await, Ok(Ok(_))) {
@@ -94,7 +94,7 @@ impl Running {
     pub(super) async fn wait_for_the_task(&mut self) -> Option<Step> {
         let by_task = self.taken.by_task.as_ref()?;
         let request = by_task.about("tasks/result", by_task.own.as_deref()?);
-        let upstream = Arc::clone(&by_task.sent.upstream);
+        let upstream = Arc::clone(&by_task.sent.connection);
         match unless_withdrawn(self.place.as_ref(), upstream.request(request)).await {
             None => Some(self.withdraw()),
             Some(Err(error)) => Some(self.fail(&error.into())),

@@ -10,7 +10,7 @@ use mcp_vary_catalog::item::Place;
 use mcp_vary_catalog::link_index::Origin;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
-use mcp_vary_upstream::{Line, Owner, Request};
+use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use mcp_vary_wire::revision::Era;
@@ -411,7 +411,11 @@ impl Call<'_> {
     }
 
     /// Of one server's tasks those that the client had made, in its words.
-    async fn tasks_of(&self, server: &str, line: &Line) -> Result<Vec<String>, Failure> {
+    async fn tasks_of(
+        &self,
+        server: &str,
+        line: &SupervisedConnection,
+    ) -> Result<Vec<String>, Failure> {
         let server: Arc<str> = server.into();
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
@@ -421,8 +425,8 @@ impl Call<'_> {
                 params.set("cursor", cursor.clone());
             }
             let mut request = Request::new("tasks/list", Some(params.to_json()));
-            request.owner = Some(Owner(self.client.id));
-            let turn = line.place().await?;
+            request.caller = Some(CallerId(self.client.id));
+            let turn = line.acquire().await?;
             let exchange = line.ready().await?.request(request).await?;
             let answer = exchange.answer().await?;
             drop(turn);

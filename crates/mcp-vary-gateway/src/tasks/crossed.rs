@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
-use mcp_vary_upstream::{Line, Owner, Request};
+use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::{self, Upward};
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Revision;
@@ -89,7 +89,11 @@ impl Maker {
 
 impl Call<'_> {
     /// The way to the server of a task that may come of the request, where that has to be watched.
-    pub(crate) fn road_of_task(&self, line: &Arc<Line>, finish: &Finish) -> Option<Box<Road>> {
+    pub(crate) fn road_of_task(
+        &self,
+        line: &Arc<SupervisedConnection>,
+        finish: &Finish,
+    ) -> Option<Box<Road>> {
         let names = finish.downward.task.as_ref()?;
         let is_watched = names.is_watched() && matches!(self.action, Action::Call);
         is_watched.then(|| {
@@ -199,9 +203,9 @@ impl Call<'_> {
         let alone = self.alone(found.place.server).await?;
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         let road = Road::by(&line, self.allowed()).again();
-        let turn = line.place().await?;
+        let turn = line.acquire().await?;
         let mut request = Request::new("tasks/get", Some(params.to_owned()));
-        request.owner = Some(Owner(self.client.id));
+        request.caller = Some(CallerId(self.client.id));
         let exchange = line.ready().await?.request(request).await?;
         let answer = exchange.answer().await?;
         drop(turn);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
-use mcp_vary_upstream::{Line, Owner, Request, Subscription, UpstreamError};
+use mcp_vary_upstream::{CallerId, Request, Subscription, SupervisedConnection, UpstreamError};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::task_dialect::gives_core_form;
@@ -14,7 +14,7 @@ use super::string;
 /// What it takes to ask, each time anew and with no place at the server in between.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquiry {
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<SupervisedConnection>,
     /// What the server calls the task.
     pub(crate) own: Arc<str>,
     /// The params of a request about any task, JSON text.
@@ -36,7 +36,7 @@ pub(crate) struct Unanswered {
 impl From<UpstreamError> for Unanswered {
     fn from(error: UpstreamError) -> Self {
         Self {
-            may_pass: error.is_loss() || matches!(error, UpstreamError::Crowded { .. }),
+            may_pass: error.is_loss() || matches!(error, UpstreamError::Overloaded { .. }),
             failure: error.into(),
         }
     }
@@ -64,9 +64,9 @@ impl Inquiry {
         method: &'static str,
         more: Option<(&str, &str)>,
     ) -> Result<Said, Unanswered> {
-        let turn = self.line.place().await?;
+        let turn = self.line.acquire().await?;
         let upstream = self.line.ready().await?;
-        if !gives_core_form(upstream.hello()) {
+        if !gives_core_form(upstream.handshake()) {
             return Err(self.gone());
         }
         let params = edit::set(&self.params, "taskId", &json::string(&self.own));
@@ -76,7 +76,7 @@ impl Inquiry {
         };
         let mut request = Request::new(method, Some(params.into_owned()));
         request.name = Some(self.own.to_string());
-        request.owner = Some(Owner(self.client));
+        request.caller = Some(CallerId(self.client));
         let answer = upstream.request(request).await?.answer().await?;
         drop(turn);
         let said = answer.outcome();
@@ -85,7 +85,7 @@ impl Inquiry {
 
     /// Has the server tell of the task without being asked, if it does that, until this is dropped.
     pub(crate) fn listen(&self) -> Subscription {
-        self.line.listen_to_task(&self.own)
+        self.line.subscribe_task(&self.own)
     }
 
     fn gone(&self) -> Unanswered {

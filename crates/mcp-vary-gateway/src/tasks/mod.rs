@@ -44,7 +44,7 @@ use crate::notify::SourceId;
 use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
 use mcp_vary::json::edit;
-use mcp_vary_upstream::{Event, Line};
+use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::response::Failure;
 
 /// Whose tasks an answer may be about, and what the client calls them.
@@ -63,7 +63,7 @@ pub(crate) struct TaskNames {
     /// For how many milliseconds the client wishes that its task is kept.
     pub(crate) ttl: Option<u64>,
     /// Where the server is asked to tell how the task stands that it makes; none where it tells anyway.
-    pub(crate) line: Option<Arc<Line>>,
+    pub(crate) line: Option<Arc<SupervisedConnection>>,
     /// No connection is kept for a task for longer.
     pub(crate) longest: Duration,
 }
@@ -162,7 +162,7 @@ impl TaskNames {
     /// Notes whose the task is; what was said of it already is told when its client knows its id.
     fn note(&self, own: &str, teller: Teller, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
-        let told = self.line.as_ref().map(|line| line.listen_to_task(own));
+        let told = self.line.as_ref().map(|line| line.subscribe_task(own));
         let said = self.lasting.made.note(&key, teller, client, told);
         if let Some(params) = said {
             let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.stopped.clone());

@@ -556,7 +556,7 @@ async fn a_connection_of_one_s_own_ends_with_its_session() {
 #[tokio::test]
 async fn a_connection_that_nobody_uses_ends_and_is_made_again() {
     let mut config = asking();
-    config.servers[0].limits.unused = Duration::from_millis(50);
+    config.servers[0].limits.idle_timeout = Duration::from_millis(50);
     let (_gateway, address) = before(config).await;
     let mut client = Client::open(address, &json!({"elicitation": {}})).await;
     let pid = client.state().await["pid"].clone();
@@ -567,7 +567,7 @@ async fn a_connection_that_nobody_uses_ends_and_is_made_again() {
 #[tokio::test]
 async fn who_is_idle_gives_way_and_who_is_not_does_not() {
     let mut config = asking();
-    config.servers[0].limits.own_connections = 1;
+    config.servers[0].limits.dedicated_connections = 1;
     let (_gateway, address) = before(config).await;
     let mut first = Client::open(address, &json!({"elicitation": {}})).await;
     let mut second = Client::open(address, &json!({"elicitation": {}})).await;
@@ -607,7 +607,7 @@ async fn a_reload_leaves_a_connection_to_its_client() {
     call.head().await;
     let question = next(&mut call).await;
     let mut other = asking();
-    other.servers[0].limits.patience = Duration::from_secs(7);
+    other.servers[0].limits.ready_timeout = Duration::from_secs(7);
     gateway.reload(other).await.unwrap();
     assert_ne!(client.state().await["pid"], pid);
     client.say(&answer_to(&question, json!({"a": 2}))).await;

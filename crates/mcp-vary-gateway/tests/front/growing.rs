@@ -665,7 +665,7 @@ async fn a_question_beside_an_announcement_holds_no_request_up() {
     let peer = Peer::start(move |seen| server.answer(seen)).await;
     let house = House::behind_one(peer, |mut config| {
         // Longer than any test.
-        config.servers[0].limits.patience = Duration::from_secs(3600);
+        config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
         config
     })
     .await;

@@ -732,7 +732,7 @@ async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
     let capabilities = json!({"extensions": {"com.example/ledger": {}}});
     let house = House::behind_one(server(Era::Legacy).await, |config| {
         let mut config = variants(config);
-        config.servers[0].mirrored = vec!["com.example/ledger".to_owned()];
+        config.servers[0].forwarded_extensions = vec!["com.example/ledger".to_owned()];
         config
     })
     .await;

@@ -846,7 +846,7 @@ async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
                 assert_eq!(answer["result"], json!({}));
             }
             let mut next = config(Target::http(house.peer.url.clone()));
-            next.servers[0].mirrored = vec![format!("com.example/{round}")];
+            next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
             house.gateway.reload(next).await.unwrap();
             loop {
                 let told = ear.told().await;

@@ -200,9 +200,11 @@ async fn an_entry_is_another_when_what_it_comes_to_is() {
     let house = started(diary.config(&["one"])).await;
     for (step, change) in [
         (0, (|_| {}) as fn(&mut UpstreamConfig)),
-        (1, |server| server.limits.patience = Duration::from_secs(9)),
+        (1, |server| {
+            server.limits.ready_timeout = Duration::from_secs(9)
+        }),
         (2, |server| server.isolation = Isolation::Session),
-        (3, |server| server.mirrored.clear()),
+        (3, |server| server.forwarded_extensions.clear()),
     ] {
         let mut server = diary.server("one");
         change(&mut server);

@@ -15,7 +15,7 @@ use crate::support::{House, Way, names, soon};
 const UNUSED: Duration = Duration::from_secs(3);
 
 fn hasty(mut config: Config) -> Config {
-    config.servers[0].limits.unused = UNUSED;
+    config.servers[0].limits.idle_timeout = UNUSED;
     config
 }
 

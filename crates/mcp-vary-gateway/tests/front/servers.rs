@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary_gateway::{Collision, Config, Naming, Target};
-use mcp_vary_upstream::{Isolation, Repeat, State};
+use mcp_vary_upstream::{ConnectionState, Isolation, RetryPolicy};
 use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
@@ -244,10 +244,10 @@ async fn a_server_that_is_down_stops_nobody() {
     assert_eq!(call["result"]["by"], "web");
     let servers = house.gateway.servers();
     assert!(
-        matches!(servers[0].state, State::Down { .. }),
+        matches!(servers[0].state, ConnectionState::Disconnected { .. }),
         "{servers:?}"
     );
-    assert!(matches!(servers[1].state, State::Up(_)));
+    assert!(matches!(servers[1].state, ConnectionState::Connected(_)));
     assert_eq!(servers[1].counts[0], ("tools/list", 1));
 }
 
@@ -300,7 +300,7 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
 async fn classes_are_few_and_closed_when_nobody_uses_them() {
     let peer = named("git", Era::Legacy).await;
     let house = House::behind_one(peer, |mut config| {
-        config.servers[0].limits.unused = Duration::from_millis(1);
+        config.servers[0].limits.idle_timeout = Duration::from_millis(1);
         config.servers[0].limits.connections = 3;
         config
     })
@@ -333,7 +333,7 @@ async fn the_calls_of_all_classes_count_together() {
     let peer = named("git", Era::Legacy).await;
     let house = House::behind_one(peer, |mut config| {
         config.servers[0].limits.concurrency = 1;
-        config.servers[0].limits.patience = Duration::from_millis(20);
+        config.servers[0].limits.ready_timeout = Duration::from_millis(20);
         config
     })
     .await;
@@ -425,10 +425,10 @@ async fn faint(times: usize, annotations: Value) -> Peer {
 }
 
 /// How often a call reached a server that broke the first of them off, and what the client got.
-async fn called(repeat: Repeat, annotations: Value) -> (usize, Value) {
+async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
     let peer = faint(1, annotations).await;
     let house = House::behind_one(peer, |mut config| {
-        config.servers[0].repeat = repeat;
+        config.servers[0].retry = repeat;
         config
     })
     .await;
@@ -438,16 +438,16 @@ async fn called(repeat: Repeat, annotations: Value) -> (usize, Value) {
 
 #[tokio::test]
 async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
-    let (times, answer) = called(Repeat::Idempotent, json!({"idempotentHint": true})).await;
+    let (times, answer) = called(RetryPolicy::Idempotent, json!({"idempotentHint": true})).await;
     assert_eq!(
         (times, &answer["result"]["by"]),
         (2, &json!("git")),
         "{answer}"
     );
     for (repeat, annotations) in [
-        (Repeat::Never, json!({"idempotentHint": true})),
-        (Repeat::Idempotent, json!({"idempotentHint": false})),
-        (Repeat::Idempotent, json!({})),
+        (RetryPolicy::Never, json!({"idempotentHint": true})),
+        (RetryPolicy::Idempotent, json!({"idempotentHint": false})),
+        (RetryPolicy::Idempotent, json!({})),
     ] {
         let (times, answer) = called(repeat, annotations).await;
         assert_eq!(times, 1, "{answer}");
@@ -460,7 +460,7 @@ async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
 async fn a_call_is_repeated_once() {
     let peer = faint(9, json!({"readOnlyHint": true})).await;
     let house = House::behind_one(peer, |mut config| {
-        config.servers[0].repeat = Repeat::Idempotent;
+        config.servers[0].retry = RetryPolicy::Idempotent;
         config
     })
     .await;
@@ -483,7 +483,7 @@ async fn slow_to_list() -> Peer {
 async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
     let (slow, web) = (slow_to_list().await, named("web", Era::Modern).await);
     let mut config = before(&[("slow", &slow), ("web", &web)]);
-    config.servers[0].limits.patience = Duration::from_millis(20);
+    config.servers[0].limits.ready_timeout = Duration::from_millis(20);
     config.servers[0].limits.list_ttl = Duration::from_millis(1);
     let house = House::behind(slow, config).await;
     // A list that has expired is read again in the background, and the old one is shown meanwhile.

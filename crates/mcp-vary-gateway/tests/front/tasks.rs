@@ -523,7 +523,7 @@ async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
             Some(seen.answer(&result))
         });
         let house = House::behind_one(peer.await, |mut config| {
-            config.servers[0].limits.unused = Duration::from_millis(1);
+            config.servers[0].limits.idle_timeout = Duration::from_millis(1);
             config
         });
         let house = house.await;
@@ -821,7 +821,7 @@ async fn a_task_asks_only_what_its_client_declared() {
 async fn ledger(name: &'static str, era: Era) -> (Peer, UpstreamConfig) {
     let peer = jobs(name, era).await;
     let mut entry = UpstreamConfig::new(name, Target::http(peer.url.clone()));
-    entry.mirrored = vec![OTHER.to_owned()];
+    entry.forwarded_extensions = vec![OTHER.to_owned()];
     (peer, entry)
 }
 

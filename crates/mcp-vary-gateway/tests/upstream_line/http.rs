@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_upstream::{Line, Message, Target, UpstreamConfig};
+use mcp_vary_upstream::{Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,7 +18,7 @@ use crate::support::{call, limits, next, pauses, result, says};
 
 fn config(peer: &Peer) -> UpstreamConfig {
     let mut limits = limits();
-    limits.longest_backoff = Duration::from_millis(100);
+    limits.max_backoff = Duration::from_millis(100);
     UpstreamConfig::new("remote", Target::http(peer.url.clone())).with_limits(limits)
 }
 
@@ -36,9 +36,9 @@ fn script(era: Era) -> impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static {
 /// Whichever it was, the line is told once that it was lost and once that it is back.
 async fn comes_back(first: Era, second: Era) {
     let peer = Peer::start(script(first)).await;
-    let line = Line::open(config(&peer));
+    let line = SupervisedConnection::open(config(&peer));
     let mut events = line.events();
-    let upstream = line.tried().await.unwrap();
+    let upstream = line.first_attempt().await.unwrap();
     let hanging = upstream.request(call("hang", &json!({}))).await.unwrap();
     let hanging = tokio::spawn(hanging.answer());
     peer.saw("tools/call", 1).await;
@@ -66,7 +66,7 @@ async fn comes_back(first: Era, second: Era) {
     let peer = Peer::start_at(address, script(second)).await;
     assert_eq!(next(&mut events).await, "connected");
     let upstream = line.ready().await.unwrap();
-    assert_eq!(upstream.hello().era(), second);
+    assert_eq!(upstream.handshake().era(), second);
     result(&upstream, "echo", &json!({})).await;
     // What failed was not repeated.
     assert_eq!(peer.of("tools/call").len(), 1);
@@ -87,8 +87,8 @@ async fn the_end_of_an_endpoint_is_found_out_though_nobody_calls() {
         let peer = Peer::start(script(era)).await;
         let mut config = config(&peer);
         config.limits.ping = Duration::from_millis(50);
-        let line = Line::open(config);
-        line.tried().await.unwrap();
+        let line = SupervisedConnection::open(config);
+        line.first_attempt().await.unwrap();
         let mut events = line.events();
         peer.stop().await;
         let lost = next(&mut events).await;
@@ -109,14 +109,14 @@ async fn an_endpoint_that_hangs_is_given_up_with_its_calls() {
         .await;
         let mut config = config(&peer);
         config.limits.ping = Duration::from_millis(50);
-        config.limits.hung = Duration::from_secs(1);
+        config.limits.hang_timeout = Duration::from_secs(1);
         config.limits.idle = Duration::from_secs(3);
         let question = match era {
             Era::Legacy => "ping",
             Era::Modern => "server/discover",
         };
-        let line = Line::open(config);
-        let upstream = line.tried().await.unwrap();
+        let line = SupervisedConnection::open(config);
+        let upstream = line.first_attempt().await.unwrap();
         let mut events = line.events();
         hangs.store(true, Ordering::SeqCst);
         let first = upstream.request(call("x", &json!({}))).await.unwrap();
@@ -156,15 +156,15 @@ async fn a_session_of_another_server_makes_the_line_connect_anew() {
         _ => None,
     })
     .await;
-    let line = Line::open(config(&peer));
-    let upstream = line.tried().await.unwrap();
+    let line = SupervisedConnection::open(config(&peer));
+    let upstream = line.first_attempt().await.unwrap();
     let mut events = line.events();
-    assert_eq!(upstream.hello().capabilities, r#"{"tools":{}}"#);
+    assert_eq!(upstream.handshake().capabilities, r#"{"tools":{}}"#);
     // The call itself was refused, and is asked in the new session.
     result(&upstream, "x", &json!({})).await;
     assert_eq!(next(&mut events).await, "connected");
     let upstream = line.ready().await.unwrap();
-    assert_eq!(upstream.hello().capabilities, r#"{"prompts":{}}"#);
+    assert_eq!(upstream.handshake().capabilities, r#"{"prompts":{}}"#);
     result(&upstream, "x", &json!({})).await;
     // The session that was only in between is ended.
     let ended = peer.saw("DELETE", 1).await;
@@ -191,8 +191,8 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
     .await;
     let mut config = config(&peer);
     config.limits.ping = Duration::from_millis(50);
-    let line = Line::open(config);
-    let upstream = line.tried().await.unwrap();
+    let line = SupervisedConnection::open(config);
+    let upstream = line.first_attempt().await.unwrap();
     let mut events = line.events();
     let mut running = upstream.request(call("x", &json!({}))).await.unwrap();
     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
@@ -201,7 +201,7 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
     is_other.store(true, Ordering::SeqCst);
     assert_eq!(next(&mut events).await, "connected");
     let now = line.ready().await.unwrap();
-    assert_eq!(now.hello().capabilities, r#"{"prompts":{}}"#);
+    assert_eq!(now.handshake().capabilities, r#"{"prompts":{}}"#);
     let answer = json!({"jsonrpc": "2.0", "id": peer.of("tools/call")[0].id(), "result": {}});
     writer.send(format!("data: {answer}\n\n").into()).unwrap();
     assert!(matches!(running.next().await, Ok(Message::Answer(_))));
@@ -211,8 +211,8 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
 /// A server of the other era takes the place of an endpoint before anybody noticed that it was gone.
 async fn is_recognized(first: Era, second: Era, refusal: fn(&Seen) -> Reply) {
     let peer = Peer::start(script(first)).await;
-    let line = Line::open(config(&peer));
-    let upstream = line.tried().await.unwrap();
+    let line = SupervisedConnection::open(config(&peer));
+    let upstream = line.first_attempt().await.unwrap();
     let mut events = line.events();
     let address = peer.stop().await;
     let polite = script(second);
@@ -234,7 +234,7 @@ async fn is_recognized(first: Era, second: Era, refusal: fn(&Seen) -> Reply) {
     let exchange = upstream.request(call("x", &json!({}))).await.unwrap();
     let answer = exchange.answer().await;
     assert!(answer.is_err() || answer.unwrap().outcome().is_err());
-    while line.ready().await.unwrap().hello().era() != second {
+    while line.ready().await.unwrap().handshake().era() != second {
         next(&mut events).await;
     }
     result(&line.ready().await.unwrap(), "x", &json!({})).await;
@@ -273,8 +273,8 @@ async fn a_silent_endpoint_is_asked_once_in_a_while_and_left_alone_whatever_it_a
         .await;
         let mut config = config(&peer);
         config.limits.ping = Duration::from_millis(100);
-        let line = Line::open(config);
-        let upstream = line.tried().await.unwrap();
+        let line = SupervisedConnection::open(config);
+        let upstream = line.first_attempt().await.unwrap();
         let began = std::time::Instant::now();
         let before = peer.of("ping").len();
         let asked = peer.saw("ping", before + 4).await.len() - before;
@@ -301,9 +301,9 @@ async fn a_server_that_does_not_find_ping_is_not_asked_again() {
     .await;
     let mut config = config(&peer);
     config.limits.ping = Duration::from_millis(20);
-    config.limits.hung = Duration::from_millis(20);
-    let line = Line::open(config);
-    let upstream = line.tried().await.unwrap();
+    config.limits.hang_timeout = Duration::from_millis(20);
+    let line = SupervisedConnection::open(config);
+    let upstream = line.first_attempt().await.unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     result(&upstream, "x", &json!({})).await;
     assert_eq!(peer.of("ping").len(), 1);
@@ -316,8 +316,8 @@ async fn a_session_that_is_forgotten_is_found_out_though_nobody_calls() {
     let peer = Peer::start(script(Era::Legacy)).await;
     let mut config = config(&peer);
     config.limits.ping = Duration::from_millis(50);
-    let line = Line::open(config);
-    line.tried().await.unwrap();
+    let line = SupervisedConnection::open(config);
+    line.first_attempt().await.unwrap();
     let address = peer.stop().await;
     // Another one, in its place before anybody noticed, with other sessions and other lists.
     let peer = Peer::start_at(address, |seen| match seen.method() {
@@ -405,7 +405,8 @@ async fn a_call_that_may_have_been_received_is_not_sent_again() {
         ready(false)
     }));
     let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
-    let line = Line::open(UpstreamConfig::new("remote", target).with_limits(limits()));
+    let line =
+        SupervisedConnection::open(UpstreamConfig::new("remote", target).with_limits(limits()));
     for count in 1..=3 {
         // The connection of the handshake, or of the question that follows, is used again.
         let upstream = line.ready().await.unwrap();
@@ -447,7 +448,8 @@ async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again()
         }
     }));
     let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
-    let line = Line::open(UpstreamConfig::new("remote", target).with_limits(limits()));
+    let line =
+        SupervisedConnection::open(UpstreamConfig::new("remote", target).with_limits(limits()));
     let upstream = line.ready().await.unwrap();
     let none = json!({});
     tokio::join!(

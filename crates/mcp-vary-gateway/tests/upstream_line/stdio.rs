@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_upstream::{Line, State, Target, UpstreamConfig, UpstreamError};
+use mcp_vary_upstream::{
+    ConnectionState, SupervisedConnection, Target, UpstreamConfig, UpstreamError,
+};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 
@@ -58,9 +60,9 @@ fn peer(place: &Place, tempers: &[&str]) -> UpstreamConfig {
 #[tokio::test]
 async fn a_child_that_dies_is_started_again() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["legacy"]));
+    let line = SupervisedConnection::open(peer(&place, &["legacy"]));
     let mut events = line.events();
-    let upstream = line.tried().await.unwrap();
+    let upstream = line.first_attempt().await.unwrap();
     let waiting = upstream.request(call("hang", &json!({}))).await.unwrap();
     let dying = upstream.request(call("die", &json!({}))).await.unwrap();
     for exchange in [waiting, dying] {
@@ -95,9 +97,9 @@ async fn a_program_that_is_not_there_is_waited_for() {
     let program = place.file("server");
     let target = Target::command(program.to_str().unwrap(), []);
     let mut limits = limits();
-    limits.longest_backoff = Duration::from_millis(100);
-    let line = Line::open(UpstreamConfig::new("tools", target).with_limits(limits));
-    let error = line.tried().await.unwrap_err();
+    limits.max_backoff = Duration::from_millis(100);
+    let line = SupervisedConnection::open(UpstreamConfig::new("tools", target).with_limits(limits));
+    let error = line.first_attempt().await.unwrap_err();
     says(&error, &["`tools`", "was not found", "install it"]);
     let error = line.ready().await.unwrap_err();
     // Where it is looked for is for the operator alone.
@@ -107,9 +109,9 @@ async fn a_program_that_is_not_there_is_waited_for() {
         &error.details(),
         &["is down: the program `/", "put its directory on `PATH`"],
     );
-    assert!(matches!(error, UpstreamError::Down { .. }));
+    assert!(matches!(error, UpstreamError::Unavailable { .. }));
     install(&place, "server");
-    let up = |state: &State| matches!(state, State::Up(_));
+    let up = |state: &ConnectionState| matches!(state, ConnectionState::Connected(_));
     line.state().wait_for(up).await.unwrap();
     result(&line.ready().await.unwrap(), "echo", &json!({})).await;
     line.close().await;
@@ -129,7 +131,7 @@ fn install(place: &Place, name: &str) {
 #[tokio::test]
 async fn a_child_that_dies_after_each_handshake_is_started_ever_more_rarely() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["flapping"]));
+    let line = SupervisedConnection::open(peer(&place, &["flapping"]));
     assert_eq!(pauses(&line, 3).await, [40, 80, 160]);
     assert_eq!(place.starts().len(), 4);
     line.close().await;
@@ -139,8 +141,8 @@ async fn a_child_that_dies_after_each_handshake_is_started_ever_more_rarely() {
 async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon() {
     let place = Place::new();
     let mut config = peer(&place, &["legacy"]);
-    config.limits.longest_backoff = config.limits.backoff;
-    let line = Line::open(config);
+    config.limits.max_backoff = config.limits.backoff;
+    let line = SupervisedConnection::open(config);
     for _ in 0..3 {
         // An error would say that the line is down.
         let upstream = line.ready().await.unwrap();
@@ -160,9 +162,9 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
 #[tokio::test]
 async fn a_modern_child_that_died_at_its_start_is_still_recognized() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["crashing", "modern"]));
-    let upstream = line.tried().await.unwrap();
-    assert_eq!(upstream.hello().era(), Era::Modern);
+    let line = SupervisedConnection::open(peer(&place, &["crashing", "modern"]));
+    let upstream = line.first_attempt().await.unwrap();
+    assert_eq!(upstream.handshake().era(), Era::Modern);
     assert_eq!(place.starts().len(), 2);
     line.close().await;
 }
@@ -170,16 +172,16 @@ async fn a_modern_child_that_died_at_its_start_is_still_recognized() {
 #[tokio::test]
 async fn another_server_may_take_the_place_of_one_that_ended() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["legacy", "modern"]));
-    let upstream = line.tried().await.unwrap();
-    assert_eq!(upstream.hello().era(), Era::Legacy);
+    let line = SupervisedConnection::open(peer(&place, &["legacy", "modern"]));
+    let upstream = line.first_attempt().await.unwrap();
+    assert_eq!(upstream.handshake().era(), Era::Legacy);
     let exit = result(&upstream, "exit", &json!({})).await;
     assert_eq!(exit, json!({"content": []}));
     let mut events = line.events();
     if next(&mut events).await.starts_with("lost") {
         assert_eq!(next(&mut events).await, "connected");
     }
-    assert_eq!(line.ready().await.unwrap().hello().era(), Era::Modern);
+    assert_eq!(line.ready().await.unwrap().handshake().era(), Era::Modern);
     line.close().await;
 }
 
@@ -187,14 +189,14 @@ async fn another_server_may_take_the_place_of_one_that_ended() {
 fn suspicious(place: &Place, tempers: &[&str]) -> UpstreamConfig {
     let mut config = peer(place, tempers);
     config.limits.ping = Duration::from_millis(50);
-    config.limits.hung = Duration::from_secs(1);
+    config.limits.hang_timeout = Duration::from_secs(1);
     config
 }
 
 async fn is_found_hung(era: &str) {
     let place = Place::new();
-    let line = Line::open(suspicious(&place, &[era]));
-    let upstream = line.tried().await.unwrap();
+    let line = SupervisedConnection::open(suspicious(&place, &[era]));
+    let upstream = line.first_attempt().await.unwrap();
     let mut events = line.events();
     drop(upstream.request(call("stop", &json!({}))).await.unwrap());
     let lost = next(&mut events).await;
@@ -220,8 +222,8 @@ async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
     let place = Place::new();
     let mut config = suspicious(&place, &["legacy"]);
     config.limits.idle = Duration::from_secs(3);
-    let line = Line::open(config);
-    let upstream = line.tried().await.unwrap();
+    let line = SupervisedConnection::open(config);
+    let upstream = line.first_attempt().await.unwrap();
     let first = upstream.request(call("stop", &json!({}))).await.unwrap();
     // The question is asked in the meantime.
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -241,9 +243,9 @@ async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
 async fn a_child_that_works_at_one_thing_at_a_time_is_left_alone() {
     let place = Place::new();
     let mut config = suspicious(&place, &["legacy"]);
-    config.limits.hung = Duration::from_millis(100);
-    let line = Line::open(config);
-    let upstream = line.tried().await.unwrap();
+    config.limits.hang_timeout = Duration::from_millis(100);
+    let line = SupervisedConnection::open(config);
+    let upstream = line.first_attempt().await.unwrap();
     result(&upstream, "work", &json!({"seconds": 1})).await;
     assert_eq!(place.starts().len(), 1);
     line.close().await;
@@ -254,9 +256,9 @@ async fn a_silent_child_that_answers_when_asked_is_left_alone() {
     for era in ["legacy", "modern"] {
         let place = Place::new();
         let mut config = suspicious(&place, &[era]);
-        config.limits.hung = Duration::from_secs(30);
-        let line = Line::open(config);
-        let upstream = line.tried().await.unwrap();
+        config.limits.hang_timeout = Duration::from_secs(30);
+        let line = SupervisedConnection::open(config);
+        let upstream = line.first_attempt().await.unwrap();
         let question = if era == "legacy" {
             "ping"
         } else {
@@ -281,9 +283,9 @@ async fn a_child_that_never_answers_ping_does_not_count_as_hung() {
     let place = Place::new();
     let mut config = suspicious(&place, &["deaf"]);
     config.limits.probe = Duration::from_secs(1);
-    config.limits.hung = Duration::from_millis(50);
-    let line = Line::open(config);
-    let upstream = line.tried().await.unwrap();
+    config.limits.hang_timeout = Duration::from_millis(50);
+    let line = SupervisedConnection::open(config);
+    let upstream = line.first_attempt().await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
     let pid = result(&upstream, "who", &json!({})).await["pid"].clone();
     assert_eq!(json!(place.starts()), json!([pid]));
@@ -308,8 +310,8 @@ async fn is_gone(pid: impl Into<u64>) {
 }
 
 /// A child with one of its own that is deaf to polite requests.
-async fn family(line: &Line) -> [u64; 2] {
-    let upstream = line.tried().await.unwrap();
+async fn family(line: &SupervisedConnection) -> [u64; 2] {
+    let upstream = line.first_attempt().await.unwrap();
     let started = result(&upstream, "spawn", &json!({})).await;
     ["own", "pid"].map(|member| started[member].as_u64().unwrap())
 }
@@ -317,14 +319,14 @@ async fn family(line: &Line) -> [u64; 2] {
 #[tokio::test]
 async fn a_closed_line_leaves_nothing() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["legacy"]));
+    let line = SupervisedConnection::open(peer(&place, &["legacy"]));
     let family = family(&line).await;
     assert!(family.into_iter().all(is_alive));
     line.close().await;
     assert!(!is_alive(family[0]));
     // Its own child is killed, and collected by whoever does that.
     is_gone(family[1]).await;
-    assert!(matches!(*line.state().borrow(), State::Closed));
+    assert!(matches!(*line.state().borrow(), ConnectionState::Closed));
     says(
         &line.ready().await.unwrap_err(),
         &["was closed by the gateway"],
@@ -336,7 +338,7 @@ async fn a_closed_line_leaves_nothing() {
 #[tokio::test]
 async fn a_dropped_line_leaves_nothing() {
     let place = Place::new();
-    let line = Line::open(peer(&place, &["legacy"]));
+    let line = SupervisedConnection::open(peer(&place, &["legacy"]));
     let family = family(&line).await;
     leaves_no_task(line).await;
     for pid in family {
@@ -346,7 +348,7 @@ async fn a_dropped_line_leaves_nothing() {
 }
 
 /// Whoever still held a part of the line would keep its events open.
-async fn leaves_no_task(line: std::sync::Arc<Line>) {
+async fn leaves_no_task(line: std::sync::Arc<SupervisedConnection>) {
     let mut events = line.events();
     drop(line);
     while events.recv().await.is_ok() {}
@@ -355,10 +357,10 @@ async fn leaves_no_task(line: std::sync::Arc<Line>) {
 #[tokio::test]
 async fn a_line_that_is_closed_while_it_waits_to_try_again_ends_at_once() {
     let mut limits = limits();
-    limits.longest_backoff = Duration::from_secs(3600);
+    limits.max_backoff = Duration::from_secs(3600);
     let target = Target::command("/no/such/program", []);
-    let line = Line::open(UpstreamConfig::new("x", target).with_limits(limits));
-    let error = line.tried().await.unwrap_err().to_string();
+    let line = SupervisedConnection::open(UpstreamConfig::new("x", target).with_limits(limits));
+    let error = line.first_attempt().await.unwrap_err().to_string();
     assert!(error.contains("/no/such/program"), "{error}");
     line.close().await;
     leaves_no_task(line).await;
@@ -383,18 +385,21 @@ async fn a_child_that_is_still_starting_ends_in_order() {
     limits.grace = Duration::from_secs(30);
     let place = Place::new();
     let config = UpstreamConfig::new("x", half_started(&place)).with_limits(limits.clone());
-    let line = Line::open(config);
+    let line = SupervisedConnection::open(config);
     has_begun(&place).await;
     line.close().await;
     assert_eq!(place.read("end"), "bye\n");
     // And so does one whose handshake fails, before that is told.
     let place = Place::new();
     limits.handshake = Duration::from_secs(1);
-    limits.longest_backoff = Duration::from_secs(3600);
-    limits.backoff = limits.longest_backoff;
+    limits.max_backoff = Duration::from_secs(3600);
+    limits.backoff = limits.max_backoff;
     let config = UpstreamConfig::new("x", half_started(&place)).with_limits(limits);
-    let line = Line::open(config);
-    says(&line.tried().await.unwrap_err(), &["not ready within 1s"]);
+    let line = SupervisedConnection::open(config);
+    says(
+        &line.first_attempt().await.unwrap_err(),
+        &["not ready within 1s"],
+    );
     assert_eq!(place.read("end"), "bye\n");
     line.close().await;
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_upstream::{Event, Limits, Line, Request, State, Upstream};
+use mcp_vary_upstream::{
+    ConnectionState, Event, Limits, Request, SupervisedConnection, UpstreamConnection,
+};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -14,7 +16,7 @@ pub(crate) fn limits() -> Limits {
     limits.grace = Duration::from_millis(200);
     // What a test is not about does not come into its way.
     limits.ping = Duration::ZERO;
-    limits.patience = Duration::from_secs(60);
+    limits.ready_timeout = Duration::from_secs(60);
     limits
 }
 
@@ -23,7 +25,7 @@ pub(crate) fn call(name: &str, arguments: &Value) -> Request {
     Request::new("tools/call", Some(params.to_string())).with_name(name)
 }
 
-pub(crate) async fn result(upstream: &Upstream, name: &str, arguments: &Value) -> Value {
+pub(crate) async fn result(upstream: &UpstreamConnection, name: &str, arguments: &Value) -> Value {
     let exchange = upstream.request(call(name, arguments)).await.unwrap();
     let answer = exchange.answer().await.unwrap();
     serde_json::from_str(answer.outcome().unwrap()).unwrap()
@@ -43,12 +45,12 @@ pub(crate) async fn next(events: &mut broadcast::Receiver<Event>) -> String {
 }
 
 /// The pauses of the next `count` failures.
-pub(crate) async fn pauses(line: &Arc<Line>, count: usize) -> Vec<u128> {
+pub(crate) async fn pauses(line: &Arc<SupervisedConnection>, count: usize) -> Vec<u128> {
     let mut state = line.state();
     let mut pauses = Vec::new();
     while pauses.len() < count {
         state.changed().await.unwrap();
-        if let State::Down { pause, .. } = &*state.borrow_and_update() {
+        if let ConnectionState::Disconnected { pause, .. } = &*state.borrow_and_update() {
             pauses.push(pause.as_millis());
         }
     }

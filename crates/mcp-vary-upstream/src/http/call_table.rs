@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::clients::Clients;
-use crate::message::{Hears, Owner};
+use crate::message::{CallerId, NotificationSink};
 
 /// The clients of a connection, and what receives messages for each call in flight.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     clients: Clients,
-    open: Mutex<BTreeMap<u64, Option<Weak<dyn Hears>>>>,
+    open: Mutex<BTreeMap<u64, Option<Weak<dyn NotificationSink>>>>,
 }
 
 /// A call in flight; it has ended when this is dropped.
@@ -26,12 +26,16 @@ pub(super) struct Flight {
 impl Callers {
     /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it
     /// between calls.
-    pub(super) fn note(&self, owner: Owner, receiver: Option<&Weak<dyn Hears>>) {
+    pub(super) fn note(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
         self.clients.note(owner, receiver);
     }
 
     /// Adds a call in flight, and what receives messages for it.
-    pub(super) fn open(self: &Arc<Self>, id: u64, receiver: Option<Weak<dyn Hears>>) -> Flight {
+    pub(super) fn open(
+        self: &Arc<Self>,
+        id: u64,
+        receiver: Option<Weak<dyn NotificationSink>>,
+    ) -> Flight {
         self.lock().insert(id, receiver);
         Flight {
             callers: Arc::clone(self),
@@ -45,7 +49,7 @@ impl Callers {
     }
 
     /// What receives a message that names no call, if only one client can be meant; its latest call decides.
-    pub(super) fn only_one(&self) -> Option<Arc<dyn Hears>> {
+    pub(super) fn only_one(&self) -> Option<Arc<dyn NotificationSink>> {
         self.clients.sole()?;
         let latest = self.lock().values().next_back().cloned();
         match latest {
@@ -54,7 +58,7 @@ impl Callers {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Weak<dyn Hears>>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Weak<dyn NotificationSink>>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,13 +78,13 @@ mod tests {
     #[derive(Debug)]
     struct Receiver;
 
-    impl Hears for Receiver {
-        fn hear(&self, _: &Bytes) {}
+    impl NotificationSink for Receiver {
+        fn receive(&self, _: &Bytes) {}
     }
 
     /// Whether something is for the receiver of the latest call, or for that of the client.
     #[track_caller]
-    fn is_for(callers: &Callers, receiver: Option<&Arc<dyn Hears>>) {
+    fn is_for(callers: &Callers, receiver: Option<&Arc<dyn NotificationSink>>) {
         let found = callers.only_one();
         assert_eq!(
             found.as_ref().map(Arc::as_ptr).map(<*const _>::cast::<()>),
@@ -91,15 +95,16 @@ mod tests {
     #[test]
     fn what_names_no_call_is_for_the_only_client() {
         let callers = Arc::<Callers>::default();
-        let [client, call]: [Arc<dyn Hears>; 2] = [Arc::new(Receiver), Arc::new(Receiver)];
+        let [client, call]: [Arc<dyn NotificationSink>; 2] =
+            [Arc::new(Receiver), Arc::new(Receiver)];
         is_for(&callers, None);
-        callers.note(Owner(1), Some(&Arc::downgrade(&client)));
+        callers.note(CallerId(1), Some(&Arc::downgrade(&client)));
         is_for(&callers, Some(&client));
         let flight = callers.open(1, Some(Arc::downgrade(&call)));
         is_for(&callers, Some(&call));
         drop(flight);
         is_for(&callers, Some(&client));
-        callers.note(Owner(2), None);
+        callers.note(CallerId(2), None);
         is_for(&callers, None);
     }
 }

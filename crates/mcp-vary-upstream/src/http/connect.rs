@@ -21,11 +21,11 @@ use super::{Connection, modern_headers, tls};
 use crate::config::{UpstreamConfig, origin};
 use crate::error::{ConnectError, UpstreamError};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
-use crate::liveness::Life;
+use crate::liveness::Liveness;
 use crate::mailbox::Budget;
-use crate::message::{Answer, Event, Purpose};
+use crate::message::{Answer, Event, RequestKind};
 use crate::secrets::{Secrets, without_user};
-use crate::server_requests::MAX_UNREAD;
+use crate::server_requests::MAX_UNREAD_REPLIES;
 
 /// Makes the acquaintance of the server at `url`.
 pub(crate) async fn connect(
@@ -50,8 +50,8 @@ pub(crate) async fn connect(
         server,
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
-        is_held: config.is_held,
-        by_turns: config.by_turns,
+        is_held: config.is_dedicated,
+        by_turns: config.is_pooled,
         counters: Arc::clone(&config.counters),
         secrets,
         behind: config.chain.connection(),
@@ -73,9 +73,9 @@ pub(crate) async fn connect(
         undelivered: AtomicU64::new(0),
         strays: AtomicU64::new(0),
         failures: LogBackoff::default(),
-        answering: Arc::new(Semaphore::new(MAX_UNREAD)),
+        answering: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         events: events.clone(),
-        life: Life::new(),
+        life: Liveness::new(),
         hello: OnceLock::new(),
         level: Arc::default(),
         closed: AtomicBool::new(false),
@@ -87,7 +87,7 @@ pub(crate) async fn connect(
             return Err(ConnectError::Timeout {
                 server: Arc::clone(&connection.server),
                 limit,
-                said: "it did not answer `server/discover` or `initialize`".to_owned(),
+                observed: "it did not answer `server/discover` or `initialize`".to_owned(),
             });
         }
     };
@@ -229,7 +229,7 @@ impl Connection {
             id,
             body: server_message::write(Some(id), method, Some(params)),
             headers: HeaderMap::new(),
-            purpose: Purpose::Handshake,
+            purpose: RequestKind::Handshake,
         }
     }
 
@@ -291,7 +291,7 @@ impl Connection {
             id,
             body: server_message::write(Some(id), "ping", None),
             headers: HeaderMap::new(),
-            purpose: Purpose::Handshake,
+            purpose: RequestKind::Handshake,
         };
         let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`; once they answer, they have.
@@ -300,7 +300,7 @@ impl Connection {
         if pinged.is_err() || is_refused || ping.was_not_found() {
             // Later that would look like a server that hangs, that has forgotten the session, or is another.
             tracing::warn!(server = %self.server, "ping after initialize unanswered");
-            self.life.set_mute();
+            self.life.set_ignores_ping();
         }
         self.set_level_again(&session).await;
         self.session.store(session);
@@ -349,9 +349,9 @@ fn is_final(error: &UpstreamError) -> bool {
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }
-        | UpstreamError::Down { .. }
-        | UpstreamError::Crowded { .. }
-        | UpstreamError::Over { .. } => true,
+        | UpstreamError::Unavailable { .. }
+        | UpstreamError::Overloaded { .. }
+        | UpstreamError::Finished { .. } => true,
     }
 }
 

@@ -29,7 +29,7 @@ use crate::handshake::is_modern_error;
 use crate::http::call_table::Flight;
 use crate::http::response::is_stream;
 use crate::http::side_channel::Aside;
-use crate::message::{Answer, Event, Message, Purpose, RESOURCE_UPDATED};
+use crate::message::{Answer, Event, Message, RESOURCE_UPDATED, RequestKind};
 
 /// What is asked; kept to ask again where the server did not run it.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Call {
     pub(super) id: u64,
     pub(super) body: Bytes,
     pub(super) headers: HeaderMap,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: RequestKind,
 }
 
 /// One request over HTTP, until its answer.
@@ -163,7 +163,7 @@ impl Exchange {
                 }
                 return Ok(message);
             }
-            let step = if self.call.purpose.may_time_out() {
+            let step = if self.call.purpose.has_idle_timeout() {
                 tokio::time::timeout_at(self.deadline, self.advance()).await
             } else {
                 Ok(self.advance().await)
@@ -173,7 +173,7 @@ impl Exchange {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     self.state = State::Over;
-                    if self.call.purpose == Purpose::Call {
+                    if self.call.purpose == RequestKind::Call {
                         self.connection.log(&error);
                     }
                     return Err(error);
@@ -189,7 +189,7 @@ impl Exchange {
     /// Whether the server is silent since it waits for the client, or has done so until lately.
     fn waits_for_the_client(&mut self) -> bool {
         let (now, idle) = (Instant::now(), self.connection.limits.idle);
-        let until = self.connection.asking.calm();
+        let until = self.connection.asking.idle_since();
         self.deadline = until.map_or(now, |calm| calm) + idle;
         self.deadline > now
     }
@@ -257,7 +257,7 @@ impl Exchange {
                 self.send_again();
                 Ok(())
             }
-            State::Over => Err(UpstreamError::Over {
+            State::Over => Err(UpstreamError::Finished {
                 server: Arc::clone(&self.connection.server),
             }),
         }
@@ -265,7 +265,7 @@ impl Exchange {
 
     fn touch(&mut self) {
         let now = Instant::now();
-        self.connection.life.hear_at(now);
+        self.connection.life.touch_at(now);
         self.deadline = now + self.connection.limits.idle;
     }
 
@@ -347,15 +347,15 @@ impl Exchange {
                 let asked = self.connection.asked(&self.session, parts, &message);
                 if let Some(request) = asked {
                     if self.is_answered() {
-                        self.connection.tell(Event::Asked(request));
+                        self.connection.tell(Event::ServerRequest(request));
                     } else {
                         self.arrived.push(Message::Request(request));
                     }
                 }
             }
             Frame::Notification { method, params } => {
-                let is_subscription = self.call.purpose == Purpose::Subscription;
-                self.connection.asking.heed(&method, params);
+                let is_subscription = self.call.purpose == RequestKind::Subscription;
+                self.connection.asking.on_notification(&method, params);
                 if let Some(kind) = Kind::changed_by(&method) {
                     self.connection.tell(Event::ListChanged(kind));
                 } else if method == RESOURCE_UPDATED && !is_subscription {
@@ -405,9 +405,9 @@ impl Exchange {
         }
         let is_modern = is_modern_error(&error);
         let is_strange = status == StatusCode::NOT_FOUND || is_modern && is_legacy(&self.session);
-        if is_strange && self.call.purpose == Purpose::Call {
+        if is_strange && self.call.purpose == RequestKind::Call {
             // A server of the other era may have taken the place of the one that was connected to.
-            self.connection.life.doubt();
+            self.connection.life.suspect();
         }
         let is_ours = match id {
             Some(id) => id == self.call.id,
@@ -524,7 +524,9 @@ impl Exchange {
 
     /// Whether the server may have forgotten the session, and nobody has told it anew for this call.
     fn can_renew(&self) -> bool {
-        self.session.id.is_some() && !self.was_renewed && self.call.purpose != Purpose::Handshake
+        self.session.id.is_some()
+            && !self.was_renewed
+            && self.call.purpose != RequestKind::Handshake
     }
 
     fn renew(&mut self) {
@@ -551,7 +553,7 @@ impl Exchange {
     pub(crate) fn cancel(&mut self, reason: Option<&str>) {
         let is_over = matches!(self.state, State::Over) || self.is_answered();
         self.state = State::Over;
-        let is_told = is_legacy(&self.session) && self.call.purpose.may_be_cancelled();
+        let is_told = is_legacy(&self.session) && self.call.purpose.is_cancellable();
         if !is_over && self.was_sent && is_told {
             self.connection
                 .withdraw(&self.session, self.call.id, reason);

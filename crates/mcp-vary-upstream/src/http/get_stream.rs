@@ -29,7 +29,7 @@ impl Connection {
     fn told_to_one(&self, message: &Bytes) -> bool {
         let one = self.callers.only_one();
         if let Some(one) = &one {
-            one.hear(message);
+            one.receive(message);
         }
         one.is_some()
     }
@@ -57,7 +57,7 @@ pub(crate) async fn listen(connection: Arc<Connection>) {
                 bookmark = Bookmark::default();
                 if *connection.hearings.borrow() > 0 {
                     // It was heard before: perhaps it has forgotten the session.
-                    connection.life.doubt();
+                    connection.life.suspect();
                 }
                 if generation.changed().await.is_err() {
                     return;
@@ -116,7 +116,7 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     let response = response.await;
     connection.listened.send_replace(session.generation);
     let Ok(response) = response else {
-        connection.life.doubt();
+        connection.life.suspect();
         return Heard::Nothing;
     };
     if let Some(refused) = refused(&response, is_resumed) {
@@ -172,7 +172,7 @@ async fn listen_to(
     loop {
         let messages = match stream.read().await {
             Ok(Read::Messages(messages)) => {
-                connection.life.hear();
+                connection.life.touch();
                 messages
             }
             Ok(Read::End(_)) => return (told_something, Ok(())),
@@ -193,11 +193,11 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
             let asked = connection.asked(session, (id, &*method, params), message);
             // With nobody there it is dropped, and thereby answered.
             if let Some(request) = asked.and_then(|request| connection.asides.ask(request)) {
-                connection.tell(Event::Asked(request));
+                connection.tell(Event::ServerRequest(request));
             }
         }
         Ok(Frame::Notification { method, params }) => {
-            connection.asking.heed(&method, params);
+            connection.asking.on_notification(&method, params);
             let is_taken = match (Kind::changed_by(&method), &*method) {
                 (Some(kind), _) => {
                     connection.tell(Event::ListChanged(kind));
@@ -205,7 +205,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                 }
                 (None, "notifications/progress") => connection.asides.deliver(params, message),
                 (None, "notifications/cancelled") => false,
-                (None, method) => match Event::changed_by(method, params) {
+                (None, method) => match Event::from_notification(method, params) {
                     Some(event) => {
                         connection.tell(event);
                         true
@@ -218,7 +218,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
             let is_certain = !(is_log && connection.by_turns) || connection.callers.is_sole();
             let is_taken = is_taken || (is_certain && connection.asides.tell(message));
             if !is_taken && is_certain && connection.is_held {
-                connection.tell(Event::Told(Bytes::copy_from_slice(message)));
+                connection.tell(Event::Notification(Bytes::copy_from_slice(message)));
             } else if !is_taken {
                 if is_log {
                     connection.counters.increment(Counter::DroppedLogs);

@@ -26,12 +26,12 @@ use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 use super::config::{Limits, origin};
 use super::error::{UpstreamError, means_other_era};
 use super::mailbox::Budget;
-use super::message::{Beside, Event, Purpose, Request};
+use super::message::{Event, OutOfBand, Request, RequestKind};
 use super::secrets::Secrets;
 use crate::chain::BehindConnection;
-use crate::liveness::Life;
-use crate::server_log_level::UpstreamLevel;
-use crate::server_requests::Asking;
+use crate::liveness::Liveness;
+use crate::server_log_level::ServerLogLevel;
+use crate::server_requests::ServerRequests;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::handshake::Hello;
@@ -62,7 +62,7 @@ pub(super) struct Connection {
     secrets: Secrets,
     /// The gateways behind it.
     behind: BehindConnection,
-    asking: Arc<Asking>,
+    asking: Arc<ServerRequests>,
     uri: Uri,
     pool: Pool,
     next_id: AtomicU64,
@@ -88,10 +88,10 @@ pub(super) struct Connection {
     /// Places for clients' answers to what the server asks, on their way.
     answering: Arc<Semaphore>,
     events: broadcast::Sender<Event>,
-    life: Arc<Life>,
+    life: Arc<Liveness>,
     /// What the server said about itself at first.
     hello: OnceLock<Hello>,
-    level: Arc<UpstreamLevel>,
+    level: Arc<ServerLogLevel>,
     closed: AtomicBool,
 }
 
@@ -112,7 +112,7 @@ impl Connection {
     pub(super) fn request(
         self: &Arc<Self>,
         request: Request,
-        purpose: Purpose,
+        purpose: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         self.check_open()?;
         let session = self.session.load_full();
@@ -132,17 +132,17 @@ impl Connection {
         let token = request
             .progress_token
             .filter(|_| session.era == Era::Legacy);
-        let may_be_asked = self.by_turns && request.owner.is_some();
+        let may_be_asked = self.by_turns && request.caller.is_some();
         let asked = may_be_asked.then_some(id);
         let room = (self.limits.line, &self.budget);
         // What names no call comes by a stream of its own, and only where there is one.
         let hears_more = session.era == Era::Legacy && *self.hearings.borrow() > 0;
-        let owner = request.owner.filter(|_| session.era == Era::Legacy);
+        let owner = request.caller.filter(|_| session.era == Era::Legacy);
         if let Some(owner) = owner {
-            self.callers.note(owner, request.beside.client());
+            self.callers.note(owner, request.out_of_band.client());
         }
         let shared = owner.filter(|_| hears_more && !self.is_held);
-        let collects = shared.is_some() && matches!(request.beside, Beside::Call);
+        let collects = shared.is_some() && matches!(request.out_of_band, OutOfBand::Call);
         let expected = Expected {
             progress: token.as_deref(),
             asked,
@@ -150,10 +150,10 @@ impl Connection {
         };
         let aside = self.asides.open(expected, room);
         let flight = shared.map(|_| {
-            let receiver = match request.beside {
-                Beside::Client(client) => Some(client),
-                Beside::Call => aside.as_ref().map(Aside::hears),
-                Beside::Nobody => None,
+            let receiver = match request.out_of_band {
+                OutOfBand::Client(client) => Some(client),
+                OutOfBand::Call => aside.as_ref().map(Aside::hears),
+                OutOfBand::Discard => None,
             };
             self.callers.open(id, receiver)
         });
@@ -182,11 +182,11 @@ impl Connection {
         delivered.inspect_err(|error| self.log(error))
     }
 
-    pub(super) const fn asking(&self) -> &Arc<Asking> {
+    pub(super) const fn asking(&self) -> &Arc<ServerRequests> {
         &self.asking
     }
 
-    pub(super) const fn life(&self) -> &Arc<Life> {
+    pub(super) const fn life(&self) -> &Arc<Liveness> {
         &self.life
     }
 
@@ -198,7 +198,7 @@ impl Connection {
         self.generation.subscribe()
     }
 
-    pub(super) const fn level(&self) -> &Arc<UpstreamLevel> {
+    pub(super) const fn level(&self) -> &Arc<ServerLogLevel> {
         &self.level
     }
 
@@ -209,9 +209,9 @@ impl Connection {
             | UpstreamError::Unanswered { .. }
             | UpstreamError::BrokeOff { .. } => {
                 self.pool.renew();
-                self.life.doubt();
+                self.life.suspect();
             }
-            UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.doubt(),
+            UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.suspect(),
             _ => {}
         }
         match self.failures.next() {
@@ -223,7 +223,7 @@ impl Connection {
     }
 
     fn check_open(&self) -> Result<(), UpstreamError> {
-        if let Some(error) = self.life.how() {
+        if let Some(error) = self.life.end_reason() {
             return Err(error.clone());
         }
         if self.closed.load(Ordering::Relaxed) {

@@ -17,7 +17,7 @@ use super::{Connection, chain};
 use crate::config::origin;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
-use crate::server_requests::{Back, ServerRequest};
+use crate::server_requests::{ReplyHandle, ServerRequest};
 
 impl Connection {
     /// Posts a message that has no answer.
@@ -76,8 +76,8 @@ impl Connection {
         message: &Bytes,
     ) -> Option<ServerRequest> {
         let (id, method, _) = parts;
-        let back = || Back::Http(Arc::downgrade(self), Arc::clone(session));
-        let reply = match self.asking.note(message, parts, self.is_held, back) {
+        let back = || ReplyHandle::Http(Arc::downgrade(self), Arc::clone(session));
+        let reply = match self.asking.register(message, parts, self.is_held, back) {
             Ok(request) => return Some(request),
             Err(reply) => reply,
         };
@@ -137,7 +137,7 @@ impl Connection {
 
     /// Tells that a resource changed.
     pub(super) fn tell_updated(&self, params: Option<&str>) {
-        if let Some(updated) = Event::updated(params) {
+        if let Some(updated) = Event::resource_updated(params) {
             self.tell(updated);
         }
     }

@@ -75,7 +75,7 @@ impl Connection {
                     .get()
                     .is_some_and(|first| !first.agrees_with(&hello))
                 {
-                    self.life.replace();
+                    self.life.mark_replaced();
                 }
                 self.listened().await;
             }

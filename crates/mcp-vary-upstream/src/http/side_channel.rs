@@ -11,7 +11,7 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::server_message::canonical;
 
 use crate::mailbox::{Budget, Mailbox};
-use crate::message::Hears;
+use crate::message::NotificationSink;
 use crate::server_requests::ServerRequest;
 
 /// The calls in flight that something may come for.
@@ -47,7 +47,7 @@ pub(super) struct Expected<'a> {
 
 impl Aside {
     /// Puts what it hears among what belongs to the call.
-    pub(super) fn hears(&self) -> Weak<dyn Hears> {
+    pub(super) fn hears(&self) -> Weak<dyn NotificationSink> {
         let mailbox: Weak<Mailbox> = Arc::downgrade(&self.mailbox);
         mailbox
     }

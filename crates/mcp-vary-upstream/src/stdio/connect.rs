@@ -17,11 +17,11 @@ use super::{Connection, Exchange, Shared, room};
 use crate::config::{Target, UpstreamConfig};
 use crate::error::{ConnectError, UpstreamError};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
-use crate::liveness::Life;
+use crate::liveness::Liveness;
 use crate::mailbox::Budget;
-use crate::message::{Answer, Event, Message, Purpose, Request};
+use crate::message::{Answer, Event, Message, Request, RequestKind};
 use crate::secrets::Secrets;
-use crate::server_requests::MAX_UNREAD;
+use crate::server_requests::MAX_UNREAD_REPLIES;
 use crate::stdio::in_flight_calls::Flights;
 
 /// Starts the command of `config` and makes the acquaintance of the server, unless `stop` comes first.
@@ -74,7 +74,7 @@ async fn within<T>(
         Err(_elapsed) => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
-            said: shared.said(),
+            observed: shared.said(),
         }),
     }
 }
@@ -179,8 +179,8 @@ fn start(
         server: Arc::clone(&server),
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
-        is_held: config.is_held,
-        by_turns: config.by_turns,
+        is_held: config.is_dedicated,
+        by_turns: config.is_pooled,
         counters: Arc::clone(&config.counters),
         secrets: Secrets::of(&config.target),
         asking: Arc::default(),
@@ -190,12 +190,12 @@ fn start(
         room: Arc::new(Semaphore::new(room(&config.limits) as usize)),
         budget: Arc::new(Budget::new(config.limits.waiting)),
         events: events.clone(),
-        life: Life::new(),
+        life: Liveness::new(),
         strays: AtomicU64::new(0),
         long_lines: LogBackoff::default(),
-        unread: Arc::new(Semaphore::new(MAX_UNREAD)),
+        unread: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         last_stray: Mutex::new(String::new()),
-        last_words: LastWords::default(),
+        stderr_tail: LastWords::default(),
     });
     let streams = (
         process.child.stdin().take(),
@@ -204,11 +204,11 @@ fn start(
     );
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         let reason = "its standard streams are not there".into();
-        let last_words = Arc::default();
+        let stderr_tail = Arc::default();
         let closed = UpstreamError::Closed {
             server,
             reason,
-            last_words,
+            stderr_tail,
         };
         return Err(closed.into());
     };
@@ -305,7 +305,7 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, 
 async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
     let params = handshake::modern_params(&connection.shared.capabilities, &[]);
     let request = Request::new("server/discover", Some(params));
-    Ok(connection.request(request, Purpose::Handshake).await?)
+    Ok(connection.request(request, RequestKind::Handshake).await?)
 }
 
 async fn discover_again(
@@ -326,7 +326,7 @@ async fn peek(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
 async fn initialize(connection: &Connection, revision: Revision) -> Result<Exchange, ConnectError> {
     let params = handshake::initialize_params(revision, &connection.shared.capabilities);
     let request = Request::new("initialize", Some(params));
-    Ok(connection.request(request, Purpose::Handshake).await?)
+    Ok(connection.request(request, RequestKind::Handshake).await?)
 }
 
 async fn finish(
@@ -369,14 +369,14 @@ async fn complete(
 /// Servers register tools right after `notifications/initialized`; once they answer again, they have.
 async fn ping(connection: &Connection) -> Result<(), ConnectError> {
     let request = Request::new("ping", None);
-    let mut exchange = connection.request(request, Purpose::Handshake).await?;
+    let mut exchange = connection.request(request, RequestKind::Handshake).await?;
     let limit = connection.shared.limits.probe;
     match tokio::time::timeout(limit, answer(&mut exchange)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => {
             tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");
-            connection.life().set_mute();
+            connection.life().set_ignores_ping();
         }
     }
     Ok(())

@@ -8,21 +8,21 @@ use mcp_vary_wire::server_message::canonical;
 use crate::clients::Clients;
 use crate::error::UpstreamError;
 use crate::mailbox::Mailbox;
-use crate::message::{Hears, Owner, Purpose};
+use crate::message::{CallerId, NotificationSink, RequestKind};
 
 /// A call in flight.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) token: Option<String>,
-    pub(super) owner: Option<Owner>,
-    pub(super) purpose: Purpose,
+    pub(super) owner: Option<CallerId>,
+    pub(super) purpose: RequestKind,
 }
 
 impl Flight {
     /// Whether it is the gateway's own; what has no address never belongs to it.
     pub(super) fn is_background(&self) -> bool {
-        self.purpose != Purpose::Call
+        self.purpose != RequestKind::Call
     }
 }
 
@@ -45,7 +45,7 @@ impl Flights {
         &mut self,
         id: u64,
         flight: Flight,
-        receiver: Option<&Weak<dyn Hears>>,
+        receiver: Option<&Weak<dyn NotificationSink>>,
     ) -> Result<(), UpstreamError> {
         if let Some(closed) = &self.closed {
             return Err(closed.clone());
@@ -106,7 +106,7 @@ impl Flights {
     /// The requests that may be cancelled, which a handshake may not.
     pub(super) fn cancellable(&self) -> Vec<u64> {
         let open = self.open.iter();
-        open.filter(|(_, flight)| flight.purpose.may_be_cancelled())
+        open.filter(|(_, flight)| flight.purpose.is_cancellable())
             .map(|(id, _)| *id)
             .collect()
     }
@@ -138,11 +138,11 @@ mod tests {
     use super::*;
     use crate::mailbox::Budget;
 
-    fn flight(owner: Option<u64>, purpose: Purpose) -> Flight {
+    fn flight(owner: Option<u64>, purpose: RequestKind) -> Flight {
         Flight {
             mailbox: Arc::new(Mailbox::new(1, Arc::new(Budget::new(1)))),
             token: None,
-            owner: owner.map(Owner),
+            owner: owner.map(CallerId),
             purpose,
         }
     }
@@ -152,16 +152,16 @@ mod tests {
     fn belongs(ended: &[u64], calls: &[(Option<u64>, bool)], expected: Option<usize>) {
         let mut flights = Flights::default();
         for owner in ended {
-            let flight = flight(Some(*owner), Purpose::Call);
+            let flight = flight(Some(*owner), RequestKind::Call);
             flights.open(99, flight, None).unwrap();
             flights.take(99).unwrap();
         }
         let mut boxes = Vec::new();
         for (at, (owner, background)) in calls.iter().enumerate() {
             let purpose = if *background {
-                Purpose::Subscription
+                RequestKind::Subscription
             } else {
-                Purpose::Call
+                RequestKind::Call
             };
             let flight = flight(*owner, purpose);
             boxes.push(Arc::clone(&flight.mailbox));

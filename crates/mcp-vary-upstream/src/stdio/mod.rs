@@ -23,11 +23,11 @@ use super::config::Limits;
 use super::error::UpstreamError;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
+    Answer, Event, LOG_MESSAGE, Message, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
 };
 use super::secrets::Secrets;
-use crate::liveness::Life;
-use crate::server_requests::{Asking, Back, ServerRequest};
+use crate::liveness::Liveness;
+use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
 use crate::stdio::in_flight_calls::{Flight, Flights};
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::{Counter, Counters};
@@ -59,20 +59,20 @@ pub(super) struct Shared {
     by_turns: bool,
     counters: Arc<Counters>,
     secrets: Secrets,
-    asking: Arc<Asking>,
+    asking: Arc<ServerRequests>,
     next_id: AtomicU64,
     flights: Mutex<Flights>,
     outbox: mpsc::UnboundedSender<Outgoing>,
     room: Arc<Semaphore>,
     budget: Arc<Budget>,
     events: broadcast::Sender<Event>,
-    life: Arc<Life>,
+    life: Arc<Liveness>,
     strays: AtomicU64,
     long_lines: LogBackoff,
     /// Places for answers that wait since the process does not read its input.
     unread: Arc<Semaphore>,
     last_stray: Mutex<String>,
-    last_words: LastWords,
+    stderr_tail: LastWords,
 }
 
 /// A message on its way; its permit is its share of the outbox.
@@ -87,7 +87,7 @@ impl Connection {
     pub(super) async fn request(
         &self,
         request: Request,
-        purpose: Purpose,
+        purpose: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
@@ -96,10 +96,10 @@ impl Connection {
         let flight = Flight {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
-            owner: request.owner,
+            owner: request.caller,
             purpose,
         };
-        let receiver = request.beside.client();
+        let receiver = request.out_of_band.client();
         shared.flights().open(id, flight, receiver)?;
         let mut exchange = Exchange {
             shared: Arc::clone(shared),
@@ -127,11 +127,11 @@ impl Connection {
         self.shared.send(message).await
     }
 
-    pub(super) fn asking(&self) -> &Arc<Asking> {
+    pub(super) fn asking(&self) -> &Arc<ServerRequests> {
         &self.shared.asking
     }
 
-    pub(super) fn life(&self) -> &Arc<Life> {
+    pub(super) fn life(&self) -> &Arc<Liveness> {
         &self.shared.life
     }
 
@@ -184,8 +184,7 @@ impl Shared {
             return;
         }
         let Ok(place) = Arc::clone(&self.unread).try_acquire_owned() else {
-            self.life
-                .end(UpstreamError::asks_without_reading(&self.server));
+            self.life.end(UpstreamError::unread_replies(&self.server));
             return;
         };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -220,11 +219,11 @@ impl Shared {
 
     fn closed(&self) -> UpstreamError {
         let closed = self.flights().closed().cloned();
-        let closed = closed.or_else(|| self.life.how().cloned());
+        let closed = closed.or_else(|| self.life.end_reason().cloned());
         closed.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
-            last_words: Arc::default(),
+            stderr_tail: Arc::default(),
         })
     }
 
@@ -261,7 +260,7 @@ impl Shared {
     fn receive_message(self: &Arc<Self>, message: Bytes) {
         let frame = Frame::read(&message);
         if frame.is_ok() {
-            self.life.hear();
+            self.life.touch();
         }
         match frame {
             Ok(Frame::Answer {
@@ -276,18 +275,18 @@ impl Shared {
                 tracing::debug!(server = %self.server, said, "answer without id dropped");
             }
             Ok(Frame::Request { id, method, params }) => {
-                let back = || Back::Stdio(Arc::downgrade(self));
+                let back = || ReplyHandle::Stdio(Arc::downgrade(self));
                 let parts = (id, &*method, params);
-                match self.asking.note(&message, parts, self.is_held, back) {
+                match self.asking.register(&message, parts, self.is_held, back) {
                     Ok(request) => self.receive_request(request),
                     Err(reply) => self.send_now(reply),
                 }
             }
             Ok(Frame::Notification { method, params }) => {
-                self.asking.heed(&method, params);
+                self.asking.on_notification(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
                 let changed = match route.subscription {
-                    None => Event::changed_by(&method, params),
+                    None => Event::from_notification(&method, params),
                     Some(_) => None,
                 };
                 match changed {
@@ -308,7 +307,7 @@ impl Shared {
         }
         drop(flights);
         // With nobody there it is dropped, and thereby answered.
-        let _ = self.events.send(Event::Asked(request));
+        let _ = self.events.send(Event::ServerRequest(request));
     }
 
     fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
@@ -342,14 +341,14 @@ impl Shared {
         drop(flights);
         let is_log = method == LOG_MESSAGE;
         if let Some(receiver) = receiver.filter(|_| is_log && !self.is_held) {
-            receiver.hear(message);
+            receiver.receive(message);
             return;
         }
         // On a connection that requests have by turns, a log may be about an earlier one.
         if self.is_held && !(is_log && self.by_turns) {
             let _ = self
                 .events
-                .send(Event::Told(Bytes::copy_from_slice(message)));
+                .send(Event::Notification(Bytes::copy_from_slice(message)));
             return;
         }
         if is_log {
@@ -380,7 +379,7 @@ impl Shared {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let words = self.last_words.text();
+        let words = self.stderr_tail.text();
         match (stray.as_str(), words.as_str()) {
             ("", "") => "it said nothing".to_owned(),
             ("", words) => format!("its last words: {words}"),
@@ -450,7 +449,7 @@ pub(super) struct Exchange {
     shared: Arc<Shared>,
     id: u64,
     mailbox: Arc<Mailbox>,
-    purpose: Purpose,
+    purpose: RequestKind,
     sent: bool,
     is_over: bool,
 }
@@ -459,13 +458,13 @@ impl Exchange {
     /// The next message. Safe to drop while it waits.
     pub(super) async fn next(&mut self) -> Result<Message, UpstreamError> {
         if self.is_over {
-            return Err(UpstreamError::Over {
+            return Err(UpstreamError::Finished {
                 server: Arc::clone(&self.shared.server),
             });
         }
         let idle = self
             .purpose
-            .may_time_out()
+            .has_idle_timeout()
             .then_some(self.shared.limits.idle);
         let next = loop {
             match self.mailbox.next(idle).await {
@@ -494,7 +493,7 @@ impl Exchange {
 
     /// Whether the server is silent since it waits for the client, or has done so until lately.
     fn waits_for_the_client(&self) -> bool {
-        let calm = self.shared.asking.calm();
+        let calm = self.shared.asking.idle_since();
         calm.is_none_or(|calm| calm.elapsed() < self.shared.limits.idle)
     }
 
@@ -502,7 +501,7 @@ impl Exchange {
     pub(super) fn cancel(&mut self, reason: Option<&str>) {
         self.is_over = true;
         let was_open = self.shared.flights().take(self.id).is_some();
-        if was_open && self.sent && self.purpose.may_be_cancelled() {
+        if was_open && self.sent && self.purpose.is_cancellable() {
             let params = cancel_params(self.id, reason);
             let message = server_message::write(None, "notifications/cancelled", Some(&params));
             self.shared.send_now(message);

@@ -99,7 +99,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
         };
         if !line.is_empty() {
             rate.log(&line);
-            shared.last_words.push(line);
+            shared.stderr_tail.push(line);
         }
     }
 }
@@ -222,11 +222,11 @@ impl Watch {
 
     fn close(&self, how: &str) {
         let server = &self.shared.server;
-        let last_words = self.shared.last_words.text();
+        let stderr_tail = self.shared.stderr_tail.text();
         let closed = UpstreamError::Closed {
             server: Arc::clone(server),
             reason: how.into(),
-            last_words: last_words.as_str().into(),
+            stderr_tail: stderr_tail.as_str().into(),
         };
         let closed = self.shared.life.end(closed);
         let how = closed.details();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::UpstreamConfig;
 
-/// Pauses that double from the first to the longest one, each shortened by up to a half at random.
+/// Exponential backoff: pauses double up to a maximum, each shortened at random by up to a half.
 #[derive(Debug)]
 pub(super) struct Backoff {
     first: Duration,
@@ -18,23 +18,23 @@ impl Backoff {
         let limits = &config.limits;
         let first = limits
             .backoff
-            .clamp(SHORTEST, limits.longest_backoff.max(SHORTEST));
+            .clamp(SHORTEST, limits.max_backoff.max(SHORTEST));
         Self {
             first,
-            longest: limits.longest_backoff.max(first),
+            longest: limits.max_backoff.max(first),
             next: first,
-            random: config.random,
+            random: config.fill_random,
         }
     }
 
-    /// A connection is lost that held for `held`: one that held long did not fail.
-    pub(super) fn held(&mut self, held: Duration) {
+    /// Starts again from the first pause if the connection was stable, judged by how long it lasted (`held`).
+    pub(super) fn reset_after(&mut self, held: Duration) {
         if held >= self.longest {
             self.next = self.first;
         }
     }
 
-    /// Whether nothing failed lately.
+    /// Whether there was no recent failure.
     pub(super) fn is_fresh(&self) -> bool {
         self.next == self.first
     }
@@ -46,7 +46,7 @@ impl Backoff {
         self.spread(pause)
     }
 
-    /// The longest pause: what went wrong does not pass soon.
+    /// The longest pause, for failures that are not transient.
     pub(super) fn longest_pause(&mut self) -> Duration {
         self.next = self.longest;
         self.spread(self.longest)
@@ -60,13 +60,13 @@ impl Backoff {
     }
 }
 
-/// A span as people read it: in whole milliseconds, and never none.
+/// `span` for a log line: in whole milliseconds, at least one.
 pub(super) fn rounded(span: Duration) -> Duration {
     let micros = span.as_micros().max(1);
     Duration::from_millis(u64::try_from(micros.div_ceil(1000)).unwrap_or(u64::MAX))
 }
 
-/// Whatever is configured, a server that ends at once must not keep a processor busy.
+/// A lower bound on the pause: a server that exits at once must not cause a busy loop.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     fn backoff(first: u64, longest: u64, random: fn(&mut [u8])) -> Backoff {
         let limits = Limits {
             backoff: Duration::from_millis(first),
-            longest_backoff: Duration::from_millis(longest),
+            max_backoff: Duration::from_millis(longest),
             ..Limits::default()
         };
         let config = UpstreamConfig::new("x", Target::command("x", []));
@@ -114,9 +114,9 @@ mod tests {
     fn only_a_connection_that_held_as_long_as_the_longest_pause_did_not_fail() {
         let mut backoff = backoff(100, 1000, |bytes| bytes.fill(255));
         pauses(&mut backoff, &[100, 200]);
-        backoff.held(Duration::from_millis(999));
+        backoff.reset_after(Duration::from_millis(999));
         pauses(&mut backoff, &[400]);
-        backoff.held(Duration::from_millis(1000));
+        backoff.reset_after(Duration::from_millis(1000));
         assert!(backoff.is_fresh());
         pauses(&mut backoff, &[100]);
     }

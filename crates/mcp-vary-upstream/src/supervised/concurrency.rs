@@ -1,4 +1,4 @@
-//! How many calls a server has at once.
+//! The limit on concurrent calls to one server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,62 +9,68 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::Limits;
 use crate::error::UpstreamError;
 
-/// The places of calls at one server. Whoever waits longest is next.
+/// Limits the concurrent calls to one server; queued calls are served in order.
 #[derive(Debug)]
-pub struct Places {
-    free: Arc<Semaphore>,
+pub struct ConcurrencyLimit {
+    permits: Arc<Semaphore>,
     limit: usize,
-    waiting: AtomicUsize,
-    patience: Duration,
+    queued: AtomicUsize,
+    timeout: Duration,
 }
 
-impl Places {
-    /// The permits that `limits` allow.
+impl ConcurrencyLimit {
+    /// Creates the limit that `limits.concurrency` configures.
     pub fn new(limits: &Limits) -> Self {
         let limit = limits.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            free: Arc::new(Semaphore::new(limit)),
+            permits: Arc::new(Semaphore::new(limit)),
             limit,
-            waiting: AtomicUsize::new(0),
-            patience: limits.patience,
+            queued: AtomicUsize::new(0),
+            timeout: limits.ready_timeout,
         }
     }
 
-    /// A place for one call, until the permit is dropped.
+    /// Acquires a permit for one call; waits for at most `limits.ready_timeout`.
     ///
     /// # Errors
     ///
-    /// [`UpstreamError::Crowded`] when none became free in time, or when too many wait for one already.
-    pub(super) async fn take(&self, server: &str) -> Result<OwnedSemaphorePermit, UpstreamError> {
-        // Whoever waits already is served first, so that nothing is free then.
-        if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
+    /// [`UpstreamError::Overloaded`] when no permit became free in time, or when too many calls are queued already.
+    pub(super) async fn acquire(
+        &self,
+        server: &str,
+    ) -> Result<OwnedSemaphorePermit, UpstreamError> {
+        // The semaphore is fair: while calls are queued, no permit is free.
+        if let Ok(place) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(place);
         }
-        let Some(_waiting) = Waiting::join(&self.waiting, self.limit.saturating_mul(QUEUE)) else {
-            return Err(self.crowded(server, None));
+        let Some(_waiting) = QueuedCall::join(
+            &self.queued,
+            self.limit.saturating_mul(MAX_QUEUED_PER_PERMIT),
+        ) else {
+            return Err(self.overloaded(server, None));
         };
-        let place = Arc::clone(&self.free).acquire_owned();
-        match tokio::time::timeout(self.patience, place).await {
+        let place = Arc::clone(&self.permits).acquire_owned();
+        match tokio::time::timeout(self.timeout, place).await {
             Ok(Ok(place)) => Ok(place),
-            // It is never closed, so that this is the time that ran out.
-            _ => Err(self.crowded(server, Some(self.patience))),
+            // The semaphore is never closed, so this is the timeout.
+            _ => Err(self.overloaded(server, Some(self.timeout))),
         }
     }
 
-    fn crowded(&self, server: &str, patience: Option<Duration>) -> UpstreamError {
-        UpstreamError::Crowded {
+    fn overloaded(&self, server: &str, waited: Option<Duration>) -> UpstreamError {
+        UpstreamError::Overloaded {
             server: server.into(),
             limit: self.limit,
-            patience,
+            waited,
         }
     }
 }
 
-/// One that waits.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Counts one queued call.
+struct QueuedCall<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
-    /// `None` when `most` wait already.
+impl<'a> QueuedCall<'a> {
+    /// `None` when `most` calls are queued already.
     fn join(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         if waiting.fetch_add(1, Ordering::Relaxed) < most {
             return Some(Self(waiting));
@@ -74,23 +80,23 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// How many calls may wait for each that runs: with more of them nobody would get a turn in time.
-const QUEUE: usize = 16;
+/// How many calls may be queued per permit: with more, none would get its permit in time.
+const MAX_QUEUED_PER_PERMIT: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn places(concurrency: usize) -> Arc<Places> {
-        Arc::new(Places::new(&Limits {
+    fn places(concurrency: usize) -> Arc<ConcurrencyLimit> {
+        Arc::new(ConcurrencyLimit::new(&Limits {
             concurrency,
-            patience: Duration::from_secs(10),
+            ready_timeout: Duration::from_secs(10),
             ..Limits::default()
         }))
     }
@@ -98,12 +104,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_waits_longest_is_next() {
         let places = places(1);
-        let first = places.take("x").await.unwrap();
+        let first = places.acquire("x").await.unwrap();
         let (sender, mut turns) = tokio::sync::mpsc::unbounded_channel();
         for number in 0..3 {
             let (places, sender) = (Arc::clone(&places), sender.clone());
             tokio::spawn(async move {
-                let _place = places.take("x").await.unwrap();
+                let _place = places.acquire("x").await.unwrap();
                 sender.send(number).unwrap();
             });
             tokio::task::yield_now().await;
@@ -119,9 +125,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_waits_for_its_turn_no_longer_than_its_patience() {
         let places = places(2);
-        let _two = (places.take("x").await, places.take("x").await);
+        let _two = (places.acquire("x").await, places.acquire("x").await);
         let began = tokio::time::Instant::now();
-        let error = places.take("x").await.unwrap_err();
+        let error = places.acquire("x").await.unwrap_err();
         assert_eq!(began.elapsed().as_secs(), 10);
         assert_eq!(
             error.to_string(),
@@ -132,15 +138,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_queue_that_is_too_long_is_refused_at_once() {
         let places = places(1);
-        let held = places.take("x").await.unwrap();
+        let held = places.acquire("x").await.unwrap();
         let mut waiting = tokio::task::JoinSet::new();
-        for _ in 0..QUEUE {
+        for _ in 0..MAX_QUEUED_PER_PERMIT {
             let places = Arc::clone(&places);
-            waiting.spawn(async move { places.take("x").await.is_ok() });
+            waiting.spawn(async move { places.acquire("x").await.is_ok() });
             tokio::task::yield_now().await;
         }
         let began = tokio::time::Instant::now();
-        let error = places.take("x").await.unwrap_err();
+        let error = places.acquire("x").await.unwrap_err();
         assert!(began.elapsed().is_zero());
         assert_eq!(
             error.to_string(),
@@ -148,18 +154,18 @@ mod tests {
         );
         // Whoever waits is served all the same, and then there is room again.
         drop(held);
-        assert_eq!(waiting.join_all().await, [true; QUEUE]);
-        assert!(places.take("x").await.is_ok());
+        assert_eq!(waiting.join_all().await, [true; MAX_QUEUED_PER_PERMIT]);
+        assert!(places.acquire("x").await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_stops_waiting_leaves_its_turn_to_the_next() {
         let places = places(1);
-        let held = places.take("x").await.unwrap();
-        let gone = tokio::time::timeout(Duration::from_secs(1), places.take("x"));
+        let held = places.acquire("x").await.unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(1), places.acquire("x"));
         assert!(gone.await.is_err());
         drop(held);
-        assert!(places.take("x").await.is_ok());
-        assert_eq!(places.waiting.load(Ordering::Relaxed), 0);
+        assert!(places.acquire("x").await.is_ok());
+        assert_eq!(places.queued.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,23 +1,23 @@
-//! What other connections to the same server tell of resources.
+//! Resource updates that arrived on other connections to the same server, without duplicates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Line, Topic};
+use super::{SupervisedConnection, Topic};
 use crate::message::Event;
 
-/// What was told elsewhere and not yet here: resources, and the parameters that came last with each.
+/// Updates that arrived on other connections and are not published here yet: URIs, with the latest parameters.
 #[derive(Debug, Default)]
-pub(super) struct Overheard(Mutex<BTreeMap<Arc<str>, Arc<str>>>);
+pub(super) struct UpdateDedup(Mutex<BTreeMap<Arc<str>, Arc<str>>>);
 
-impl Overheard {
-    /// Takes note of a change; whether it is the first of its resource that waits.
-    fn note(&self, uri: Arc<str>, params: Arc<str>) -> bool {
+impl UpdateDedup {
+    /// Adds an update; `true` if no other one of the same resource is pending.
+    fn insert(&self, uri: Arc<str>, params: Arc<str>) -> bool {
         self.lock().insert(uri, params).is_none()
     }
 
-    /// What waits is told now, or was.
+    /// Removes the pending update of a resource.
     pub(super) fn take(&self, uri: &str) -> Option<Arc<str>> {
         self.lock().remove(uri)
     }
@@ -27,38 +27,39 @@ impl Overheard {
     }
 }
 
-impl Line {
-    /// Another connection told that a resource changed that somebody listens to here; it is told here, too, unless the
-    /// server does that itself in a moment. Several connections that tell of it at once are one news.
-    pub fn overhear(&self, uri: Arc<str>, params: Arc<str>) {
+impl SupervisedConnection {
+    /// Reports that a resource update arrived on another connection. If the resource is subscribed here, the update is
+    /// published here as well, unless the server sends its own within [`DEDUP_WINDOW`]. Updates of several connections
+    /// within that time are published once.
+    pub fn resource_updated_elsewhere(&self, uri: Arc<str>, params: Arc<str>) {
         let shared = Arc::clone(&self.shared);
-        // No more of them than are listened to.
-        if !shared.of(Topic::Resources).wants(&uri)
-            || !shared.overheard.note(Arc::clone(&uri), params)
+        // Bounded by the number of subscriptions.
+        if !shared.subscriptions(Topic::Resources).contains(&uri)
+            || !shared.dedup.insert(Arc::clone(&uri), params)
         {
             return;
         }
         let stop = shared.stop.clone();
         let telling = async move {
-            tokio::time::sleep(IN_A_MOMENT).await;
-            if let Some(params) = shared.overheard.take(&uri) {
-                shared.tell(Event::ResourceUpdated { uri, params });
+            tokio::time::sleep(DEDUP_WINDOW).await;
+            if let Some(params) = shared.dedup.take(&uri) {
+                shared.publish(Event::ResourceUpdated { uri, params });
             }
         };
         let tasks = &self.shared.tasks;
         tasks.spawn(stop.run_until_cancelled_owned(telling));
     }
 
-    /// The same for a change that was told nowhere.
-    pub fn may_have_overheard(&self, uri: &Arc<str>) {
-        if let Event::ResourceUpdated { uri, params } = Event::may_be_updated(uri) {
-            self.overhear(uri, params);
+    /// Reports that a resource may have changed without a notification.
+    pub fn resource_may_have_changed(&self, uri: &Arc<str>) {
+        if let Event::ResourceUpdated { uri, params } = Event::resource_may_have_changed(uri) {
+            self.resource_updated_elsewhere(uri, params);
         }
     }
 }
 
-/// Servers that tell every session of a change do so at once.
-const IN_A_MOMENT: Duration = Duration::from_millis(100);
+/// Servers that notify every session of an update do so at the same time.
+const DEDUP_WINDOW: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -66,12 +67,12 @@ mod tests {
 
     #[test]
     fn what_several_connections_tell_is_one_news_with_the_last_words() {
-        let overheard = Overheard::default();
-        assert!(overheard.note("a".into(), "1".into()));
-        assert!(!overheard.note("a".into(), "2".into()));
-        assert!(overheard.note("b".into(), "1".into()));
+        let overheard = UpdateDedup::default();
+        assert!(overheard.insert("a".into(), "1".into()));
+        assert!(!overheard.insert("a".into(), "2".into()));
+        assert!(overheard.insert("b".into(), "1".into()));
         assert_eq!(overheard.take("a").as_deref(), Some("2"));
         assert_eq!(overheard.take("a"), None);
-        assert!(overheard.note("a".into(), "3".into()));
+        assert!(overheard.insert("a".into(), "3".into()));
     }
 }

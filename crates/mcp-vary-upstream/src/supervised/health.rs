@@ -1,4 +1,4 @@
-//! Whether a server is still there.
+//! Health checks of a connection.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,104 +9,104 @@ use tokio::time::Instant;
 
 use crate::error::{ConnectError, UpstreamError, means_other_era};
 use crate::handshake::{self, Discovered};
-use crate::message::{Answer, Purpose, Request};
-use crate::{Exchange, Link, Upstream};
+use crate::message::{Answer, Request, RequestKind};
+use crate::{Exchange, Transport, UpstreamConnection};
 
-/// What became of a server.
+/// Why a connection must be given up.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    /// It does not answer any more.
+pub(super) enum Health {
+    /// The server does not answer any more.
     Hung(UpstreamError),
-    /// Nothing can be delivered to it.
+    /// Requests cannot be delivered.
     Unreachable(UpstreamError),
-    /// It says something else about itself than before.
+    /// The server reports another identity than before.
     Replaced,
 }
 
-/// Watches over `upstream` until something became of it.
+/// Checks `upstream` until it is unhealthy.
 ///
-/// The server is asked when it was silent for `limits.ping`, and at once when a call failed as if it were
-/// gone. Whatever it says is a sign of life, an error too. The question is `ping` in the legacy era; MCP
-/// 2026-07-28 has no `ping`, so that `server/discover` takes its place, which every modern server answers:
+/// A check is sent when the server was silent for `limits.ping`, and at once when a call failed in a way that suggests
+/// that the server is gone. Every answer counts, also an error. The check is `ping` in the legacy era. MCP 2026-07-28
+/// has no `ping`, so a modern server gets `server/discover`, which every modern server answers:
 ///
 /// > Servers **MUST** implement `server/discover`. (MCP 2026-07-28, server/discover)
-pub(super) async fn watch(upstream: &Upstream) -> Verdict {
-    let (life, ping) = (&upstream.life, upstream.config.limits.ping);
+pub(super) async fn watch(upstream: &UpstreamConnection) -> Health {
+    let (life, ping) = (&upstream.liveness, upstream.config.limits.ping);
     loop {
         tokio::select! {
-            () = life.silent_for(ping), if !ping.is_zero() && !life.is_mute() => {}
-            () = life.doubted() => {}
-            () = life.replaced() => return Verdict::Replaced,
+            () = life.silent_for(ping), if !ping.is_zero() && !life.ignores_ping() => {}
+            () = life.suspected() => {}
+            () = life.replaced() => return Health::Replaced,
         }
-        let mut pong = ask(upstream).await;
+        let mut pong = check(upstream).await;
         if matches!(pong, Pong::Unreachable(_)) {
-            // One socket that broke says nothing: endpoints close what was idle.
-            pong = ask(upstream).await;
+            // One broken socket proves nothing: endpoints close idle connections.
+            pong = check(upstream).await;
         }
         match pong {
-            Pong::Alive => life.hear(),
-            Pong::Other => return Verdict::Replaced,
-            Pong::Unreachable(error) => return Verdict::Unreachable(error),
-            Pong::Hung(error) => return Verdict::Hung(error),
+            Pong::Alive => life.touch(),
+            Pong::Other => return Health::Replaced,
+            Pong::Unreachable(error) => return Health::Unreachable(error),
+            Pong::Hung(error) => return Health::Hung(error),
         }
     }
 }
 
-/// What came of a question.
+/// The result of a health check.
 #[derive(Debug)]
 enum Pong {
     Alive,
-    /// The answer of another server.
+    /// Another server answered.
     Other,
     Unreachable(UpstreamError),
     Hung(UpstreamError),
 }
 
-async fn ask(upstream: &Upstream) -> Pong {
+async fn check(upstream: &UpstreamConnection) -> Pong {
     let asked = Instant::now();
-    let answer = pin!(question(upstream));
+    let answer = pin!(ping(upstream));
     tokio::select! {
         biased;
         answer = answer => match answer {
-            Ok(answer) => recognize(upstream, &answer),
-            Err(error) => reached(upstream, error),
+            Ok(answer) => check_identity(upstream, &answer),
+            Err(error) => classify_failure(upstream, error),
         },
-        limit = silence(upstream, asked) => {
-            let means_nothing = upstream.life.is_mute() || upstream.config.limits.hung.is_zero();
-            if means_nothing { Pong::Alive } else { Pong::Hung(hung(upstream, limit)) }
+        limit = wait_until_hung(upstream, asked) => {
+            let means_nothing = upstream.liveness.ignores_ping() || upstream.config.limits.hang_timeout.is_zero();
+            if means_nothing { Pong::Alive } else { Pong::Hung(hung_error(upstream, limit)) }
         }
     }
 }
 
-async fn question(upstream: &Upstream) -> Result<Answer, UpstreamError> {
-    let request = match upstream.hello.era() {
+async fn ping(upstream: &UpstreamConnection) -> Result<Answer, UpstreamError> {
+    let request = match upstream.handshake.era() {
         Era::Legacy => Request::new("ping", None),
         Era::Modern => {
             let params = handshake::modern_params(&upstream.config.capabilities, &[]);
             Request::new("server/discover", Some(params))
         }
     };
-    match upstream.open(request, Purpose::Pulse).await {
+    match upstream.send(request, RequestKind::HealthCheck).await {
         Ok(exchange) => Exchange::answer(exchange).await,
-        // It does not read its input; whether it does anything else shows in time.
+        // The process does not read its input; the time limit decides whether it hangs.
         Err(UpstreamError::Busy { .. }) => std::future::pending().await,
         Err(error) => Err(error),
     }
 }
 
-/// Whether an answer is that of the server that was connected to.
-fn recognize(upstream: &Upstream, answer: &Answer) -> Pong {
-    // A process stays the one that it is.
-    if matches!(upstream.link, Link::Stdio(_)) {
+/// Checks that the answer is from the server of the handshake.
+fn check_identity(upstream: &UpstreamConnection, answer: &Answer) -> Pong {
+    // A process cannot be replaced on the same pipes.
+    if matches!(upstream.transport, Transport::Stdio(_)) {
         return Pong::Alive;
     }
-    let is_other = match (upstream.hello.era(), answer.outcome()) {
+    let is_other = match (upstream.handshake.era(), answer.outcome()) {
         (Era::Legacy, Ok(_)) => false,
         // "Recognized modern JSON-RPC errors" come from modern servers only.
         (Era::Legacy, Err(error)) => handshake::is_modern_error(error),
         (Era::Modern, _) => match handshake::read_discover(&upstream.name().into(), answer) {
-            Ok(Discovered::Modern(hello)) => !upstream.hello.agrees_with(&hello),
-            Ok(Discovered::Legacy(_)) => says_unknown(answer),
+            Ok(Discovered::Modern(hello)) => !upstream.handshake.agrees_with(&hello),
+            Ok(Discovered::Legacy(_)) => is_method_not_found(answer),
             Err(ConnectError::Revision { .. }) => true,
             Ok(Discovered::Again(_)) | Err(_) => false,
         },
@@ -114,24 +114,24 @@ fn recognize(upstream: &Upstream, answer: &Answer) -> Pong {
     if is_other { Pong::Other } else { Pong::Alive }
 }
 
-/// Whether `server/discover` is unknown: an error of another kind may pass.
-fn says_unknown(answer: &Answer) -> bool {
+/// Whether the server does not know `server/discover`; other errors may be transient.
+fn is_method_not_found(answer: &Answer) -> bool {
     answer.outcome().err().is_some_and(|error| {
         let members = Members::parse(error).unwrap_or_default();
         members.get("code") == Some("-32601")
     })
 }
 
-/// What a question that failed tells: a refusal is a sign of life, too.
-fn reached(upstream: &Upstream, error: UpstreamError) -> Pong {
+/// Classifies a failed check; a refusal shows that the server is alive.
+fn classify_failure(upstream: &UpstreamConnection, error: UpstreamError) -> Pong {
     match error {
         UpstreamError::Unreachable { .. }
         | UpstreamError::Unanswered { .. }
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Timeout { .. } => Pong::Unreachable(error),
-        // It knew the question when it was connected to.
+        // It answered this request when the connection was established.
         UpstreamError::Status { status, .. }
-            if means_other_era(status) && !upstream.life.is_mute() =>
+            if means_other_era(status) && !upstream.liveness.ignores_ping() =>
         {
             Pong::Other
         }
@@ -139,36 +139,36 @@ fn reached(upstream: &Upstream, error: UpstreamError) -> Pong {
     }
 }
 
-/// Waits until the server has been silent for too long after it was `asked`; says how long that is.
+/// Waits until the server has been silent for too long since the check was sent at `asked`; returns that limit.
 ///
-/// A server that works at one thing at a time answers nothing before it is done, so that it has as long
-/// as a call while one is running.
-async fn silence(upstream: &Upstream, asked: Instant) -> Duration {
-    let (life, limits) = (&upstream.life, &upstream.config.limits);
-    let hung = Some(limits.hung).filter(|hung| !hung.is_zero());
+/// A server that handles one request at a time does not answer before it is done. So while a call is in flight, the
+/// limit is that of calls.
+async fn wait_until_hung(upstream: &UpstreamConnection, asked: Instant) -> Duration {
+    let (life, limits) = (&upstream.liveness, &upstream.config.limits);
+    let hung = Some(limits.hang_timeout).filter(|hung| !hung.is_zero());
     let hung = hung.unwrap_or(limits.handshake);
     loop {
-        let (since, limit) = if life.running() > 0 {
-            (life.heard(), limits.idle.max(hung))
+        let (since, limit) = if life.calls_in_flight() > 0 {
+            (life.last_received(), limits.idle.max(hung))
         } else {
-            (life.stirred(), hung)
+            (life.last_active(), hung)
         };
         let now = Instant::now();
-        // One that waits for its client may answer nothing else.
-        let calm = upstream.asking.calm().unwrap_or(now);
+        // A server that waits for an answer of its client may answer nothing else.
+        let calm = upstream.server_requests.idle_since().unwrap_or(now);
         let due = since.max(asked).max(calm) + limit;
         if now >= due {
             return limit;
         }
-        // Calls may begin and end in between.
+        // Calls may begin and end meanwhile.
         tokio::time::sleep_until(due.min(now + hung)).await;
     }
 }
 
-fn hung(upstream: &Upstream, limit: Duration) -> UpstreamError {
+fn hung_error(upstream: &UpstreamConnection, limit: Duration) -> UpstreamError {
     UpstreamError::Closed {
         server: upstream.name().into(),
-        reason: format!("hung: it said nothing for {limit:?} after it was asked").into(),
-        last_words: std::sync::Arc::default(),
+        reason: format!("hung: it sent nothing for {limit:?} after a health check").into(),
+        stderr_tail: std::sync::Arc::default(),
     }
 }

@@ -1,5 +1,5 @@
-//! The resources and tasks of a server that somebody is subscribed to: asked for once, however many that are, and
-//! asked for again whenever the server is another connection or session.
+//! Subscriptions to resources and tasks of one server. Each is requested once for all subscribers, and requested again
+//! on every new connection or session.
 
 use mcp_vary_wire::methods::SUBSCRIBE;
 
@@ -16,47 +16,46 @@ use tokio::sync::watch;
 
 pub(super) use self::topic::Topic;
 use super::Shared;
-use crate::Upstream;
+use crate::UpstreamConnection;
 use crate::message::Event;
 use mcp_vary_wire::revision::Era;
 
-/// What of one topic is subscribed to on one line, counted.
+/// The subscriptions of one topic, reference-counted.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    wanted: Mutex<BTreeMap<Arc<str>, Wanted>>,
-    /// Changes with what is wanted and with what the server answered.
+    entries: Mutex<BTreeMap<Arc<str>, Entry>>,
+    /// Changes with the entries and with the server's answers.
     changes: watch::Sender<u64>,
 }
 
-/// One resource or task that somebody is subscribed to.
+/// One subscribed resource or task.
 #[derive(Debug)]
-struct Wanted {
+struct Entry {
     count: usize,
-    standing: Standing,
-    /// Whether it was held before, so that its changes since then were told nowhere.
-    was_held: bool,
+    state: SubscriptionState,
+    /// Whether it was active before, so that changes since then were missed.
+    was_active: bool,
 }
 
-/// What the server said to a subscription.
+/// The server's answer to a subscription.
 #[derive(Clone, Debug)]
-enum Standing {
-    /// Nothing yet.
-    Asked,
-    Held,
-    Refused(Refused),
+enum SubscriptionState {
+    /// No answer yet.
+    Pending,
+    Active,
+    Rejected(SubscribeError),
 }
 
-/// Why a server does not tell of changes.
+/// Why a server does not send updates.
 #[derive(Clone, Debug)]
-pub enum Refused {
-    /// It offers no subscriptions, or not for this one.
+pub enum SubscribeError {
+    /// The server offers no subscriptions, or not to this resource or task.
     NotOffered,
-    /// The error that it answered, JSON text.
-    Answered(Arc<str>),
+    /// The error of the server, JSON text.
+    Rejected(Arc<str>),
 }
 
-/// One who is subscribed to a resource or task; as long as there is one, the server is asked to tell of its
-/// changes.
+/// A subscription to a resource or task. The server is subscribed to until the last one is dropped.
 #[derive(Debug)]
 pub struct Subscription {
     subscriptions: Arc<Subscriptions>,
@@ -69,24 +68,24 @@ impl Subscription {
     ///
     /// # Errors
     ///
-    /// When it refused.
-    pub async fn settled(&self) -> Result<(), Refused> {
+    /// When the server rejected the subscription.
+    pub async fn settled(&self) -> Result<(), SubscribeError> {
         let mut changes = self.subscriptions.changes.subscribe();
         loop {
             changes.borrow_and_update();
-            match self.standing() {
-                Some(Standing::Refused(refused)) => return Err(refused),
-                Some(Standing::Held) | None => return Ok(()),
-                Some(Standing::Asked) => {}
+            match self.state() {
+                Some(SubscriptionState::Rejected(refused)) => return Err(refused),
+                Some(SubscriptionState::Active) | None => return Ok(()),
+                Some(SubscriptionState::Pending) => {}
             }
-            // The sender lives as long as the subscription does.
+            // The subscription owns the sender, so this cannot fail.
             let _ = changes.changed().await;
         }
     }
 
-    fn standing(&self) -> Option<Standing> {
+    fn state(&self) -> Option<SubscriptionState> {
         let wanted = self.subscriptions.lock();
-        wanted.get(&self.uri).map(|one| one.standing.clone())
+        wanted.get(&self.uri).map(|one| one.state.clone())
     }
 }
 
@@ -98,7 +97,7 @@ impl Drop for Subscription {
             if one.count == 0 {
                 wanted.remove(&self.uri);
                 drop(wanted);
-                self.subscriptions.change();
+                self.subscriptions.notify();
             }
         }
     }
@@ -106,30 +105,30 @@ impl Drop for Subscription {
 
 impl Subscriptions {
     pub(super) fn add(self: &Arc<Self>, uri: &str) -> Subscription {
-        self.added(uri, false)
+        self.insert(uri, false)
     }
 
-    /// The same for one who was told by another connection until now.
-    pub(super) fn add_again(self: &Arc<Self>, uri: &str) -> Subscription {
-        self.added(uri, true)
+    /// Like [`add`](Self::add), for a subscription that moves here from another connection.
+    pub(super) fn add_moved(self: &Arc<Self>, uri: &str) -> Subscription {
+        self.insert(uri, true)
     }
 
-    fn added(self: &Arc<Self>, uri: &str, was_held: bool) -> Subscription {
+    fn insert(self: &Arc<Self>, uri: &str, was_held: bool) -> Subscription {
         let mut wanted = self.lock();
         let known = wanted
             .get_key_value(uri)
             .map(|(known, _)| Arc::clone(known));
         let uri = known.unwrap_or_else(|| uri.into());
-        let one = wanted.entry(Arc::clone(&uri)).or_insert(Wanted {
+        let one = wanted.entry(Arc::clone(&uri)).or_insert(Entry {
             count: 0,
-            standing: Standing::Asked,
-            was_held,
+            state: SubscriptionState::Pending,
+            was_active: was_held,
         });
         one.count += 1;
         let is_new = one.count == 1;
         drop(wanted);
         if is_new {
-            self.change();
+            self.notify();
         }
         Subscription {
             subscriptions: Arc::clone(self),
@@ -137,108 +136,113 @@ impl Subscriptions {
         }
     }
 
-    /// What the server tells of at this moment.
-    pub(super) fn held(&self) -> Vec<Arc<str>> {
+    /// The active subscriptions.
+    pub(super) fn active(&self) -> Vec<Arc<str>> {
         let wanted = self.lock();
         let held = wanted
             .iter()
-            .filter(|(_, one)| matches!(one.standing, Standing::Held));
+            .filter(|(_, one)| matches!(one.state, SubscriptionState::Active));
         held.map(|(uri, _)| Arc::clone(uri)).collect()
     }
 
-    /// Whether somebody is subscribed to it.
-    pub(super) fn wants(&self, uri: &str) -> bool {
+    /// Whether `uri` is subscribed.
+    pub(super) fn contains(&self, uri: &str) -> bool {
         self.lock().contains_key(uri)
     }
 
-    /// Changes with what is wanted and with what the server answered.
+    /// Changes with the entries and with the server's answers.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// What is wanted and was not refused.
+    /// The subscriptions that the server has not rejected.
     fn wanted(&self) -> BTreeSet<Arc<str>> {
-        self.some_wanted(usize::MAX)
+        self.wanted_up_to(usize::MAX)
     }
 
-    /// As many of those as `most`.
-    pub(super) fn some_wanted(&self, most: usize) -> BTreeSet<Arc<str>> {
+    /// At most `most` of the subscriptions that the server has not rejected.
+    pub(super) fn wanted_up_to(&self, most: usize) -> BTreeSet<Arc<str>> {
         let wanted = self.lock();
         let hopeful = wanted
             .iter()
-            .filter(|(_, one)| !matches!(one.standing, Standing::Refused(_)));
+            .filter(|(_, one)| !matches!(one.state, SubscriptionState::Rejected(_)));
         hopeful.map(|(uri, _)| Arc::clone(uri)).take(most).collect()
     }
 
-    /// The server knows of nothing: another connection or session.
-    fn ask_anew(&self) {
+    /// Marks all as pending: a new connection or session has no subscriptions.
+    fn reset(&self) {
         for one in self.lock().values_mut() {
-            one.standing = Standing::Asked;
+            one.state = SubscriptionState::Pending;
         }
-        self.change();
+        self.notify();
     }
 
-    /// The server tells of `uri` from now on; whether changes since an earlier time may have been missed.
-    fn hold(&self, uri: &str) -> bool {
+    /// Marks `uri` as active; returns whether updates may have been missed since it was active before.
+    fn activate(&self, uri: &str) -> bool {
         let mut wanted = self.lock();
         let Some(one) = wanted.get_mut(uri) else {
             return false;
         };
-        one.standing = Standing::Held;
-        let was_held = std::mem::replace(&mut one.was_held, true);
+        one.state = SubscriptionState::Active;
+        let was_held = std::mem::replace(&mut one.was_active, true);
         drop(wanted);
-        self.change();
+        self.notify();
         was_held
     }
 
-    fn refuse(&self, uri: &str, why: Refused) {
+    fn reject(&self, uri: &str, why: SubscribeError) {
         if let Some(one) = self.lock().get_mut(uri) {
-            one.standing = Standing::Refused(why);
+            one.state = SubscriptionState::Rejected(why);
         }
-        self.change();
+        self.notify();
     }
 
-    fn change(&self) {
+    fn notify(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Wanted>> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Keeps the server subscribed to what is wanted, for as long as the connection holds.
-pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
-    let resources = keep_one(Topic::Resources, upstream, shared);
-    let tasks = keep_one(Topic::Tasks, upstream, shared);
+/// Subscribes and unsubscribes at the server as the entries change, for as long as the connection lasts.
+pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
+    let resources = maintain_topic(Topic::Resources, upstream, shared);
+    let tasks = maintain_topic(Topic::Tasks, upstream, shared);
     tokio::join!(resources, tasks).0
 }
 
-async fn keep_one(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
-    let subscriptions = shared.of(topic);
-    subscriptions.ask_anew();
+async fn maintain_topic(
+    topic: Topic,
+    upstream: &Arc<UpstreamConnection>,
+    shared: &Shared,
+) -> Infallible {
+    let subscriptions = shared.subscriptions(topic);
+    subscriptions.reset();
     if !may_offer(topic, upstream, shared) {
-        return refuse_all(subscriptions).await;
+        return reject_all(subscriptions).await;
     }
-    match (upstream.hello().era(), topic) {
-        (Era::Modern, _) => modern::keep(topic, upstream, shared).await,
-        (Era::Legacy, Topic::Resources) => legacy::keep(upstream, shared).await,
-        (Era::Legacy, Topic::Tasks) => task::keep(upstream, shared).await,
+    match (upstream.handshake().era(), topic) {
+        (Era::Modern, _) => modern::maintain(topic, upstream, shared).await,
+        (Era::Legacy, Topic::Resources) => legacy::maintain(upstream, shared).await,
+        (Era::Legacy, Topic::Tasks) => task::maintain(upstream, shared).await,
     }
 }
 
-/// Whether the server may tell of `topic`: it declares so, or is legacy and was not seen to lack the method.
-fn may_offer(topic: Topic, upstream: &Upstream, shared: &Shared) -> bool {
-    let is_resource = topic == Topic::Resources && upstream.hello().era() == Era::Legacy;
-    let may_have = || shared.learned.undeclared().has(SUBSCRIBE) != Some(false);
-    topic.is_offered(upstream.hello()) || is_resource && may_have()
+/// Whether the server may offer subscriptions to `topic`: it declares them, or is a legacy server that is not known to
+/// lack the method.
+fn may_offer(topic: Topic, upstream: &UpstreamConnection, shared: &Shared) -> bool {
+    let is_resource = topic == Topic::Resources && upstream.handshake().era() == Era::Legacy;
+    let may_have = || shared.server_facts.undeclared_methods().has(SUBSCRIBE) != Some(false);
+    topic.is_offered(upstream.handshake()) || is_resource && may_have()
 }
 
-async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
+async fn reject_all(subscriptions: &Subscriptions) -> Infallible {
     let mut changes = subscriptions.changes.subscribe();
     loop {
         for uri in subscriptions.wanted() {
-            subscriptions.refuse(&uri, Refused::NotOffered);
+            subscriptions.reject(&uri, SubscribeError::NotOffered);
         }
         changes.borrow_and_update();
         if subscriptions.wanted().is_empty() {
@@ -248,22 +252,22 @@ async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
 }
 
 impl Shared {
-    /// What is subscribed to of `topic`.
-    pub(super) fn of(&self, topic: Topic) -> &Arc<Subscriptions> {
+    /// The subscriptions of `topic`.
+    pub(super) fn subscriptions(&self, topic: Topic) -> &Arc<Subscriptions> {
         match topic {
             Topic::Resources => &self.resources,
-            Topic::Tasks => &self.changing_tasks,
+            Topic::Tasks => &self.task_updates,
         }
     }
 
-    /// The server tells of `id` from now on; what changed since it last did is told now.
-    fn hold(&self, topic: Topic, upstream: &Arc<Upstream>, id: &Arc<str>) {
-        if !self.of(topic).hold(id) {
+    /// Marks `id` as active, and publishes an update if one may have been missed.
+    fn activate(&self, topic: Topic, upstream: &Arc<UpstreamConnection>, id: &Arc<str>) {
+        if !self.subscriptions(topic).activate(id) {
             return;
         }
         match topic {
-            Topic::Resources => self.tell(Event::may_be_updated(id)),
-            Topic::Tasks => task::tell(upstream, self, id),
+            Topic::Resources => self.publish(Event::resource_may_have_changed(id)),
+            Topic::Tasks => task::publish_state(upstream, self, id),
         }
     }
 }
@@ -278,15 +282,18 @@ mod tests {
         let (one, other) = (all.add("a"), all.add("a"));
         drop(one);
         assert_eq!(all.wanted().len(), 1);
-        assert!(!all.hold("a"));
+        assert!(!all.activate("a"));
         other.settled().await.unwrap();
         drop(other);
-        assert!(all.wanted().is_empty() && all.held().is_empty());
+        assert!(all.wanted().is_empty() && all.active().is_empty());
         // Whoever comes then is the first one again.
         let again = all.add("a");
-        assert!(!all.hold("a"));
-        all.ask_anew();
-        assert!(all.hold("a"), "what changed in between was told nowhere");
+        assert!(!all.activate("a"));
+        all.reset();
+        assert!(
+            all.activate("a"),
+            "what changed in between was told nowhere"
+        );
         drop(again);
     }
 
@@ -294,10 +301,10 @@ mod tests {
     async fn a_refusal_is_told_and_forgotten_with_the_connection() {
         let all = Arc::new(Subscriptions::default());
         let one = all.add("a");
-        all.refuse("a", Refused::NotOffered);
+        all.reject("a", SubscribeError::NotOffered);
         assert!(one.settled().await.is_err());
         assert!(all.wanted().is_empty());
-        all.ask_anew();
+        all.reset();
         assert_eq!(all.wanted().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What keeps a line connected: the one task that connects, waits for the loss and connects again.
+//! The supervisor: the task that connects, watches the connection, and reconnects when it is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,67 +12,67 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
-use super::{Shared, State, Topic, subscriptions};
+use super::{ConnectionState, Shared, Topic, subscriptions};
 use crate::chain::REFUSAL;
 use crate::error::{ConnectError, UpstreamError};
 use crate::message::Event;
-use crate::supervised::health::{self, Verdict};
-use crate::{Link, Target, Upstream};
+use crate::supervised::health::{self, Health};
+use crate::{Target, Transport, UpstreamConnection};
 
-/// Connects, holds the connection and connects again, until the line is closed.
-pub(super) async fn keep(shared: Arc<Shared>) {
-    let mut keeper = Keeper {
+/// Connects, serves until the connection is lost, and reconnects, until the supervised connection is closed.
+pub(super) async fn supervise(shared: Arc<Shared>) {
+    let mut keeper = Supervisor {
         backoff: Backoff::new(&shared.config),
-        lost: None,
-        failure: None,
-        preferred: shared.preferred.subscribe(),
+        lost_at: None,
+        last_failure: None,
+        preferred_era: shared.preferred.subscribe(),
         shared,
     };
     let stop = keeper.shared.stop.clone();
     while !stop.is_cancelled() {
         let pause = match keeper.connect().await {
-            Ok(upstream) => keeper.hold(upstream).await,
-            Err(error) => keeper.failed(error),
+            Ok(upstream) => keeper.serve(upstream).await,
+            Err(error) => keeper.on_failure(error),
         };
         stop.run_until_cancelled(tokio::time::sleep(pause)).await;
     }
     keeper.shared.current.store(None);
-    keeper.shared.turn(State::Closed);
+    keeper.shared.set_state(ConnectionState::Closed);
     let reason = format!("server `{}` was closed by the gateway", keeper.name());
-    keeper.shared.tell(Event::Closed { reason });
+    keeper.shared.publish(Event::Closed { reason });
 }
 
-/// The one task that changes how a line stands.
+/// The only writer of a supervised connection's state.
 #[derive(Debug)]
-struct Keeper {
+struct Supervisor {
     shared: Arc<Shared>,
     backoff: Backoff,
-    /// When the server was lost.
-    lost: Option<Instant>,
-    /// Why the last attempt failed, as it was logged.
-    failure: Option<String>,
-    /// The era that is preferred, as it was seen when the last attempt began.
-    preferred: watch::Receiver<Option<Era>>,
+    /// When the connection was lost.
+    lost_at: Option<Instant>,
+    /// Why the last attempt failed, as logged.
+    last_failure: Option<String>,
+    /// The preferred era.
+    preferred_era: watch::Receiver<Option<Era>>,
 }
 
-/// How a connection ended.
+/// Why the gateway stopped serving with a connection.
 enum End {
-    /// The line was closed.
+    /// The supervised connection was closed.
     Stopped,
-    /// It is gone.
-    Gone(UpstreamError),
-    Verdict(Verdict),
-    /// This connection takes its place, of the era that its clients prefer.
-    Other(Arc<Upstream>),
+    /// The connection was lost.
+    Lost(UpstreamError),
+    Unhealthy(Health),
+    /// A connection in the preferred era replaces it.
+    ReplacedBy(Arc<UpstreamConnection>),
 }
 
-impl Keeper {
+impl Supervisor {
     fn name(&self) -> &str {
         &self.shared.config.name
     }
 
-    /// Connects, once more if the first connection shows that the server may speak the preferred era, too.
-    async fn connect(&mut self) -> Result<Arc<Upstream>, ConnectError> {
+    /// Connects. If that shows that the server may support the preferred era, connects once more in that era.
+    async fn connect(&mut self) -> Result<Arc<UpstreamConnection>, ConnectError> {
         let upstream = self.attempt().await?;
         if !self.shared.is_better_in_other_era(&upstream) {
             return Ok(upstream);
@@ -81,108 +81,115 @@ impl Keeper {
         self.attempt().await
     }
 
-    async fn attempt(&mut self) -> Result<Arc<Upstream>, ConnectError> {
-        let preferred = *self.preferred.borrow_and_update();
+    async fn attempt(&mut self) -> Result<Arc<UpstreamConnection>, ConnectError> {
+        let preferred = *self.preferred_era.borrow_and_update();
         self.shared.attempt(preferred).await
     }
 
-    /// An attempt failed; the pause before the next one.
-    fn failed(&mut self, error: ConnectError) -> Duration {
+    /// Handles a failed attempt; returns the pause before the next one.
+    fn on_failure(&mut self, error: ConnectError) -> Duration {
         let shared = Arc::clone(&self.shared);
         if shared.stop.is_cancelled() {
             return Duration::ZERO;
         }
         let is_process = matches!(shared.config.target, Target::Command { .. });
-        if is_process && matches!(error, ConnectError::Circle { .. }) {
-            if shared.config.circle.set(error.clone()).is_ok() {
+        if is_process && matches!(error, ConnectError::Loop { .. }) {
+            if shared.config.loop_error.set(error.clone()).is_ok() {
                 tracing::warn!(why = %error, "server left out");
             }
-            // Its next start would be the same, until its entry is another.
-            shared.go_down(error, NEVER);
+            // The next start would fail in the same way until the configuration changes.
+            shared.set_disconnected(error, NEVER);
             return NEVER;
         }
-        let pause = if error.is_lasting() {
+        let pause = if error.is_permanent() {
             self.backoff.longest_pause()
         } else {
             self.backoff.pause()
         };
         let why = error.to_string();
         let server = self.name();
-        if self.failure.as_ref() == Some(&why) {
+        if self.last_failure.as_ref() == Some(&why) {
             tracing::debug!(server, why, again_in = ?pause, "server still not connected");
         } else {
             tracing::warn!(server, why, again_in = ?pause, "server not connected");
-            self.failure = Some(why);
+            self.last_failure = Some(why);
         }
-        shared.go_down(error, pause);
+        shared.set_disconnected(error, pause);
         pause
     }
 
-    /// Serves with `upstream`, and with others that replace it, until one is lost; the pause after that.
-    async fn hold(&mut self, mut upstream: Arc<Upstream>) -> Duration {
+    /// Serves with `upstream` and its replacements until one is lost; returns the pause before the next attempt.
+    async fn serve(&mut self, mut upstream: Arc<UpstreamConnection>) -> Duration {
         loop {
             let began = Instant::now();
-            self.failure = None;
-            if let Some(lost) = self.lost.take() {
+            self.last_failure = None;
+            if let Some(lost) = self.lost_at.take() {
                 let after = rounded(lost.elapsed());
                 tracing::info!(server = self.name(), ?after, "server is back");
             }
-            let end = self.shared.serve_with(&upstream, &mut self.preferred).await;
-            self.backoff.held(began.elapsed());
+            let end = self
+                .shared
+                .serve_with(&upstream, &mut self.preferred_era)
+                .await;
+            self.backoff.reset_after(began.elapsed());
             match end {
                 End::Stopped => {
                     self.shared.current.store(None);
-                    self.shared.turn(State::Closed);
+                    self.shared.set_state(ConnectionState::Closed);
                     upstream.close().await;
                     return Duration::ZERO;
                 }
-                End::Verdict(Verdict::Replaced) => {
+                End::Unhealthy(Health::Replaced) => {
                     tracing::info!(server = self.name(), "server replaced by another");
                     match self.connect().await {
                         Ok(other) => self.shared.replace(&mut upstream, other),
-                        Err(error) => return self.lose(&upstream, error).await,
+                        Err(error) => return self.on_loss(&upstream, error).await,
                     }
                 }
-                End::Other(other) => self.shared.replace(&mut upstream, other),
-                End::Verdict(Verdict::Hung(error)) => {
-                    // Nothing that runs is answered any more.
-                    let error = upstream.life.end(error);
-                    return self.lose(&upstream, error.into()).await;
+                End::ReplacedBy(other) => self.shared.replace(&mut upstream, other),
+                End::Unhealthy(Health::Hung(error)) => {
+                    // Calls in flight will not be answered.
+                    let error = upstream.liveness.end(error);
+                    return self.on_loss(&upstream, error.into()).await;
                 }
-                End::Gone(error) | End::Verdict(Verdict::Unreachable(error)) => {
-                    return self.lose(&upstream, error.into()).await;
+                End::Lost(error) | End::Unhealthy(Health::Unreachable(error)) => {
+                    return self.on_loss(&upstream, error.into()).await;
                 }
             }
         }
     }
 
-    /// The server is lost; ends what is left of the connection. The pause before the next attempt.
-    async fn lose(&mut self, upstream: &Arc<Upstream>, error: ConnectError) -> Duration {
+    /// Handles the loss of the connection; returns the pause before the next attempt.
+    async fn on_loss(
+        &mut self,
+        upstream: &Arc<UpstreamConnection>,
+        error: ConnectError,
+    ) -> Duration {
         let shared = Arc::clone(&self.shared);
         if shared.stop.is_cancelled() {
             upstream.close().await;
             return Duration::ZERO;
         }
-        self.lost = Some(Instant::now());
+        self.lost_at = Some(Instant::now());
         let (is_first, pause) = (self.backoff.is_fresh(), self.backoff.pause());
-        let (why, reason) = (error.to_string(), error.told());
+        let (why, reason) = (error.to_string(), error.client_message());
         let loss = match &error {
             ConnectError::Failed(loss) => Some(loss.clone()),
             _ => None,
         };
         tracing::warn!(server = self.name(), why, again_in = ?pause, "server lost");
         if is_first {
-            shared.turn(State::Connecting);
+            shared.set_state(ConnectionState::Connecting);
             shared.current.store(None);
         } else {
-            shared.go_down(error, pause);
+            shared.set_disconnected(error, pause);
         }
-        shared.tell(Event::Lost { reason });
-        match &upstream.link {
-            // Two processes of one server may be in each other's way.
-            Link::Stdio(_) => upstream.close().await,
-            Link::Http(_) => {
-                let patience = shared.patience_with_the_lost();
+        shared.publish(Event::Lost { reason });
+        match &upstream.transport {
+            // Two processes of one server could conflict, so the old one ends first.
+            Transport::Stdio(_) => upstream.close().await,
+            Transport::Http(_) => {
+                let patience = shared.drain_timeout();
                 shared.retire(Arc::clone(upstream), loss, patience);
             }
         }
@@ -190,15 +197,15 @@ impl Keeper {
     }
 }
 
-/// Whether a server refused since it, or one behind it, is a gateway that this one is behind.
-fn is_circle(error: &ConnectError) -> bool {
+/// Whether the server refused because requests would loop back to this gateway.
+fn is_loop(error: &ConnectError) -> bool {
     match error {
-        ConnectError::Failed(UpstreamError::Closed { last_words, .. }) => {
+        ConnectError::Failed(UpstreamError::Closed { stderr_tail, .. }) => {
             let is_refusal = |line: &str| {
                 line.starts_with(REFUSAL)
-                    || line.starts_with("error: ") && line.contains(LEADS_BACK)
+                    || line.starts_with("error: ") && line.contains(LOOP_MESSAGE)
             };
-            last_words.split(" | ").any(is_refusal)
+            stderr_tail.split(" | ").any(is_refusal)
         }
         ConnectError::Failed(UpstreamError::Status { status, .. }) => {
             *status == StatusCode::LOOP_DETECTED
@@ -207,100 +214,104 @@ fn is_circle(error: &ConnectError) -> bool {
     }
 }
 
-/// What a gateway says that ends since its only server leads back to it.
-const LEADS_BACK: &str = "is this gateway itself, or leads back to it";
+/// Part of the message of a gateway that exits because its only server leads back to it.
+const LOOP_MESSAGE: &str = "is this gateway itself, or leads back to it";
 
-/// A pause without end: ten years.
+/// An endless pause: ten years.
 pub(super) const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 impl Shared {
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn publish(&self, event: Event) {
         if let Event::ResourceUpdated { uri, .. } = &event {
-            self.overheard.take(uri);
+            self.dedup.take(uri);
         }
-        // Nobody listening is fine.
+        // An error only means that there is no subscriber.
         let _ = self.events.send(event);
     }
 
-    /// How long calls on a connection that is lost may stay without any sign of life.
-    fn patience_with_the_lost(&self) -> Duration {
+    /// How long calls on a lost connection may stay without a message from the server.
+    fn drain_timeout(&self) -> Duration {
         let limits = &self.config.limits;
-        if limits.hung.is_zero() {
+        if limits.hang_timeout.is_zero() {
             limits.idle
         } else {
-            limits.hung
+            limits.hang_timeout
         }
     }
 
-    fn go_down(&self, error: ConnectError, pause: Duration) {
-        let again = Instant::now() + pause;
-        self.turn(State::Down {
+    fn set_disconnected(&self, error: ConnectError, pause: Duration) {
+        let retry_at = Instant::now() + pause;
+        self.set_state(ConnectionState::Disconnected {
             error,
             pause,
-            again,
+            retry_at,
         });
         self.current.store(None);
     }
 
-    /// Gives `upstream` to whoever asks, until something became of it.
+    /// Makes `upstream` the current connection until it is lost, unhealthy or replaced.
     async fn serve_with(
         &self,
-        upstream: &Arc<Upstream>,
+        upstream: &Arc<UpstreamConnection>,
         preferred: &mut watch::Receiver<Option<Era>>,
     ) -> End {
-        // Subscribed before it is told, so that no change is missed by who reads lists then.
+        // Subscribed first: those who read lists on `Connected` must not miss a change.
         let events = upstream.events();
         self.current.store(Some(Arc::clone(upstream)));
-        self.turn(State::Up(Arc::clone(upstream)));
-        self.tell(Event::Connected);
+        self.set_state(ConnectionState::Connected(Arc::clone(upstream)));
+        self.publish(Event::Connected);
         tokio::select! {
             biased;
             () = self.stop.cancelled() => End::Stopped,
-            error = upstream.life.ended() => End::Gone(error),
-            verdict = health::watch(upstream) => End::Verdict(verdict),
-            () = self.pass_on(events) => End::Gone(upstream.life.ended().await),
-            other = self.in_other_era(upstream, preferred) => End::Other(other),
-            never = subscriptions::keep(upstream, self) => match never {},
+            error = upstream.liveness.ended() => End::Lost(error),
+            verdict = health::watch(upstream) => End::Unhealthy(verdict),
+            () = self.forward_events(events) => End::Lost(upstream.liveness.ended().await),
+            other = self.connect_in_preferred_era(upstream, preferred) => End::ReplacedBy(other),
+            never = subscriptions::maintain(upstream, self) => match never {},
         }
     }
 
-    /// Connects once, in the era `preferred` where the server speaks it.
-    async fn attempt(&self, preferred: Option<Era>) -> Result<Arc<Upstream>, ConnectError> {
-        if let Some(circle) = self.config.circle.get() {
+    /// Connects once, in the era `preferred` if the server supports it.
+    async fn attempt(
+        &self,
+        preferred: Option<Era>,
+    ) -> Result<Arc<UpstreamConnection>, ConnectError> {
+        if let Some(circle) = self.config.loop_error.get() {
             return Err(circle.clone());
         }
-        let opening = self.learned.opening(preferred);
-        let connecting = Upstream::connect_unless(self.config.clone(), opening, &self.stop);
-        let connected = connecting.await.map_err(|error| match is_circle(&error) {
-            true => ConnectError::Circle {
+        let opening = self.server_facts.opening(preferred);
+        let connecting =
+            UpstreamConnection::connect_until_stopped(self.config.clone(), opening, &self.stop);
+        let connected = connecting.await.map_err(|error| match is_loop(&error) {
+            true => ConnectError::Loop {
                 server: self.config.name.as_str().into(),
             },
             false => error,
         });
         match &connected {
-            Ok(upstream) => self.learned.note(upstream.hello(), opening),
-            // Another server may have taken its place that ignores what this one answered.
+            Ok(upstream) => self.server_facts.record(upstream.handshake(), opening),
+            // A different server may have replaced it that does not answer the same request.
             Err(ConnectError::Timeout { .. } | ConnectError::Handshake { .. }) => {
-                self.learned.forget();
+                self.server_facts.clear();
             }
             Err(_) => {}
         }
         connected
     }
 
-    /// A connection of the other era than `upstream`, once that is preferred and the server speaks it.
-    async fn in_other_era(
+    /// Waits until the other era than that of `upstream` is preferred, and returns a connection in it.
+    async fn connect_in_preferred_era(
         &self,
-        upstream: &Upstream,
+        upstream: &UpstreamConnection,
         preferred: &mut watch::Receiver<Option<Era>>,
-    ) -> Arc<Upstream> {
+    ) -> Arc<UpstreamConnection> {
         while preferred.changed().await.is_ok() {
             if !self.is_better_in_other_era(upstream) {
                 continue;
             }
             let preferred = *preferred.borrow_and_update();
             match self.attempt(preferred).await {
-                Ok(other) if Some(other.hello().era()) == preferred => return other,
+                Ok(other) if Some(other.handshake().era()) == preferred => return other,
                 Ok(other) => other.close().await,
                 Err(error) => {
                     let (server, why) = (&self.config.name, error.to_string());
@@ -308,47 +319,52 @@ impl Shared {
                     self.era_failed.store(true, Ordering::Relaxed);
                 }
             }
-            // Wakes the tasks that wait for it, which look again.
+            // Wakes the tasks in `wait_for_preferred_era`.
             self.state.send_modify(|_| {});
         }
         std::future::pending().await
     }
 
-    /// Lets `other` take the place of `upstream`, whose calls run on.
-    fn replace(&self, upstream: &mut Arc<Upstream>, other: Arc<Upstream>) {
+    /// Replaces `upstream` by `other`; calls in flight finish on the old connection.
+    fn replace(&self, upstream: &mut Arc<UpstreamConnection>, other: Arc<UpstreamConnection>) {
         let old = std::mem::replace(upstream, other);
         self.retire(old, None, self.config.limits.idle);
     }
 
-    /// Passes on what the server tells, until it tells no more.
-    async fn pass_on(&self, mut events: broadcast::Receiver<Event>) {
+    /// Forwards the events of a connection until it closes.
+    async fn forward_events(&self, mut events: broadcast::Receiver<Event>) {
         loop {
             match events.recv().await {
                 Ok(Event::Closed { .. }) | Err(RecvError::Closed) => return,
-                Ok(event) => self.tell(event),
-                // Any list and resource may be among what was missed.
+                Ok(event) => self.publish(event),
+                // The missed events may concern any list and resource.
                 Err(RecvError::Lagged(_)) => {
                     for kind in Kind::ALL {
-                        self.tell(Event::ListMayHaveChanged(kind));
+                        self.publish(Event::ListMayHaveChanged(kind));
                     }
-                    for uri in self.of(Topic::Resources).held() {
-                        self.tell(Event::may_be_updated(&uri));
+                    for uri in self.subscriptions(Topic::Resources).active() {
+                        self.publish(Event::resource_may_have_changed(&uri));
                     }
                 }
             }
         }
     }
 
-    /// Lets the calls on `upstream` come to their end, as long as the server says something within `limit`.
+    /// Closes `upstream` once its calls have finished, or the server has been silent for `limit`.
     ///
-    /// Whoever still has it in hand and asks it then is told of the `loss`.
-    fn retire(&self, upstream: Arc<Upstream>, loss: Option<UpstreamError>, limit: Duration) {
+    /// Later requests on it fail with `loss`.
+    fn retire(
+        &self,
+        upstream: Arc<UpstreamConnection>,
+        loss: Option<UpstreamError>,
+        limit: Duration,
+    ) {
         upstream.stop.cancel();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
-            let rest = upstream.life.at_rest(limit);
+            let rest = upstream.liveness.drained(limit);
             if let (Some(()), Some(loss)) = (stop.run_until_cancelled(rest).await, loss) {
-                upstream.life.end(loss);
+                upstream.liveness.end(loss);
             }
             upstream.close().await;
         });

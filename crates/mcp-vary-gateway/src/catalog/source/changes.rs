@@ -89,8 +89,8 @@ impl News {
             Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
             Event::ResourceUpdated { .. }
             | Event::TaskChanged { .. }
-            | Event::Asked(_)
-            | Event::Told(_)
+            | Event::ServerRequest(_)
+            | Event::Notification(_)
             | Event::Connected
             | Event::Lost { .. }
             | Event::Closed { .. } => &[],

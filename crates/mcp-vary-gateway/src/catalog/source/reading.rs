@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::server_snapshot::Told;
-use mcp_vary_upstream::Upstream;
+use mcp_vary_upstream::UpstreamConnection;
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -23,7 +23,7 @@ impl Source {
     /// Reads lists; which of them are other than before.
     pub(super) async fn read_all(
         &self,
-        upstream: &Upstream,
+        upstream: &UpstreamConnection,
         kinds: &BTreeSet<ListKind>,
     ) -> BTreeSet<ListKind> {
         let read = kinds.iter().map(|kind| async {
@@ -35,7 +35,7 @@ impl Source {
 
     /// Reads the lists that the news are about; which of them are other than before.
     pub(super) async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
-        let Some(upstream) = self.line.up() else {
+        let Some(upstream) = self.line.current() else {
             return BTreeSet::new();
         };
         let mut changed = BTreeSet::new();
@@ -51,10 +51,10 @@ impl Source {
     }
 
     /// Records which server is connected now. Lists that the server before had and this one does not have are removed.
-    pub(super) fn meet(&self, upstream: &Upstream) -> BTreeSet<ListKind> {
+    pub(super) fn meet(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
         let _replacing = self.replacing();
         let before = self.told();
-        let hello = Arc::new(upstream.hello().clone());
+        let hello = Arc::new(upstream.handshake().clone());
         let mut told = Told {
             hello: Some(hello),
             undeclared: self.known_undeclared(&before),
@@ -84,7 +84,7 @@ impl Source {
     /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
     /// said last.
     pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
-        let Some(upstream) = self.line.up() else {
+        let Some(upstream) = self.line.current() else {
             return;
         };
         let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
@@ -103,7 +103,7 @@ impl Source {
     }
 
     pub(crate) fn patience(&self) -> Duration {
-        self.line.config().limits.patience.min(PATIENCE)
+        self.line.config().limits.ready_timeout.min(PATIENCE)
     }
 
     /// Does not ask for a list for a while.
@@ -117,7 +117,7 @@ impl Source {
 
     pub(super) async fn read_if(
         &self,
-        upstream: &Upstream,
+        upstream: &UpstreamConnection,
         kind: ListKind,
         wanted: impl FnOnce(Option<Instant>) -> bool,
     ) -> bool {
@@ -131,7 +131,7 @@ impl Source {
         }
         let listing = self.read_one(upstream, kind).await;
         let list_ttl = self.line.config().limits.list_ttl;
-        let life = expiry(upstream.hello(), kind, &listing, list_ttl);
+        let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
         *last = Some(Instant::now());
         let items = listing.as_ref().map(|listing| listing.items.len()).ok();
         let is_other = self.put(kind, listing, life);
@@ -142,7 +142,11 @@ impl Source {
         is_other
     }
 
-    async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
+    async fn read_one(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+    ) -> Result<Listing, Failure> {
         let (server, list) = (self.name(), kind.method());
         let limit = self.line.config().limits.handshake;
         let views = self.views.load(Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::server_snapshot::Told;
-use mcp_vary_upstream::Upstream;
+use mcp_vary_upstream::UpstreamConnection;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
@@ -44,12 +44,12 @@ impl Source {
         if !self.is_unasked(kind) {
             return;
         }
-        let upstream = self.line.up();
+        let upstream = self.line.current();
         let Some(upstream) = upstream.filter(|_| self.told.load().hello.is_some()) else {
             self.requested().waiting.insert(kind);
             return;
         };
-        let lock = self.line.learned().probe_lock(kind.method());
+        let lock = self.line.server_facts().probe_lock(kind.method());
         let Ok(turn) = timeout(WAIT, lock.lock_owned()).await else {
             return;
         };
@@ -71,17 +71,17 @@ impl Source {
         }
     }
 
-    async fn probe(&self, upstream: &Upstream, kind: ListKind) {
+    async fn probe(&self, upstream: &UpstreamConnection, kind: ListKind) {
         if !self.is_unasked(kind) {
             return;
         }
-        let (learned, method) = (self.line.learned(), kind.method());
-        let known = learned.undeclared().has(method);
+        let (learned, method) = (self.line.server_facts(), kind.method());
+        let known = learned.undeclared_methods().has(method);
         let has = match known {
             Some(has) => has,
             None => {
                 let listing = self.read_undeclared(upstream, kind).await;
-                learned.undeclared().note(method, listing.is_some());
+                learned.undeclared_methods().note(method, listing.is_some());
                 self.take_listing(upstream, kind, listing).await
             }
         };
@@ -96,7 +96,11 @@ impl Source {
     }
 
     /// The list, if the server has it. Errors are not logged as warnings: nobody was promised that it has.
-    async fn read_undeclared(&self, upstream: &Upstream, kind: ListKind) -> Option<Listing> {
+    async fn read_undeclared(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+    ) -> Option<Listing> {
         let (server, list) = (self.name(), kind.method());
         let limit = LIMIT.min(self.line.config().limits.handshake);
         let views = self.views.load(Ordering::Relaxed);
@@ -129,7 +133,7 @@ impl Source {
     /// Puts in place the list that was found; whether there is one.
     async fn take_listing(
         &self,
-        upstream: &Upstream,
+        upstream: &UpstreamConnection,
         kind: ListKind,
         listing: Option<Listing>,
     ) -> bool {
@@ -137,7 +141,7 @@ impl Source {
             return false;
         };
         let list_ttl = self.line.config().limits.list_ttl;
-        let life = expiry(upstream.hello(), kind, &listing, list_ttl);
+        let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
         if let Some(last) = self.readings.get(&kind) {
             *last.lock().await = Some(Instant::now());
         }
@@ -155,7 +159,7 @@ impl Source {
     /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
     /// `before`, as another version, it is asked for again.
     pub(super) fn known_undeclared(&self, before: &Told) -> BTreeMap<ListKind, bool> {
-        let learned = self.line.learned().undeclared().all();
+        let learned = self.line.server_facts().undeclared_methods().all();
         let known = ListKind::ALL.into_iter();
         let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
         let known: BTreeMap<_, _> = known.collect();

@@ -23,7 +23,7 @@ use crate::questions;
 use crate::rounds::{Bounds, INPUT_REQUESTS, InputRequests, Whose};
 use crate::session::Session;
 use mcp_vary::json::edit;
-use mcp_vary_upstream::{Line, Owner, Request, ServerRequest};
+use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::{Failure, INTERNAL_ERROR, INVALID_PARAMS};
 use mcp_vary_wire::server_request_support::Askable;
@@ -56,7 +56,7 @@ pub(crate) struct Watched {
     /// The client's session, if it has one, and how that is told of the task.
     session: Option<(Weak<Session>, Teller)>,
     /// The connection that it was made on.
-    line: Weak<Line>,
+    line: Weak<SupervisedConnection>,
     is_alone: bool,
     /// It is forgotten after this long.
     lifetime: Duration,
@@ -401,10 +401,10 @@ impl Watched {
         let line = self.line.upgrade();
         let line =
             line.ok_or_else(|| Failure::internal("the connection of the task was closed"))?;
-        let turn = line.place().await?;
+        let turn = line.acquire().await?;
         let mut request = Request::new(method, Some(params.unwrap_or_else(|| self.params())));
         // On a connection that is its own whatever comes is about the task.
-        request.owner = (!self.is_alone).then_some(Owner(self.client));
+        request.caller = (!self.is_alone).then_some(CallerId(self.client));
         let exchange = line.ready().await?.request(request).await?;
         let answer = self.heard(exchange, lasting).await?;
         drop(turn);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{
-    Answer, Event, Exchange, Line, Message, Request, ServerRequest, UpstreamError,
+    Answer, Event, Exchange, Message, Request, ServerRequest, SupervisedConnection, UpstreamError,
 };
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN};
@@ -27,7 +27,7 @@ use crate::tasks::string;
 /// The way to the server of a task that may be made.
 #[derive(Debug)]
 pub(crate) struct Road {
-    line: Arc<Line>,
+    line: Arc<SupervisedConnection>,
     /// What the server says on it since before the call.
     events: broadcast::Receiver<Event>,
     /// The connection that the client has alone, given back when the task is over.
@@ -54,7 +54,7 @@ pub(crate) struct Allowed {
 
 impl Road {
     /// The way by `line`; to be taken before anything is said on it.
-    pub(crate) fn by(line: &Arc<Line>, allowed: Allowed) -> Self {
+    pub(crate) fn by(line: &Arc<SupervisedConnection>, allowed: Allowed) -> Self {
         Self {
             line: Arc::clone(line),
             events: line.events(),
@@ -89,7 +89,7 @@ impl Road {
         self
     }
 
-    pub(super) const fn line(&self) -> &Arc<Line> {
+    pub(super) const fn line(&self) -> &Arc<SupervisedConnection> {
         &self.line
     }
 
@@ -182,7 +182,7 @@ impl Road {
     ) -> Result<Answer, UpstreamError> {
         let upstream = self.line.ready().await?;
         let request = Request::new("tasks/result", Some(watched.params()));
-        let mut exchange = upstream.wait_for(request).await?;
+        let mut exchange = upstream.request_unbounded(request).await?;
         drop(upstream);
         loop {
             tokio::select! {
@@ -216,10 +216,12 @@ impl Road {
                 watched.said(&params, lasting)
             }
             // A session's connection is for more than this task.
-            Event::Asked(request) if self.is_alone() && watched.may_be_for_it(&request) => {
+            Event::ServerRequest(request) if self.is_alone() && watched.may_be_for_it(&request) => {
                 self.asked(request, watched, lasting);
             }
-            Event::Told(message) if self.is_alone() => self.told(&message, watched, lasting),
+            Event::Notification(message) if self.is_alone() => {
+                self.told(&message, watched, lasting)
+            }
             _ => {}
         }
     }

@@ -13,49 +13,49 @@ use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
-use super::{Refused, Shared, Topic, may_offer, refuse_all};
+use super::{Shared, SubscribeError, Topic, may_offer, reject_all};
 use crate::message::{Event, Request};
-use crate::{Answer, Upstream, UpstreamError};
+use crate::{Answer, UpstreamConnection, UpstreamError};
 
-/// What is asked of the server in one step.
-enum Ask {
+/// One request to the server.
+enum Change {
     Subscribe(Arc<str>),
     Unsubscribe(Arc<str>),
 }
 
-pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
-    let subscriptions = shared.of(Topic::Resources);
+pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
+    let subscriptions = shared.subscriptions(Topic::Resources);
     let mut changes = subscriptions.changes.subscribe();
-    let mut renewals = upstream.renewals();
-    let mut hearings = upstream.hearings();
+    let mut renewals = upstream.session_renewed();
+    let mut hearings = upstream.stream_opened();
     let mut session = None;
     let mut held = BTreeSet::new();
     loop {
         let now = renewals.as_mut().map(|it| *it.borrow_and_update());
         if session.replace(now).is_some_and(|before| before != now) {
             held.clear();
-            subscriptions.ask_anew();
+            subscriptions.reset();
         }
         changes.borrow_and_update();
         if !may_offer(Topic::Resources, upstream, shared) {
-            return refuse_all(subscriptions).await;
+            return reject_all(subscriptions).await;
         }
-        let asks = asks(&subscriptions.wanted(), &held);
+        let asks = pending_changes(&subscriptions.wanted(), &held);
         if asks.is_empty() {
             tokio::select! {
                 _ = changes.changed() => {}
                 () = changed(renewals.as_mut()) => {}
-                () = changed(hearings.as_mut()) => tell_all(shared),
+                () = changed(hearings.as_mut()) => publish_all(shared),
             }
             continue;
         }
-        // Each resource is in it once, so that one answer cannot overtake another.
-        let asked = stream::iter(asks).map(|ask| asked(upstream, ask));
-        let mut asked = asked.buffer_unordered(AT_ONCE);
+        // At most one request per resource is in flight, so that answers cannot overtake each other.
+        let asked = stream::iter(asks).map(|ask| send(upstream, ask));
+        let mut asked = asked.buffer_unordered(MAX_CONCURRENT);
         let mut has_failed = false;
         while let Some((ask, answer)) = asked.next().await {
             has_failed |= answer.is_err();
-            take_in((upstream, shared), &mut held, ask, &answer);
+            apply((upstream, shared), &mut held, ask, &answer);
         }
         if has_failed {
             tokio::time::sleep(PAUSE).await;
@@ -63,17 +63,20 @@ pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallibl
     }
 }
 
-/// What makes the server tell of what is `wanted`, and of nothing else.
-fn asks(wanted: &BTreeSet<Arc<str>>, held: &BTreeSet<Arc<str>>) -> Vec<Ask> {
-    let new = wanted.difference(held).cloned().map(Ask::Subscribe);
-    let gone = held.difference(wanted).cloned().map(Ask::Unsubscribe);
+/// The requests that turn the subscriptions `held` by the server into those that are `wanted`.
+fn pending_changes(wanted: &BTreeSet<Arc<str>>, held: &BTreeSet<Arc<str>>) -> Vec<Change> {
+    let new = wanted.difference(held).cloned().map(Change::Subscribe);
+    let gone = held.difference(wanted).cloned().map(Change::Unsubscribe);
     new.chain(gone).collect()
 }
 
-async fn asked(upstream: &Upstream, ask: Ask) -> (Ask, Result<Answer, UpstreamError>) {
+async fn send(
+    upstream: &UpstreamConnection,
+    ask: Change,
+) -> (Change, Result<Answer, UpstreamError>) {
     let (method, uri) = match &ask {
-        Ask::Subscribe(uri) => (SUBSCRIBE, uri),
-        Ask::Unsubscribe(uri) => ("resources/unsubscribe", uri),
+        Change::Subscribe(uri) => (SUBSCRIBE, uri),
+        Change::Unsubscribe(uri) => ("resources/unsubscribe", uri),
     };
     let params = format!(r#"{{"uri":{}}}"#, json::string(uri));
     let answer = async {
@@ -84,11 +87,11 @@ async fn asked(upstream: &Upstream, ask: Ask) -> (Ask, Result<Answer, UpstreamEr
     (ask, answer)
 }
 
-/// Takes note of an answer. What was asked in vain, since the connection failed, is asked again.
-fn take_in(
-    (upstream, shared): (&Arc<Upstream>, &Shared),
+/// Applies an answer. Requests that failed with the connection are sent again.
+fn apply(
+    (upstream, shared): (&Arc<UpstreamConnection>, &Shared),
     held: &mut BTreeSet<Arc<str>>,
-    ask: Ask,
+    ask: Change,
     answer: &Result<Answer, UpstreamError>,
 ) {
     let server = &shared.config.name;
@@ -100,46 +103,52 @@ fn take_in(
         }
     };
     match (ask, outcome) {
-        (Ask::Subscribe(uri), Ok(())) => {
-            if !Topic::Resources.is_offered(upstream.hello()) {
-                shared.learned.undeclared().note(SUBSCRIBE, true);
+        (Change::Subscribe(uri), Ok(())) => {
+            if !Topic::Resources.is_offered(upstream.handshake()) {
+                shared
+                    .server_facts
+                    .undeclared_methods()
+                    .note(SUBSCRIBE, true);
             }
-            shared.hold(Topic::Resources, upstream, &uri);
+            shared.activate(Topic::Resources, upstream, &uri);
             held.insert(uri);
         }
-        (Ask::Subscribe(uri), Err(error)) => {
+        (Change::Subscribe(uri), Err(error)) => {
             let why = excerpt(error.as_bytes(), 200);
             tracing::debug!(server, why, "subscription refused");
             let is_lacking = Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND;
-            if is_lacking && !Topic::Resources.is_offered(upstream.hello()) {
-                shared.learned.undeclared().note(SUBSCRIBE, false);
+            if is_lacking && !Topic::Resources.is_offered(upstream.handshake()) {
+                shared
+                    .server_facts
+                    .undeclared_methods()
+                    .note(SUBSCRIBE, false);
             }
             shared
-                .of(Topic::Resources)
-                .refuse(&uri, Refused::Answered(error.into()));
+                .subscriptions(Topic::Resources)
+                .reject(&uri, SubscribeError::Rejected(error.into()));
         }
-        // Whatever it answered, it was told.
-        (Ask::Unsubscribe(uri), _) => drop(held.remove(&uri)),
+        // The subscription has ended, whatever the answer is.
+        (Change::Unsubscribe(uri), _) => drop(held.remove(&uri)),
     }
 }
 
-/// Waits until it is another.
+/// Waits until the value changes; for ever without a receiver.
 pub(super) async fn changed(number: Option<&mut watch::Receiver<u64>>) {
     match number {
-        // An error means that the connection is gone, and with it whoever waits here.
+        // An error means that the connection has ended, and this task with it.
         Some(number) => drop(number.changed().await),
         None => std::future::pending().await,
     }
 }
 
-/// Each resource that is subscribed to may have changed unheard.
-fn tell_all(shared: &Shared) {
-    for uri in shared.of(Topic::Resources).held() {
-        shared.tell(Event::may_be_updated(&uri));
+/// Publishes that every subscribed resource may have changed.
+fn publish_all(shared: &Shared) {
+    for uri in shared.subscriptions(Topic::Resources).active() {
+        shared.publish(Event::resource_may_have_changed(&uri));
     }
 }
 
-/// Requests on their way at once.
-const AT_ONCE: usize = 8;
-/// What could not be asked is asked again after this long.
+/// Concurrent requests at most.
+const MAX_CONCURRENT: usize = 8;
+/// The pause before a failed request is sent again.
 const PAUSE: Duration = Duration::from_secs(1);

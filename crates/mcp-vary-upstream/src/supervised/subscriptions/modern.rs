@@ -1,8 +1,6 @@
-//! `subscriptions/listen`: one stream for all resources, and one for all tasks, replaced by another when they
-//! change.
+//! `subscriptions/listen`: one stream for all resources and one for all tasks, replaced when the subscriptions change.
 //!
-//! The stream before stays open until the next one is acknowledged, and a little longer, so that nothing is
-//! lost in between.
+//! The previous stream stays open until the next one is acknowledged, and a little longer, so that no update is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -14,23 +12,27 @@ use mcp_vary_wire::server_message::Frame;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Refused, Shared, Topic};
+use super::{Shared, SubscribeError, Topic};
 use crate::handshake::modern_params;
 use crate::list_changes::{ACKNOWLEDGED, CANCELLED, is_refusal};
-use crate::message::{Event, Message, Purpose, Request};
-use crate::{Exchange, Upstream, UpstreamError};
+use crate::message::{Event, Message, Request, RequestKind};
+use crate::{Exchange, UpstreamConnection, UpstreamError};
 
-pub(super) async fn keep(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
+pub(super) async fn maintain(
+    topic: Topic,
+    upstream: &Arc<UpstreamConnection>,
+    shared: &Shared,
+) -> Infallible {
     let mut streams = Streams {
         topic,
         upstream,
         shared,
-        changes: shared.of(topic).changes.subscribe(),
+        changes: shared.subscriptions(topic).changes.subscribe(),
         opening: None,
         open: None,
-        former: None,
+        previous: None,
         failures: 0,
-        again: Instant::now(),
+        retry_at: Instant::now(),
     };
     loop {
         streams.step().await;
@@ -43,70 +45,70 @@ struct Stream {
     topic: Topic,
     uris: BTreeSet<Arc<str>>,
     exchange: Exchange,
-    /// Until when it must be acknowledged, or may still tell something; an open one may always.
+    /// When it must be acknowledged, or when it is closed; none for the open stream.
     until: Option<Instant>,
 }
 
-/// What a stream brought.
-enum Heard {
-    /// What the server will tell of.
+/// What was read from a stream.
+enum StreamEvent {
+    /// The accepted URIs or task ids.
     Acknowledged(BTreeSet<Arc<str>>),
     Updated(Event, Arc<str>),
-    Ended(Option<Refused>),
-    Nothing,
+    Ended(Option<SubscribeError>),
+    Ignored,
 }
 
-/// The streams of one connection for one topic: at most one is being opened, one is open, and one is about to be closed.
+/// The streams of one connection for one topic: at most one that is opening, one that is open and one that is closing.
 struct Streams<'a> {
     topic: Topic,
-    upstream: &'a Arc<Upstream>,
+    upstream: &'a Arc<UpstreamConnection>,
     shared: &'a Shared,
     changes: watch::Receiver<u64>,
     opening: Option<Stream>,
     open: Option<Stream>,
-    former: Option<Former>,
+    previous: Option<Previous>,
     failures: u32,
     /// When a stream may be opened again.
-    again: Instant,
+    retry_at: Instant,
 }
 
-/// The stream before the one that is open. What it says now the next one says, too, unless the server said it
-/// before it knew of that one: so it counts only if the next one says nothing of that resource.
+/// The stream before the open one. The open stream repeats its updates, except those that the server sent before it
+/// received the new request. So an update counts only if the open stream has none of the same resource.
 #[derive(Debug)]
-struct Former {
+struct Previous {
     stream: Stream,
     late: BTreeMap<Arc<str>, Event>,
-    /// The resources of which the next one has said something: it says whatever follows.
+    /// The resources that were updated on the open stream, which then sends all later updates.
     superseded: BTreeSet<Arc<str>>,
 }
 
 impl Streams<'_> {
     async fn step(&mut self) {
         self.changes.borrow_and_update();
-        self.open_another().await;
-        let waits = self.again > Instant::now() && self.opening.is_none();
+        self.open_stream().await;
+        let waits = self.retry_at > Instant::now() && self.opening.is_none();
         tokio::select! {
             _ = self.changes.changed() => {}
-            heard = heard(self.opening.as_mut()) => self.hear_opening(heard),
-            heard = heard(self.open.as_mut()) => self.hear_open(heard),
-            heard = heard(self.former.as_mut().map(|it| &mut it.stream)) => self.hear_former(heard),
-            () = tokio::time::sleep_until(self.again), if waits => {}
+            heard = next_event(self.opening.as_mut()) => self.on_opening(heard),
+            heard = next_event(self.open.as_mut()) => self.on_open(heard),
+            heard = next_event(self.previous.as_mut().map(|it| &mut it.stream)) => self.on_previous(heard),
+            () = tokio::time::sleep_until(self.retry_at), if waits => {}
         }
     }
 
-    /// Opens a stream for what is wanted, unless there is one for exactly that.
-    async fn open_another(&mut self) {
-        let wanted = self.shared.of(self.topic).wanted();
+    /// Opens a stream for the current subscriptions, unless there is one for exactly these.
+    async fn open_stream(&mut self) {
+        let wanted = self.shared.subscriptions(self.topic).wanted();
         let current = self.open.as_ref().map(|stream| &stream.uris);
         if wanted.is_empty() {
-            (self.opening, self.open, self.former) = (None, None, None);
+            (self.opening, self.open, self.previous) = (None, None, None);
             return;
         }
-        if current == Some(&wanted) || self.opening.is_some() || self.again > Instant::now() {
+        if current == Some(&wanted) || self.opening.is_some() || self.retry_at > Instant::now() {
             return;
         }
         let request = request(self.topic, &self.upstream.config.capabilities, &wanted);
-        match self.upstream.open(request, Purpose::Subscription).await {
+        match self.upstream.send(request, RequestKind::Subscription).await {
             Ok(exchange) => {
                 self.opening = Some(Stream {
                     topic: self.topic,
@@ -119,105 +121,109 @@ impl Streams<'_> {
         }
     }
 
-    fn hear_opening(&mut self, heard: Heard) {
+    fn on_opening(&mut self, heard: StreamEvent) {
         match heard {
-            Heard::Acknowledged(accepted) => {
+            StreamEvent::Acknowledged(accepted) => {
                 if let Some(stream) = self.opening.take() {
-                    self.begin(stream, &accepted);
+                    self.switch_to(stream, &accepted);
                 }
             }
-            Heard::Updated(event, _) => self.shared.tell(event),
-            Heard::Ended(why) => {
+            StreamEvent::Updated(event, _) => self.shared.publish(event),
+            StreamEvent::Ended(why) => {
                 let opening = self.opening.take();
                 match (opening, why) {
-                    (Some(stream), Some(why)) => self.refused(&stream, &why),
+                    (Some(stream), Some(why)) => self.reject(&stream, &why),
                     _ => self.failed(),
                 }
             }
-            Heard::Nothing => {}
+            StreamEvent::Ignored => {}
         }
     }
 
-    /// The server does not tell of what the stream that is open has not.
-    fn refused(&self, stream: &Stream, why: &Refused) {
+    /// Rejects the subscriptions that are not on the open stream.
+    fn reject(&self, stream: &Stream, why: &SubscribeError) {
         let is_held = |uri: &Arc<str>| {
             let open = self.open.as_ref();
             open.is_some_and(|open| open.uris.contains(uri))
         };
         for uri in stream.uris.iter().filter(|uri| !is_held(uri)) {
-            self.shared.of(self.topic).refuse(uri, why.clone());
+            self.shared
+                .subscriptions(self.topic)
+                .reject(uri, why.clone());
         }
     }
 
-    /// The server tells by `stream` from now on, of those resources that it `accepted`.
+    /// Makes `stream` the open one, for the resources that the server `accepted`.
     ///
     /// > Notification types the server does not support are omitted.
     /// > (MCP 2026-07-28, basic/patterns/subscriptions, "Acknowledgment")
-    fn begin(&mut self, mut stream: Stream, accepted: &BTreeSet<Arc<str>>) {
+    fn switch_to(&mut self, mut stream: Stream, accepted: &BTreeSet<Arc<str>>) {
         let is_gapless = self.open.is_some();
         for uri in &stream.uris {
             if !accepted.contains(uri) {
-                let subscriptions = self.shared.of(self.topic);
-                subscriptions.refuse(uri, Refused::NotOffered);
+                let subscriptions = self.shared.subscriptions(self.topic);
+                subscriptions.reject(uri, SubscribeError::NotOffered);
             } else if is_gapless {
-                self.shared.of(self.topic).hold(uri);
+                self.shared.subscriptions(self.topic).activate(uri);
             } else {
-                self.shared.hold(self.topic, self.upstream, uri);
+                self.shared.activate(self.topic, self.upstream, uri);
             }
         }
         stream.uris.retain(|uri| accepted.contains(uri));
         stream.until = None;
         let former = self.open.replace(stream);
-        self.former = former.map(|mut stream| {
+        self.previous = former.map(|mut stream| {
             stream.until = Some(Instant::now() + OVERLAP);
-            Former {
+            Previous {
                 stream,
                 late: BTreeMap::new(),
                 superseded: BTreeSet::new(),
             }
         });
-        self.again = Instant::now();
+        self.retry_at = Instant::now();
     }
 
-    fn hear_open(&mut self, heard: Heard) {
+    fn on_open(&mut self, heard: StreamEvent) {
         match heard {
-            Heard::Updated(event, uri) => {
-                if let Some(former) = &mut self.former {
+            StreamEvent::Updated(event, uri) => {
+                if let Some(former) = &mut self.previous {
                     former.late.remove(&uri);
                     former.superseded.insert(uri);
                 }
                 self.failures = 0;
-                self.shared.tell(event);
+                self.shared.publish(event);
             }
-            Heard::Ended(_) => {
+            StreamEvent::Ended(_) => {
                 self.open = None;
                 self.failed();
             }
-            Heard::Acknowledged(_) | Heard::Nothing => {}
+            StreamEvent::Acknowledged(_) | StreamEvent::Ignored => {}
         }
     }
 
-    fn hear_former(&mut self, heard: Heard) {
-        match (heard, &mut self.former) {
-            (Heard::Updated(event, uri), Some(former)) if !former.superseded.contains(&uri) => {
+    fn on_previous(&mut self, heard: StreamEvent) {
+        match (heard, &mut self.previous) {
+            (StreamEvent::Updated(event, uri), Some(former))
+                if !former.superseded.contains(&uri) =>
+            {
                 former.late.insert(uri, event);
             }
-            (Heard::Ended(_), _) => {
-                let former = self.former.take();
+            (StreamEvent::Ended(_), _) => {
+                let former = self.previous.take();
                 for event in former
                     .into_iter()
                     .flat_map(|former| former.late.into_values())
                 {
-                    self.shared.tell(event);
+                    self.shared.publish(event);
                 }
             }
             _ => {}
         }
     }
 
-    /// No stream for a while.
+    /// Waits before the next attempt.
     fn failed(&mut self) {
-        self.again = Instant::now() + PAUSE * (1 << self.failures.min(6));
+        self.retry_at = Instant::now() + PAUSE * (1 << self.failures.min(6));
         self.failures += 1;
     }
 }
@@ -230,48 +236,50 @@ fn request(topic: Topic, capabilities: &str, uris: &BTreeSet<Arc<str>>) -> Reque
     Request::new("subscriptions/listen", Some(params))
 }
 
-/// What comes next on a stream. Safe to drop while it waits.
-async fn heard(stream: Option<&mut Stream>) -> Heard {
+/// Reads the next event of a stream. Safe to drop while it waits.
+async fn next_event(stream: Option<&mut Stream>) -> StreamEvent {
     let Some(stream) = stream else {
         return std::future::pending().await;
     };
     let topic = stream.topic;
     let next = stream.exchange.next();
     match stream.until {
-        None => read(topic, next.await),
+        None => classify(topic, next.await),
         Some(until) => match tokio::time::timeout_at(until, next).await {
-            Ok(message) => read(topic, message),
-            Err(_elapsed) => Heard::Ended(None),
+            Ok(message) => classify(topic, message),
+            Err(_elapsed) => StreamEvent::Ended(None),
         },
     }
 }
 
-fn read(topic: Topic, message: Result<Message, UpstreamError>) -> Heard {
+fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEvent {
     let message = match message {
         Ok(Message::Notification(message)) => message,
         Ok(Message::Answer(answer)) => {
             let error = answer.outcome().err().filter(|error| is_refusal(error));
-            return Heard::Ended(error.map(|error| Refused::Answered(error.into())));
+            return StreamEvent::Ended(error.map(|error| SubscribeError::Rejected(error.into())));
         }
-        // It asks nothing on a stream that the client only listens to.
-        Ok(Message::Request(_)) => return Heard::Nothing,
-        Err(_) => return Heard::Ended(None),
+        // Servers send no requests on a subscription stream.
+        Ok(Message::Request(_)) => return StreamEvent::Ignored,
+        Err(_) => return StreamEvent::Ended(None),
     };
     let Ok(Frame::Notification { method, params }) = Frame::read(&message) else {
-        return Heard::Nothing;
+        return StreamEvent::Ignored;
     };
     match &*method {
-        ACKNOWLEDGED => Heard::Acknowledged(accepted(topic, params.unwrap_or("{}"))),
-        CANCELLED => Heard::Ended(None),
+        ACKNOWLEDGED => StreamEvent::Acknowledged(accepted(topic, params.unwrap_or("{}"))),
+        CANCELLED => StreamEvent::Ended(None),
         method => {
-            let changed = Event::changed_by(method, params);
-            let changed = changed.and_then(|event| Some((topic.of(&event)?, event)));
-            changed.map_or(Heard::Nothing, |(uri, event)| Heard::Updated(event, uri))
+            let changed = Event::from_notification(method, params);
+            let changed = changed.and_then(|event| Some((topic.key(&event)?, event)));
+            changed.map_or(StreamEvent::Ignored, |(uri, event)| {
+                StreamEvent::Updated(event, uri)
+            })
         }
     }
 }
 
-/// What an acknowledgement promises.
+/// The URIs or task ids of an acknowledgement.
 fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
     let params = Members::parse(params).unwrap_or_default();
     let filter = Members::parse(params.get("notifications").unwrap_or("{}")).unwrap_or_default();
@@ -281,7 +289,7 @@ fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
     uris.map(Arc::from).collect()
 }
 
-/// How long the stream before may still bring what was on its way.
+/// How long the previous stream is still read.
 const OVERLAP: Duration = Duration::from_millis(250);
-/// A stream that ended or could not be opened is opened again after this long, at first.
+/// The pause before a stream that ended or could not be opened is opened again.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Tasks of a legacy server that has them by the extension: it tells of each to whoever had it made, asked or not.
+//! Tasks of a legacy server with the tasks extension. It notifies the client that created a task without a subscription.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use mcp_vary::json::edit;
 
 use super::legacy::changed;
 use super::{Shared, Topic};
-use crate::Upstream;
+use crate::UpstreamConnection;
 use crate::message::{Event, Request};
 
-/// Nothing is asked for; after an interruption it is asked how tasks stand.
-pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
-    let subscriptions = shared.of(Topic::Tasks);
+/// Sends no subscription requests; after an interruption it requests the status of the tasks.
+pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
+    let subscriptions = shared.subscriptions(Topic::Tasks);
     let mut changes = subscriptions.changes.subscribe();
-    let mut hearings = upstream.hearings();
+    let mut hearings = upstream.stream_opened();
     loop {
-        let held = subscriptions.held().into_iter().collect();
+        let held = subscriptions.active().into_iter().collect();
         for id in subscriptions.wanted().difference(&held) {
-            shared.hold(Topic::Tasks, upstream, id);
+            shared.activate(Topic::Tasks, upstream, id);
         }
         changes.borrow_and_update();
         tokio::select! {
             _ = changes.changed() => {}
             () = changed(hearings.as_mut()) => {
-                for id in subscriptions.held() {
-                    tell(upstream, shared, &id);
+                for id in subscriptions.active() {
+                    publish_state(upstream, shared, &id);
                 }
             }
         }
     }
 }
 
-/// Asks how the task `id` stands, and tells that.
+/// Requests the status of the task `id` and publishes it.
 ///
 /// > Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get` would
 /// > have returned at that moment. (SEP-2663, "Task Status Notifications")
-pub(super) fn tell(upstream: &Arc<Upstream>, shared: &Shared, id: &Arc<str>) {
+pub(super) fn publish_state(upstream: &Arc<UpstreamConnection>, shared: &Shared, id: &Arc<str>) {
     let (upstream, events) = (Arc::downgrade(upstream), shared.events.clone());
     let (id, stop) = (Arc::clone(id), shared.stop.clone());
     let asked = async move {
@@ -46,16 +46,16 @@ pub(super) fn tell(upstream: &Arc<Upstream>, shared: &Shared, id: &Arc<str>) {
         let exchange = upstream.request(request).await.ok()?;
         drop(upstream);
         let answer = exchange.answer().await.ok()?;
-        // What is not there any more is said to whoever asks.
+        // The error for a removed task is the answer to the client's own requests.
         let stands = edit::remove(answer.outcome().ok()?, "resultType").into_owned();
-        // Nobody listening is fine.
+        // An error only means that there is no subscriber.
         let _ = events.send(Event::task_changed(Some(&stands))?);
         Some(())
     };
     shared.tasks.spawn(stop.run_until_cancelled_owned(asked));
 }
 
-fn request(upstream: &Upstream, id: &str) -> Request {
+fn request(upstream: &UpstreamConnection, id: &str) -> Request {
     let mut params = format!(r#"{{"taskId":{}}}"#, json::string(id));
     if !upstream.client_meta().is_empty() {
         let capabilities = Topic::Tasks.declared_with(upstream.capabilities());

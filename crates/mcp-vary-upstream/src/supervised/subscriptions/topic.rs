@@ -1,4 +1,4 @@
-//! What somebody may be subscribed to.
+//! The kinds of objects that can be subscribed to.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use mcp_vary_wire::task_dialect::{has_extension, with_extension};
 
 use crate::message::Event;
 
-/// A kind of things that a server tells of one by one.
+/// A kind of objects with individual updates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Topic {
     Resources,
@@ -17,7 +17,7 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    /// Its member of the filter of `subscriptions/listen`.
+    /// The member of the `subscriptions/listen` filter.
     pub(super) const fn filter(self) -> &'static str {
         match self {
             Self::Resources => "resourceSubscriptions",
@@ -25,7 +25,7 @@ impl Topic {
         }
     }
 
-    /// Whether the server may tell of it.
+    /// Whether the server declares such subscriptions.
     ///
     /// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
     /// > (MCP 2025-11-25, server/resources, "Capabilities")
@@ -36,7 +36,7 @@ impl Topic {
         }
     }
 
-    /// What a request for it declares, where its connection declares `capabilities`.
+    /// The capabilities that a request for it declares on a connection that declares `capabilities`.
     ///
     /// > If a client requests task status notifications but does not declare the `io.modelcontextprotocol/tasks`
     /// > extension capability, the server MUST return a JSON-RPC error (SEP-2663, "Task Status Notifications")
@@ -47,8 +47,8 @@ impl Topic {
         }
     }
 
-    /// What of it an event is about.
-    pub(super) fn of(self, event: &Event) -> Option<Arc<str>> {
+    /// The URI or task id that an event is about.
+    pub(super) fn key(self, event: &Event) -> Option<Arc<str>> {
         match (self, event) {
             (Self::Resources, Event::ResourceUpdated { uri, .. }) => Some(Arc::clone(uri)),
             (Self::Tasks, Event::TaskChanged { id, .. }) => Some(Arc::clone(id)),

@@ -1,0 +1,250 @@
+//! Facts about a server that it does not declare, shared by all connections to it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_vary::json::Members;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::undeclared::UndeclaredMethods;
+
+use super::handshake::Opening;
+
+/// The eras that one server supports, and the methods that it has without declaring them.
+///
+/// # Properties
+///
+/// The facts are valid until the server's entry in the configuration changes, or until the server reports another name
+/// or version than before in the same era.
+///
+/// Servers of both eras that are built with the official SDKs list only 2026-07-28 in their answer to
+/// `server/discover`, so only `initialize` shows whether a server supports sessions.
+#[derive(Debug, Default)]
+pub struct ServerFacts {
+    eras: Mutex<Eras>,
+    undeclared: Arc<UndeclaredMethods>,
+    /// Locked while the gateway requests a list that the server does not declare; by method.
+    probes: Mutex<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Eras {
+    legacy: EraFacts,
+    modern: EraFacts,
+}
+
+/// What is known about one era.
+#[derive(Debug, Default)]
+struct EraFacts {
+    support: Support,
+    /// `name` and `version` of the server, as reported in this era.
+    identity: Option<[Option<String>; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Support {
+    #[default]
+    Unknown,
+    Supported(Revision),
+    Unsupported,
+}
+
+impl ServerFacts {
+    /// The first request of a new connection, for clients of the era `preferred`.
+    ///
+    /// `server/discover` comes first while nothing is known. Some legacy servers exit when they receive it, and are started
+    /// again; the other order is worse, since a server that starts slowly looks like one that ignores `initialize`.
+    pub fn opening(&self, preferred: Option<Era>) -> Opening {
+        let facts = self.lock();
+        match (facts.modern.support, facts.legacy.support, preferred) {
+            (Support::Unsupported, _, _) => Opening::Initialize,
+            (
+                Support::Supported(_),
+                Support::Unknown | Support::Supported(_),
+                Some(Era::Legacy),
+            ) => Opening::InitializeOrDiscover,
+            _ => Opening::Discover,
+        }
+    }
+
+    /// Records the result of a handshake that began with `opening`.
+    pub fn record(&self, hello: &Hello, opening: Opening) {
+        let mut facts = self.lock();
+        let identity = Some(identity(hello));
+        let known = &facts.era(hello.era()).identity;
+        if known.is_some() && *known != identity {
+            *facts = Eras::default();
+            self.undeclared.clear();
+        }
+        let knows_sessions = hello.knows_sessions();
+        let side = facts.era(hello.era());
+        side.support = Support::Supported(hello.revision);
+        side.identity = identity;
+        match hello.era() {
+            Era::Legacy if opening == Opening::Discover => {
+                facts.modern.support = Support::Unsupported
+            }
+            Era::Legacy => {}
+            Era::Modern if hello.refused_initialize => facts.legacy.support = Support::Unsupported,
+            Era::Modern if knows_sessions && facts.legacy.support == Support::Unknown => {
+                facts.legacy.support = Support::Supported(Revision::LATEST_LEGACY);
+            }
+            Era::Modern => {}
+        }
+    }
+
+    /// Removes all facts: the server may have been replaced.
+    pub fn clear(&self) {
+        *self.lock() = Eras::default();
+        self.undeclared.clear();
+    }
+
+    /// The undeclared methods that were tried, and whether the server has them.
+    pub fn undeclared_methods(&self) -> &Arc<UndeclaredMethods> {
+        &self.undeclared
+    }
+
+    /// The lock to hold while `method`, which the server does not declare, is tried, so that it is tried only once.
+    pub fn probe_lock(&self, method: &'static str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(probes.entry(method).or_default())
+    }
+
+    /// Whether the server supports `era`, or no connection has tried it yet.
+    pub fn may_support(&self, era: Era) -> bool {
+        self.lock().era(era).support != Support::Unsupported
+    }
+
+    /// The era of a server that is known to support only one.
+    pub fn only_era(&self) -> Option<Era> {
+        let facts = self.lock();
+        match (facts.legacy.support, facts.modern.support) {
+            (Support::Unsupported, _) => Some(Era::Modern),
+            (_, Support::Unsupported) => Some(Era::Legacy),
+            _ => None,
+        }
+    }
+
+    /// Whether the server was reached before, and it is not known yet whether it supports `era`.
+    pub fn is_undecided(&self, era: Era) -> bool {
+        let mut facts = self.lock();
+        let is_known = facts.modern.support != facts.legacy.support;
+        is_known && facts.era(era).support == Support::Unknown
+    }
+
+    /// The newest revision of each era that the server is known to support.
+    pub fn known_revisions(&self) -> Vec<&'static str> {
+        let facts = self.lock();
+        let spoken = [facts.legacy.support, facts.modern.support].into_iter();
+        let spoken = spoken.filter_map(|spoken| match spoken {
+            Support::Supported(revision) => Some(revision.as_str()),
+            Support::Unknown | Support::Unsupported => None,
+        });
+        spoken.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Eras> {
+        self.eras.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Eras {
+    fn era(&mut self, era: Era) -> &mut EraFacts {
+        match era {
+            Era::Legacy => &mut self.legacy,
+            Era::Modern => &mut self.modern,
+        }
+    }
+}
+
+fn identity(hello: &Hello) -> [Option<String>; 2] {
+    let info = hello.server_info.as_deref().unwrap_or("{}");
+    let info = Members::parse(info).unwrap_or_default();
+    ["name", "version"].map(|key| info.get_str(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(revision: Revision, version: &str) -> Hello {
+        Hello {
+            revision,
+            result: r#"{"supportedVersions":["2026-07-28"]}"#.to_owned(),
+            server_info: Some(format!(r#"{{"name":"s","version":"{version}"}}"#)),
+            capabilities: "{}".to_owned(),
+            instructions: None,
+            refused_initialize: false,
+        }
+    }
+
+    const LEGACY: Revision = Revision::LATEST_LEGACY;
+    const MODERN: Revision = Revision::LATEST_MODERN;
+
+    #[test]
+    fn a_server_that_may_know_sessions_is_asked_for_one_only_for_clients_with_sessions() {
+        let learned = ServerFacts::default();
+        assert_eq!(learned.opening(Some(Era::Legacy)), Opening::Discover);
+        learned.record(&hello(MODERN, "1"), Opening::Discover);
+        assert_eq!(learned.opening(None), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Modern)), Opening::Discover);
+        assert_eq!(
+            learned.opening(Some(Era::Legacy)),
+            Opening::InitializeOrDiscover
+        );
+        learned.record(&hello(LEGACY, "1"), Opening::InitializeOrDiscover);
+        assert_eq!(
+            learned.known_revisions(),
+            [LEGACY.as_str(), MODERN.as_str()]
+        );
+        assert_eq!(learned.only_era(), None);
+    }
+
+    #[test]
+    fn a_server_of_one_era_is_not_asked_for_the_other_again() {
+        let learned = ServerFacts::default();
+        learned.record(&hello(LEGACY, "1"), Opening::Discover);
+        assert_eq!(learned.opening(Some(Era::Modern)), Opening::Initialize);
+        assert_eq!(learned.only_era(), Some(Era::Legacy));
+        assert!(!learned.may_support(Era::Modern));
+
+        let learned = ServerFacts::default();
+        let mut refuses = hello(MODERN, "1");
+        refuses.refused_initialize = true;
+        learned.record(&refuses, Opening::InitializeOrDiscover);
+        assert_eq!(learned.opening(Some(Era::Legacy)), Opening::Discover);
+        assert_eq!(learned.known_revisions(), [MODERN.as_str()]);
+    }
+
+    #[test]
+    fn another_version_of_the_server_is_another_server() {
+        let learned = ServerFacts::default();
+        learned.record(&hello(LEGACY, "1"), Opening::Discover);
+        learned.record(&hello(LEGACY, "1"), Opening::Initialize);
+        assert_eq!(learned.only_era(), Some(Era::Legacy));
+        learned.record(&hello(LEGACY, "2"), Opening::Initialize);
+        assert!(learned.may_support(Era::Modern));
+        assert_eq!(learned.opening(None), Opening::Discover);
+    }
+
+    #[test]
+    fn what_a_server_does_not_declare_is_remembered_for_its_version() {
+        let learned = ServerFacts::default();
+        learned.record(&hello(LEGACY, "1"), Opening::Discover);
+        assert_eq!(learned.undeclared_methods().has("tools/list"), None);
+        learned.undeclared_methods().note("tools/list", true);
+        learned.undeclared_methods().note("prompts/list", false);
+        learned.record(&hello(LEGACY, "1"), Opening::Initialize);
+        assert_eq!(learned.undeclared_methods().has("tools/list"), Some(true));
+        assert_eq!(
+            learned.undeclared_methods().has("prompts/list"),
+            Some(false)
+        );
+        // One request may fail for another reason.
+        learned.undeclared_methods().note("tools/list", false);
+        assert_eq!(learned.undeclared_methods().has("tools/list"), Some(true));
+        learned.record(&hello(LEGACY, "2"), Opening::Initialize);
+        assert!(learned.undeclared_methods().all().is_empty());
+    }
+}
