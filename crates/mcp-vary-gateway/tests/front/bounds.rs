@@ -109,7 +109,7 @@ async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
                 error(&answer),
                 (
                     -32603,
-                    "the answer of server `peer` nests deeper than 128 levels, so it is not passed on"
+                    "the answer of server `peer` nests deeper than 128 levels and is not forwarded"
                 ),
                 "{way:?}"
             );
