@@ -79,5 +79,5 @@
 //! Start with [`server`] for servers and with [`client`] for clients.
 
 pub mod client;
-mod limit;
 pub mod server;
+mod switch_limit;

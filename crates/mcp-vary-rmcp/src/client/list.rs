@@ -13,8 +13,8 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 
 use super::Client;
+use super::cache::{Selector, TtlCache, VariantCache};
 use super::error::Error;
-use super::memory::{Selector, TtlCache, VariantCache};
 use super::request::{AnsweredBy, log_rejection};
 
 /// The largest number of pages that are read of one list.

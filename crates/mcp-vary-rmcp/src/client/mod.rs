@@ -63,22 +63,22 @@
 //! # }
 //! ```
 
-mod choose;
-mod declare;
+mod cache;
+#[cfg(feature = "openai")]
+mod chat_completions;
+mod choice;
+mod declaring_client;
 mod error;
 mod forward;
-mod inputs;
+mod input_required;
 mod list;
-mod listen;
-mod memory;
 mod model;
 mod offers;
-#[cfg(feature = "openai")]
-mod openai;
 mod request;
 mod subscribe;
-mod switch;
-mod view;
+mod switch_log;
+mod variant_client;
+mod variant_subscription;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,23 +92,23 @@ use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use self::choose::{Choice, ChoiceReason, ChoiceRule, ChoiceRules, ModelFailure, TaskContext};
-pub use self::declare::{DeclaringClient, SettingsError};
+#[cfg(feature = "openai")]
+pub use self::chat_completions::{ChatCompletions, ChatError};
+pub use self::choice::{Choice, ChoiceReason, ChoiceRule, ChoiceRules, ModelFailure, TaskContext};
+pub use self::declaring_client::{DeclaringClient, SettingsError};
 pub use self::error::Error;
 pub use self::forward::{Forwarded, forward};
 pub use self::list::VariantList;
-pub use self::listen::VariantSubscription;
 pub use self::model::{DEFAULT_MODEL_TIMEOUT, Model};
 pub use self::offers::{MAX_VARIANTS, Offers};
-#[cfg(feature = "openai")]
-pub use self::openai::{ChatCompletions, ChatError};
-pub use self::switch::{ChoiceRecord, MAX_CHOICE_RECORDS};
-pub use self::view::VariantClient;
-pub use crate::limit::SwitchLimit;
+pub use self::switch_log::{ChoiceRecord, MAX_CHOICE_RECORDS};
+pub use self::variant_client::VariantClient;
+pub use self::variant_subscription::VariantSubscription;
+pub use crate::switch_limit::SwitchLimit;
 pub use mcp_vary::visibility::Experience;
 
-use self::memory::{Selector, VariantCache};
-use self::switch::SwitchLog;
+use self::cache::{Selector, VariantCache};
+use self::switch_log::SwitchLog;
 
 /// A connection to a server, with the variants that it advertises.
 ///

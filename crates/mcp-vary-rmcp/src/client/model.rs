@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_vary::variant::ServerVariant;
 use serde_json::{Value, json};
 
-use super::choose::{Choice, ChoiceReason, ChoiceRules, ModelFailure, TaskContext};
+use super::choice::{Choice, ChoiceReason, ChoiceRules, ModelFailure, TaskContext};
 use super::offers::Offers;
 use super::{Client, VariantClient};
 

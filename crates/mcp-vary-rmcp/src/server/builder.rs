@@ -17,15 +17,15 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::face::VariantHandler;
 use super::header::HeaderPolicy;
-use super::offers::{
+use super::selection::{AuditFn, SwitchCounters, VariantSelection};
+use super::variant_handler::VariantHandler;
+use super::variant_set::{
     ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, RankingCache, VariantSet,
     VisibilityFn,
 };
-use super::selection::{AuditFn, SwitchCounters, VariantSelection};
-use super::vary::{CapabilitiesCache, Handlers, ServerState, VaryServer};
-use crate::limit::SwitchLimit;
+use super::vary_server::{CapabilitiesCache, Handlers, ServerState, VaryServer};
+use crate::switch_limit::SwitchLimit;
 
 /// Declares a server with variants: [`VaryServer::builder`].
 ///

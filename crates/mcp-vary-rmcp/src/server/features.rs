@@ -14,7 +14,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::vary::ActiveVariant;
+use super::vary_server::ActiveVariant;
 
 /// The features of the client that sent a request: how it wants its content.
 ///

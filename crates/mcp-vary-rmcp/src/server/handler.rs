@@ -30,15 +30,15 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
+use super::errors::{mismatched_result, with_active_variant};
 use super::features::{CalledTool, era, is_negotiating};
-use super::list::page;
-use super::offers::SelectedHandler;
+use super::pages::page;
+use super::request_state::RequestStateCodec;
+use super::resource_watch::ResourceWatch;
 use super::session::BindError;
-use super::state::RequestStateCodec;
-use super::tag::{NotificationSender, tagging_peer};
-use super::vary::{ActiveVariant, Handlers, VaryServer};
-use super::watch::ResourceWatch;
-use super::wire::{mismatched_result, with_active_variant};
+use super::tagging_peer::{NotificationSender, tagging_peer};
+use super::variant_set::SelectedHandler;
+use super::vary_server::{ActiveVariant, Handlers, VaryServer};
 
 impl ServerHandler for VaryServer {
     fn get_info(&self) -> ServerConfig {

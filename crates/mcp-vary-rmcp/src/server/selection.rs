@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use tokio::time::Instant;
 
-use crate::limit::SwitchLimit;
+use crate::switch_limit::SwitchLimit;
 
 /// One selection of a variant, for an audit: see
 /// [`Builder::with_audit`](super::Builder::with_audit).

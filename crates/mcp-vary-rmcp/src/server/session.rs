@@ -10,10 +10,10 @@ use rmcp::RoleServer;
 use rmcp::model::InitializeRequestParams;
 use rmcp::service::Peer;
 
-use super::offers::SelectedHandler;
+use super::resource_watch::{ResourceWatch, Watching};
 use super::selection::SwitchCounter;
-use super::tag::{NotificationSender, TaggingPeer, tagging_peer};
-use super::watch::{ResourceWatch, Watching};
+use super::tagging_peer::{NotificationSender, TaggingPeer, tagging_peer};
+use super::variant_set::SelectedHandler;
 
 /// The sessions that one handler serves. That is one, unless several connections share the handler
 /// itself.

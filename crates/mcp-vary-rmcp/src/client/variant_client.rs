@@ -11,11 +11,11 @@ use rmcp::model::{
 };
 use rmcp::service::ServiceError;
 
-use super::choose::Choice;
+use super::choice::Choice;
 use super::error::Error;
 use super::list::VariantList;
-use super::listen::VariantSubscription;
 use super::request::AnsweredBy;
+use super::variant_subscription::VariantSubscription;
 use super::{Client, Offers};
 
 /// A client that is bound to one variant: every request selects it.

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use mcp_vary::variant::VariantId;
 use tokio::time::Instant;
 
-use super::choose::{Choice, ChoiceReason};
+use super::choice::{Choice, ChoiceReason};
 use super::offers::Offers;
-use crate::limit::SwitchLimit;
+use crate::switch_limit::SwitchLimit;
 
 /// The largest number of stored records.
 pub const MAX_CHOICE_RECORDS: usize = 256;

@@ -10,7 +10,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::features::era;
-use super::offers::{SelectedHandler, VariantSet};
+use super::variant_set::{SelectedHandler, VariantSet};
 
 /// Seals and opens the state of one request.
 pub(super) struct RequestStateCodec<'a> {

@@ -9,8 +9,8 @@ use rmcp::service::{RequestHandle, RoleClient, ServiceError};
 use tokio::sync::watch;
 
 use super::Client;
+use super::cache::Acknowledged;
 use super::error::Error;
-use super::memory::Acknowledged;
 use super::request::CancelOnDrop;
 
 /// A subscription in one variant. Dropping it ends it.

@@ -13,9 +13,9 @@ use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 
-use super::face::VariantHandler;
-use super::list::shown;
-use super::offers::PermissionFn;
+use super::pages::shown;
+use super::variant_handler::VariantHandler;
+use super::variant_set::PermissionFn;
 
 /// The subscribed resources of one client in one variant.
 pub(super) struct ResourceWatch {

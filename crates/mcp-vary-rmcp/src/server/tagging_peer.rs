@@ -22,7 +22,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use super::watch::{ListChange, Watching};
+use super::resource_watch::{ListChange, Watching};
 
 /// A tagging peer and the service that keeps it alive.
 pub(super) type TaggingPeer = RunningService<RoleServer, NoRequests>;

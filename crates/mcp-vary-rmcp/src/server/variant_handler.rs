@@ -12,11 +12,11 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use super::dyn_handler::DynHandler;
+use super::errors::to_error_data;
 use super::features::era;
-use super::inner::DynHandler;
-use super::list::list_all;
+use super::pages::list_all;
 use super::view::View;
-use super::wire::to_error_data;
 
 /// The handler of a variant: a server handler, whole or through a [`View`].
 ///

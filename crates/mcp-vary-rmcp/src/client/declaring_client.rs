@@ -15,7 +15,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::memory::VariantCache;
+use super::cache::VariantCache;
 
 /// A client handler that declares the extensions, and tracks which lists have changed.
 ///

@@ -13,12 +13,12 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use super::face::VariantHandler;
+use super::dyn_handler::DynHandler;
+use super::errors::{mismatched_result, to_error_data, with_active_variant};
 use super::features::era;
-use super::inner::DynHandler;
-use super::offers::{PermissionFn, SelectedHandler, VariantSet};
+use super::variant_handler::VariantHandler;
+use super::variant_set::{PermissionFn, SelectedHandler, VariantSet};
 use super::view::View;
-use super::wire::{mismatched_result, to_error_data, with_active_variant};
 
 /// The result of one of the four list methods.
 pub(super) trait ListResult: Default {

@@ -17,15 +17,15 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::face::{VariantHandler, not_found};
+use super::errors::{to_error_data, with_active_variant};
 use super::features::{declared_by, era};
 use super::header::HeaderPolicy;
 use super::selection::{
     AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchLimitReached,
     VariantSelection,
 };
-use super::wire::{to_error_data, with_active_variant};
-use crate::limit::SwitchLimit;
+use super::variant_handler::{VariantHandler, not_found};
+use crate::switch_limit::SwitchLimit;
 
 pub(super) type RankFn = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
 pub(super) type VisibilityFn =

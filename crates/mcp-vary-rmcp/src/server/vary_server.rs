@@ -21,13 +21,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::builder::Builder;
-use super::face::VariantHandler;
+use super::dyn_handler::DynHandler;
+use super::errors::to_error_data;
 use super::features::{declared_by, declared_in, era, store_features};
-use super::inner::DynHandler;
-use super::offers::{PermissionFn, SelectedHandler, VariantSet};
 use super::selection::SwitchCounter;
 use super::session::Sessions;
-use super::wire::to_error_data;
+use super::variant_handler::VariantHandler;
+use super::variant_set::{PermissionFn, SelectedHandler, VariantSet};
 
 /// A handler that adds both extensions to other handlers: serve it in their place.
 ///
