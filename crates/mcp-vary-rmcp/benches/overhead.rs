@@ -1,9 +1,10 @@
-//! What `Vary` adds to a request: CPU time beside the bare handler, in paired rounds.
+//! The CPU time that [`VaryServer`] adds to a request, measured in paired rounds against the bare
+//! handler.
 //!
-//! `cargo bench -p mcp-vary-rmcp`. Everything runs on one thread without sockets, so that its CPU time
-//! is that of the request: parsed by rmcp, answered by the handler, written as bytes. Each subject is
-//! sent the same bytes; in each round all of them take their turn, and the differences of a round are
-//! what the figures are about. `--check` sends a few requests and looks at the answers only.
+//! `cargo bench -p mcp-vary-rmcp`. Everything runs on one thread without sockets, so its CPU time
+//! is that of the request: parsed by rmcp, answered by the handler, written as bytes. Each subject
+//! gets the same bytes. In each round all subjects take turns, and the figures are the differences
+//! within a round. `--check` sends a few requests and only checks the responses.
 #![expect(
     clippy::print_stdout,
     reason = "a measurement talks to whoever started it"
@@ -31,14 +32,14 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
 };
 
-/// Paired rounds, and requests of each subject in each.
+/// The number of paired rounds, and of requests to each subject in each round.
 const ROUNDS: usize = 20;
 const REQUESTS: usize = 1_000;
 
-/// Microseconds that a request may cost more than without us.
+/// The limit for the added CPU time of a request, in microseconds.
 const BAR: f64 = 5.0;
 
-/// Two-sided 95 %, for 19 degrees of freedom.
+/// Student's t: two-sided 95 %, 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every row meets the bar.
+/// Returns whether every row is within the limit.
 async fn measure(check: bool) -> bool {
     let rounds = if check { 1 } else { ROUNDS };
     let requests = if check { 5 } else { REQUESTS };
@@ -65,7 +66,7 @@ async fn measure(check: bool) -> bool {
             let mut table = vec![Vec::new(); subjects.len()];
             for round in 0..rounds {
                 for turn in 0..subjects.len() {
-                    // Nobody is always first.
+                    // Rotate the order, so that no subject is always first.
                     let at = (round + turn) % subjects.len();
                     let cost = cost(&mut subjects[at].1, requests).await;
                     table[at].push(cost);
@@ -79,7 +80,7 @@ async fn measure(check: bool) -> bool {
     holds
 }
 
-/// Prints a row, and says whether it meets the bar.
+/// Prints a row, and returns whether it is within the limit.
 fn report(name: &str, subjects: &[(&str, Subject)], table: &[Vec<f64>]) -> bool {
     let mut holds = true;
     let bare = &table[0];
@@ -125,14 +126,15 @@ fn used() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// How a client reaches the server: a modern one by HTTP, or a legacy one in its session on a pipe.
+/// The two connections that are measured: a modern client over HTTP, and a legacy session over a
+/// pipe.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Http,
     Pipe,
 }
 
-/// The server that is measured, and what it is asked.
+/// A measured server and its requests.
 enum Subject {
     Http(Box<dyn Fn(usize) -> Answering>),
     Pipe {
@@ -163,14 +165,14 @@ impl Subject {
     }
 }
 
-/// A wrong answer costs nothing worth knowing.
+/// A wrong response would make the measurement useless.
 fn good(answer: &[u8]) {
     let text = std::str::from_utf8(answer).unwrap();
     assert!(text.contains("\"result\""), "{text}");
     assert!(!text.contains("\"error\""), "{text}");
 }
 
-/// The handler as it is, in four variants, with negotiation, with both, and four handlers with both.
+/// The bare handler, in four variants, with negotiation, with both, and four handlers with both.
 async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
     let variants = || {
         let echo = VariantHandler::new(Echo);
@@ -291,7 +293,7 @@ async fn pipe<S: ServerHandler>(server: S, messages: Vec<String>) -> Subject {
     }
 }
 
-/// What every client declares.
+/// The declarations of every client.
 fn capabilities() -> Value {
     json!({"extensions": {
         "io.modelcontextprotocol/content-negotiation": {"features": ["agent", "format=json"]},
@@ -299,8 +301,9 @@ fn capabilities() -> Value {
     }})
 }
 
-/// The requests that take turns; three select a variant. A server that negotiates and has no variants
-/// refuses a selector: for all servers alike, another key stands in its place where `selects` is false.
+/// The requests that take turns; three select a variant. A server that negotiates and has no
+/// variants rejects a selector: for such servers (`selects` is false) the requests carry another
+/// key of the same length.
 fn messages(method: &str, is_modern: bool, selects: bool) -> Vec<String> {
     [None, Some("short"), Some("few"), Some("renamed")]
         .into_iter()
@@ -327,7 +330,7 @@ fn messages(method: &str, is_modern: bool, selects: bool) -> Vec<String> {
 }
 
 const SELECTOR: &str = "io.modelcontextprotocol/server-variant";
-/// As long, and nobody's.
+/// As long as the selector's key, and without a meaning.
 const OTHER: &str = "io.modelcontextprotocol/server-nothing";
 
 /// A server as authors write them, with ten tools.

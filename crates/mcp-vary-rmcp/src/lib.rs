@@ -46,8 +46,8 @@
 //! let reading = View::new().with_tools(["get_issue", "search_issues"]);
 //! let server = VaryServer::builder()
 //!     .with_variant(ServerVariant::new("standard".parse()?, "Everything"), all.clone())
-//!     .with_variant(ServerVariant::new("reading".parse()?, "Only looks"), all.with_view(reading))
-//!     .build()?; // every mistake at once
+//!     .with_variant(ServerVariant::new("reading".parse()?, "Read-only tools"), all.with_view(reading))
+//!     .build()?; // reports all problems at once
 //! # let _ = server;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,6 +1,7 @@
-//! What the examples share: serving on standard input and output or on HTTP, and reaching a server.
+//! Shared by the examples: serving on standard input and output or on HTTP, and connecting to a
+//! server.
 //!
-//! None of it is about the extensions. Begin with an example in `src/bin/`.
+//! It does not use the extensions. Start with an example in `src/bin/`.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -28,29 +29,29 @@ use rmcp::{RoleClient, ServiceExt as _};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
-/// Whatever goes wrong in an example ends it.
+/// Any error ends an example.
 pub type ExampleError = Box<dyn Error + Send + Sync>;
 
 #[derive(Debug, Parser)]
 struct ServeArgs {
-    /// Serve one client on standard input and output, as without any option.
+    /// Serve one client on standard input and output; this is the default.
     #[arg(long)]
     stdio: bool,
-    /// Serve streamable HTTP there, and print the URL; port 0 is any free one.
+    /// Serve streamable HTTP at this address, and print the URL. Port 0 takes any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
     http: Option<SocketAddr>,
 }
 
-/// Serves `server` where the command line says, until its clients have gone.
+/// Serves `server` as the command line says, until its clients have disconnected.
 ///
 /// # Errors
 ///
-/// When the address is taken, or the client on standard input does not begin as one.
+/// When the address is in use, or the client on standard input does not complete the handshake.
 pub async fn serve(server: VaryServer) -> Result<(), ExampleError> {
     let Some(address) = ServeArgs::parse().http else {
         match server.serve(stdio()).await {
             Ok(running) => drop(running.waiting().await?),
-            // A client may ask only what there is, and go.
+            // A client may disconnect before it initializes.
             Err(ServerInitializeError::ConnectionClosed(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -62,11 +63,11 @@ pub async fn serve(server: VaryServer) -> Result<(), ExampleError> {
     Ok(())
 }
 
-/// Serves clones of `server` to whoever connects, for as long as it is polled.
+/// Serves clones of `server` on `listener`, for as long as the future is polled.
 ///
 /// # Errors
 ///
-/// When no connection can be accepted any more.
+/// When the listener can no longer accept connections.
 pub async fn serve_http(server: VaryServer, listener: TcpListener) -> io::Result<Infallible> {
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -82,7 +83,7 @@ pub async fn serve_http(server: VaryServer, listener: TcpListener) -> io::Result
         });
         tokio::spawn(async move {
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-            // A client that breaks its connection is the client's business.
+            // A client may close its connection at any time.
             let _ = connection.await;
         });
     }
@@ -90,7 +91,7 @@ pub async fn serve_http(server: VaryServer, listener: TcpListener) -> io::Result
 
 #[derive(Debug, Parser)]
 struct ConnectArgs {
-    /// Speak as clients did before 2026-07-28.
+    /// Use the protocol as it was before 2026-07-28.
     #[arg(long)]
     legacy: bool,
     /// The URL of a server, or the command that starts one.
@@ -98,21 +99,21 @@ struct ConnectArgs {
     server: Vec<String>,
 }
 
-/// A connection to a server, until it is dropped.
+/// A connection to a server, closed when it is dropped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Connection<S: Service<RoleClient>> {
-    /// The client of it.
+    /// The client.
     pub client: Client,
     _running: RunningService<RoleClient, DeclaringClient<S>>,
     _started: Option<Child>,
 }
 
-/// Reaches the server that the command line names, as what `declaring` declares.
+/// Connects to the server that the command line names, with the declarations of `declaring`.
 ///
 /// # Errors
 ///
-/// When the server cannot be started or does not answer as one.
+/// When the server cannot be started, or the handshake fails.
 pub async fn connect_from_args<S: Service<RoleClient>>(
     declaring: DeclaringClient<S>,
 ) -> Result<Connection<S>, ExampleError> {
@@ -120,11 +121,11 @@ pub async fn connect_from_args<S: Service<RoleClient>>(
     connect_to(declaring, &server, legacy).await
 }
 
-/// Reaches `server`, a URL or the words of a command, in the era that is asked for.
+/// Connects to `server`, a URL or a command with its arguments, in the given era.
 ///
 /// # Errors
 ///
-/// As of [`reach`].
+/// The same as for [`connect_from_args`].
 pub async fn connect_to<S: Service<RoleClient>>(
     declaring: DeclaringClient<S>,
     server: &[String],
@@ -147,11 +148,11 @@ pub async fn connect_to<S: Service<RoleClient>>(
     Ok(reached)
 }
 
-/// Connects by `transport`, in the era that is asked for.
+/// Connects over `transport`, in the given era.
 ///
 /// # Errors
 ///
-/// When the server does not answer as one of this era.
+/// When the handshake fails.
 pub async fn connect<S, T, E, A>(
     declaring: DeclaringClient<S>,
     transport: T,
@@ -180,7 +181,7 @@ where
 ///
 /// # Errors
 ///
-/// When nobody reads it.
+/// When standard output is closed.
 pub fn print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }

@@ -1,6 +1,7 @@
-//! The cities, their weather now, and the five days from today: a table, so that every run says the same.
+//! The cities, their current weather, and the forecast for five days: a table, so that every run
+//! gives the same answers.
 
-/// One city and everything that is known about its weather.
+/// One city and its weather.
 #[derive(Debug)]
 pub(crate) struct City {
     pub(crate) name: &'static str,
@@ -30,7 +31,7 @@ pub(crate) struct Day {
     pub(crate) precipitation_probability: f64,
 }
 
-/// The city of that name, whatever the case and the accents.
+/// The city with this name, ignoring case and accents.
 pub(crate) fn find(name: &str) -> Option<&'static City> {
     let name = name.trim().to_lowercase();
     let is_called = |spelling: &&str| spelling.to_lowercase() == name;
@@ -39,7 +40,7 @@ pub(crate) fn find(name: &str) -> Option<&'static City> {
         .find(|city| is_called(&city.name) || city.aliases.iter().any(&is_called))
 }
 
-/// Every city's name, in the order of the table.
+/// The names of all cities, in the order of the table.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     CITIES.iter().map(|city| city.name)
 }

@@ -1,16 +1,17 @@
 //! The weather server of the content negotiation proposal.
 //!
-//! It is an ordinary MCP server: it was written before the extensions that Vary implements, and knows
-//! nothing of them. Every client gets the same answers from it. Put Vary in front, and they differ.
+//! It is an ordinary MCP server, written without the extensions that Vary implements. It gives
+//! every client the same answers. With Vary in front, the answers differ by client.
 //!
 //! # Properties
 //!
-//! The same request always has the same answer: the data are a table, the clock is not read.
-//! Clients with `initialize` (2025-11-25 and earlier) and stateless ones (2026-07-28) are both served.
+//! The same request always has the same answer: the data is a table, and the clock is not read. The
+//! server accepts clients with `initialize` (2025-11-25 and earlier) and stateless clients
+//! (2026-07-28).
 //!
 //! # Examples
 //!
-//! A server is a function of what it talks over:
+//! Serve it over any transport:
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -39,18 +40,18 @@ pub use server::Weather;
 ///
 /// # Errors
 ///
-/// As [`serve`].
+/// The same as for [`serve`].
 pub async fn serve_stdio() -> io::Result<()> {
     serve(stdio_pipes()).await
 }
 
 /// Serves one client on `transport` until it closes its end.
 ///
-/// A client that leaves before it has said anything is no error.
+/// A client that disconnects before its first message is not an error.
 ///
 /// # Errors
 ///
-/// When the transport fails, or the client's first message is none that a session can begin with.
+/// When the transport fails, or the client's first message cannot begin a session.
 pub async fn serve<T, E, A>(transport: T) -> io::Result<()>
 where
     T: IntoTransport<RoleServer, E, A>,

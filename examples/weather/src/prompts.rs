@@ -28,7 +28,7 @@ pub(crate) fn all() -> Vec<Prompt> {
 ///
 /// # Errors
 ///
-/// An unknown prompt, and a location that is no string, are invalid parameters.
+/// An unknown prompt, and a location that is not a string, are invalid parameters.
 pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
     if name != WEATHER_CHECK {
         return Err(ErrorData::invalid_params(
@@ -57,11 +57,11 @@ pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<GetPromptResu
     Ok(GetPromptResult::new(vec![message]).with_description("Check the weather"))
 }
 
-/// Names of cities that begin as `argument` does; nothing for any other argument.
+/// The names of cities that begin with `argument`; empty for any other argument.
 ///
 /// # Errors
 ///
-/// None in practice: there are far fewer cities than a completion may hold.
+/// None in practice: there are far fewer cities than a completion may contain.
 pub(crate) fn complete(
     reference: &Reference,
     argument: &ArgumentInfo,

@@ -21,7 +21,7 @@ pub(crate) fn all() -> Vec<Resource> {
 ///
 /// # Errors
 ///
-/// A resource that is not listed is not found; the error's data repeats the URI.
+/// An unknown resource is "not found"; the error's data repeats the URI.
 pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     if uri != ALPINE_VALLEY {
         return Err(ErrorData::resource_not_found(
@@ -52,5 +52,5 @@ fn alpine_valley() -> Value {
 
 const ALPINE_VALLEY: &str = "map://features/alpine-valley-1";
 
-/// What the proposal's example says, though `application/geo+json` would be closer.
+/// The media type in the proposal's example, though `application/geo+json` would be more precise.
 const MIME_TYPE: &str = "application/json";

@@ -1,4 +1,4 @@
-//! The server: who it is, and which module answers what.
+//! The server handler; it forwards each method to its module.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -11,7 +11,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::{prompts, resources, tools};
 
-/// The weather server as rmcp sees it; it has no state.
+/// The weather server as an rmcp handler; it has no state.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Weather;

@@ -15,8 +15,8 @@ pub(crate) fn all() -> Vec<Tool> {
 ///
 /// # Errors
 ///
-/// An unknown tool, and arguments of the wrong type, are invalid parameters. An unknown city is no error of
-/// the protocol: the result says so and names the cities there are.
+/// An unknown tool, and arguments of the wrong type, are invalid parameters. An unknown city is not
+/// a protocol error: the result reports it and lists the known cities.
 pub(crate) fn call(name: &str, arguments: &JsonObject) -> Result<CallToolResult, ErrorData> {
     let answer: fn(&City, &JsonObject) -> Result<Value, ErrorData> = match name {
         "get_weather" => weather,
@@ -72,7 +72,7 @@ fn forecast(city: &City, arguments: &JsonObject) -> Result<Value, ErrorData> {
     Ok(json!({ "location": city.name, "days": days }))
 }
 
-/// How many days were asked for; all of them when none was said.
+/// The requested number of days; all days by default.
 fn days(arguments: &JsonObject) -> Result<usize, ErrorData> {
     let Some(given) = arguments.get("days") else {
         return Ok(DATES.len());
@@ -193,7 +193,7 @@ fn forecast_schema() -> Value {
     })
 }
 
-/// Looks things up and changes nothing, in a closed table.
+/// Read-only lookups in a fixed table.
 fn read_only(title: &str) -> ToolAnnotations {
     ToolAnnotations::with_title(title)
         .read_only(true)

@@ -1,4 +1,4 @@
-//! What a client without any extension sees, in both eras, over an in-memory pipe.
+//! The server as a client without extensions sees it, in both eras, over a pipe in memory.
 
 use std::fmt::Write as _;
 
@@ -122,7 +122,7 @@ async fn a_client_that_leaves_at_once_is_no_error() {
     weather::serve(server).await.unwrap();
 }
 
-/// Which of the two ways a client begins.
+/// The two kinds of handshake.
 #[derive(Clone, Copy)]
 enum Era {
     Legacy,
@@ -172,7 +172,7 @@ fn protocol_error(result: Result<(), ServiceError>) -> ErrorData {
     }
 }
 
-/// Everything there is to list, and one answer of each kind.
+/// All lists, and one answer of each kind.
 async fn everything(client: &Client) -> String {
     let mut seen = String::new();
     let mut show = |heading: &str, value: Value| {

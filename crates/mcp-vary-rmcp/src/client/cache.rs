@@ -145,12 +145,12 @@ pub(super) struct Generation(u64);
 
 impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     fn new(capacity: usize) -> Self {
-        let held = Entries {
+        let entries = Entries {
             entries: BTreeMap::new(),
             generation: Generation::default(),
         };
         Self {
-            entries: Mutex::new(held),
+            entries: Mutex::new(entries),
             capacity,
         }
     }
@@ -159,36 +159,36 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     /// a new value with.
     pub(super) fn get(&self, key: &K) -> Result<V, Generation> {
         let now = Instant::now();
-        let mut held = self.lock();
-        match held.entries.get(key) {
+        let mut entries = self.lock();
+        match entries.entries.get(key) {
             Some(entry) if entry.expires_at > now => return Ok(entry.value.clone()),
             Some(_) => {
-                held.entries.remove(key);
+                entries.entries.remove(key);
             }
             None => {}
         }
-        Err(held.generation)
+        Err(entries.generation)
     }
 
     /// Inserts `value` for `time`, unless there was an invalidation since `generation`.
     pub(super) fn insert(&self, key: K, value: V, time: Duration, generation: Generation) {
         let now = Instant::now();
-        let mut held = self.lock();
-        if time.is_zero() || held.generation != generation {
+        let mut entries = self.lock();
+        if time.is_zero() || entries.generation != generation {
             return;
         }
-        if held.entries.len() >= self.capacity && !held.entries.contains_key(&key) {
+        if entries.entries.len() >= self.capacity && !entries.entries.contains_key(&key) {
             // Evict the entry that expires first.
-            let first = held
+            let first = entries
                 .entries
                 .iter()
                 .min_by_key(|(_, entry)| entry.expires_at);
             if let Some(key) = first.map(|(key, _)| key.clone()) {
-                held.entries.remove(&key);
+                entries.entries.remove(&key);
             }
         }
         let until = now + time.min(MAX_TTL);
-        held.entries.insert(
+        entries.entries.insert(
             key,
             Entry {
                 value,
@@ -198,9 +198,9 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
     }
 
     fn invalidate(&self, touched: impl Fn(&K) -> bool) {
-        let mut held = self.lock();
-        held.generation.0 += 1;
-        held.entries.retain(|key, _| !touched(key));
+        let mut entries = self.lock();
+        entries.generation.0 += 1;
+        entries.entries.retain(|key, _| !touched(key));
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
@@ -216,39 +216,39 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn shelf(most: usize) -> (TtlCache<&'static str, u32>, Generation) {
-        let shelf = TtlCache::new(most);
-        let generation = shelf.get(&"").unwrap_err();
-        (shelf, generation)
+    fn cache(most: usize) -> (TtlCache<&'static str, u32>, Generation) {
+        let cache = TtlCache::new(most);
+        let generation = cache.get(&"").unwrap_err();
+        (cache, generation)
     }
 
-    fn kept(shelf: &TtlCache<&'static str, u32>, keys: &[&'static str]) -> Vec<u32> {
-        let found = keys.iter().filter_map(|key| shelf.get(key).ok());
+    fn cached(cache: &TtlCache<&'static str, u32>, keys: &[&'static str]) -> Vec<u32> {
+        let found = keys.iter().filter_map(|key| cache.get(key).ok());
         found.collect()
     }
 
     /// SV-16: an answer that was under way when its list changed is not cached.
     #[test]
     fn an_answer_from_before_a_change_is_not_kept() {
-        let (shelf, before) = shelf(8);
-        shelf.insert("a", 1, MINUTE, before);
-        shelf.invalidate(|key| *key == "a");
-        shelf.insert("a", 2, MINUTE, before);
-        assert!(kept(&shelf, &["a"]).is_empty());
-        let after = shelf.get(&"a").unwrap_err();
-        shelf.insert("a", 3, MINUTE, after);
-        assert_eq!(kept(&shelf, &["a"]), [3]);
+        let (cache, before) = cache(8);
+        cache.insert("a", 1, MINUTE, before);
+        cache.invalidate(|key| *key == "a");
+        cache.insert("a", 2, MINUTE, before);
+        assert!(cached(&cache, &["a"]).is_empty());
+        let after = cache.get(&"a").unwrap_err();
+        cache.insert("a", 3, MINUTE, after);
+        assert_eq!(cached(&cache, &["a"]), [3]);
     }
 
     #[test]
-    fn a_full_shelf_gives_up_what_ends_first() {
-        let (shelf, generation) = shelf(2);
-        shelf.insert("short", 1, MINUTE, generation);
-        shelf.insert("long", 2, 3 * MINUTE, generation);
-        shelf.insert("none", 3, Duration::ZERO, generation);
-        shelf.insert("middle", 4, 2 * MINUTE, generation);
-        shelf.insert("long", 5, 3 * MINUTE, generation);
-        assert_eq!(kept(&shelf, &["short", "long", "none", "middle"]), [5, 4]);
+    fn a_full_cache_evicts_what_expires_first() {
+        let (cache, generation) = cache(2);
+        cache.insert("short", 1, MINUTE, generation);
+        cache.insert("long", 2, 3 * MINUTE, generation);
+        cache.insert("none", 3, Duration::ZERO, generation);
+        cache.insert("middle", 4, 2 * MINUTE, generation);
+        cache.insert("long", 5, 3 * MINUTE, generation);
+        assert_eq!(cached(&cache, &["short", "long", "none", "middle"]), [5, 4]);
     }
 
     /// A server may acknowledge what no client requested.

@@ -40,7 +40,7 @@ const MAX_SHOWN: usize = 200;
 /// let with_key = ChatCompletions::new("https://models.example.com/v1", "small")?.with_key("secret")?;
 /// assert!(!format!("{with_key:?}").contains("secret"));
 ///
-/// // A key is not shouted across a network.
+/// // A key is never sent over a network without TLS.
 /// let plain = ChatCompletions::new("http://models.example.com/v1", "small")?;
 /// assert!(plain.with_key("secret").is_err());
 /// # Ok::<(), mcp_vary_rmcp::client::ChatError>(())
@@ -194,12 +194,12 @@ impl fmt::Debug for ChatCompletions {
 fn connector(is_https: bool) -> Result<HttpsConnector<HttpConnector>, ChatError> {
     if !is_https {
         let provider = ring::default_provider();
-        let nobody = rustls::ClientConfig::builder_with_provider(provider.into())
+        let config = rustls::ClientConfig::builder_with_provider(provider.into())
             .with_safe_default_protocol_versions()
             .map_err(|error| ChatError::RootCertificates(std::io::Error::other(error)))?
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth();
-        let builder = HttpsConnectorBuilder::new().with_tls_config(nobody);
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config);
         return Ok(builder.https_or_http().enable_http1().build());
     }
     let builder = HttpsConnectorBuilder::new()

@@ -227,7 +227,7 @@ impl ChoiceRules {
     }
 }
 
-/// A variant, and why it was chosen.
+/// A variant, and the reason for the choice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {

@@ -50,7 +50,7 @@ use super::cache::VariantCache;
 ///     serde_json::to_value(&declared["io.modelcontextprotocol/content-negotiation"])?,
 ///     serde_json::json!({"version": "1.0", "features": ["agent", "format=json", "sampling"]}),
 /// );
-/// // Without hints there is still something to say: this client knows variants.
+/// // Variants are declared even without hints.
 /// assert!(declared["io.modelcontextprotocol/server-variants"].is_empty());
 /// # Ok::<(), serde_json::Error>(())
 /// ```

@@ -1,4 +1,4 @@
-//! Errors of a request in a variant, sorted by whose fault it is.
+//! Errors of a request in a variant, sorted by the party at fault.
 
 use mcp_vary::error::INVALID_PARAMS;
 use mcp_vary::variant::VariantId;
@@ -14,7 +14,7 @@ use rmcp::service::ServiceError;
 ///
 /// async fn after(error: Error, client: &VariantClient) -> Result<VariantClient, Error> {
 ///     match error {
-///         // Gone since it was offered. List the tools of what is chosen now before calling one.
+///         // The server removed the variant. List the tools of the new one before you call any.
 ///         Error::VariantRejected { .. } => {
 ///             client.client().refresh_offers().await?;
 ///             Ok(client.client().choose(&TaskContext::new()))

@@ -68,7 +68,7 @@ impl Forwarded {
 /// assert_eq!(forward(&result, Experience::Conversation).text(), "8 °C in Oslo");
 /// assert_eq!(forward(&result, Experience::Program).text(), r#"{"celsius":8,"city":"Oslo"}"#);
 ///
-/// // What was negotiated as JSON has nothing else to read.
+/// // A result negotiated as JSON has no content to read.
 /// result.content.clear();
 /// let forwarded = forward(&result, Experience::Conversation);
 /// assert_eq!(forwarded.text(), r#"{"celsius":8,"city":"Oslo"}"#);
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// The kinds of blocks and the text that a reader of `result` gets.
+    /// The kinds of blocks and the text that the reader of `result` gets.
     #[track_caller]
     fn gets(result: &Value, experience: Experience, text: &str, blocks: &[&str]) {
         let result: CallToolResult = serde_json::from_value(result.clone()).unwrap();
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(kinds, blocks);
     }
 
-    /// TR-1: one field by the reader's experience, and no picture or error is lost.
+    /// TR-1: one field by the reader's experience; images and errors are never lost.
     #[test]
     fn one_field_is_forwarded() {
         use Experience::{Conversation, Program, UserInterface};

@@ -70,10 +70,10 @@ impl Client {
         // The request state belongs to the variant that answered.
         let variant = variant.filter(|_| answered == AnsweredBy::SelectedVariant);
         for _ in 0..MAX_ROUNDS {
-            let ServerResult::InputRequiredResult(asked) = result else {
+            let ServerResult::InputRequiredResult(required) = result else {
                 return Ok((result, answered));
             };
-            let (responses, state) = self.respond(asked).await?;
+            let (responses, state) = self.respond(required).await?;
             params.set_responses(responses, state);
             result = self.send(params.request(), variant).await?;
         }
@@ -83,22 +83,22 @@ impl Client {
 
     async fn respond(
         &self,
-        asked: InputRequiredResult,
+        required: InputRequiredResult,
     ) -> Result<(Option<InputResponses>, Option<String>), Error> {
-        let requests = asked.input_requests.unwrap_or_default();
+        let requests = required.input_requests.unwrap_or_default();
         if requests.is_empty() {
-            if asked.request_state.is_none() {
+            if required.request_state.is_none() {
                 return Err(ServiceError::UnexpectedResponse.into());
             }
             tokio::time::sleep(RETRY_PAUSE).await;
-            return Ok((None, asked.request_state));
+            return Ok((None, required.request_state));
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
             let response = self.request_input(&key, request).await?;
             responses.insert(key, response);
         }
-        Ok((Some(responses), asked.request_state))
+        Ok((Some(responses), required.request_state))
     }
 
     /// The handler's response to one input request.

@@ -2,12 +2,12 @@
 //!
 //! | step | what |
 //! |---|---|
-//! | say what you are and like | [`DeclaringClient`] around your handler: feature tags, hints |
-//! | see what there is | [`Client::offers`] |
-//! | choose | [`Client::choose`] by [`Rules`], [`Client::choose_with`] a [`Model`], [`Client::view`] by name |
-//! | ask | [`View`]: lists, calls and reads in that variant |
-//! | show a result | [`forward`]: the one field that its reader gets |
-//! | look back | [`Client::choices`] |
+//! | declare features and hints | [`DeclaringClient`] around your handler |
+//! | list the offered variants | [`Client::offers`] |
+//! | choose a variant | [`Client::choose`] by [`ChoiceRules`], [`Client::choose_with`] a [`Model`], [`Client::variant`] by name |
+//! | send requests in it | [`VariantClient`]: lists, calls and reads |
+//! | forward a result | [`forward`]: the one field that its reader gets |
+//! | audit the choices | [`Client::choices`] |
 //!
 //! Everything works on connections of either era. A [`VariantClient`] is bound to its variant: a
 //! tool is called in the variant in which it was listed, and cursors are never sent to another
@@ -42,14 +42,14 @@
 //! # let (transport, theirs) = tokio::io::duplex(4096);
 //! # let serving = tokio::spawn(async move { server.serve(theirs).await.unwrap().waiting().await });
 //!
-//! // Once: declare, connect.
+//! // Once: declare and connect.
 //! let (features, _) = Features::from_tags(["agent", "format=json"]);
 //! let (hints, _) = VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
 //! let handler = DeclaringClient::new(()).with_features(features).with_hints(hints);
 //! let running = handler.serve(transport).await?;
 //! let client = Client::new(running.peer(), running.service()).await;
 //!
-//! // Per phase: choose, and ask in what was chosen.
+//! // In each phase: choose a variant, and send requests in it.
 //! let planning = client.choose(&TaskContext::new().with_phase("planning"));
 //! let tools = planning.tools().await?;
 //! assert_eq!(planning.choice().to_string(), "`plan`: matches the phase planning");
@@ -207,11 +207,11 @@ impl Client {
     ///
     /// use mcp_vary_rmcp::client::{Client, SwitchLimit};
     ///
-    /// fn steady(client: Client) -> Client {
+    /// fn with_limit(client: Client) -> Client {
     ///     client.with_switch_limit(SwitchLimit::new(3, Duration::from_secs(60)))
     /// }
     ///
-    /// fn tell(client: &Client) {
+    /// fn print_switches(client: &Client) {
     ///     for record in client.choices().iter().filter(|record| record.switched) {
     ///         println!("{}", record.choice); // `run`: matches the phase execution
     ///     }
@@ -370,10 +370,10 @@ impl Client {
         chosen.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bind(&self, wanted: Choice, offers: &Offers) -> VariantClient {
+    fn bind(&self, preferred: Choice, offers: &Offers) -> VariantClient {
         let choice = self
             .switch_log()
-            .record_choice(wanted, offers, Instant::now());
+            .record_choice(preferred, offers, Instant::now());
         VariantClient::new(self.clone(), choice)
     }
 

@@ -38,7 +38,7 @@ pub const MAX_VARIANTS: usize = 32;
 /// assert_eq!(offers.first().unwrap().id, "compact");
 /// assert_eq!((offers.iter().len(), ignored.count()), (1, 1));
 ///
-/// // Some servers say the same under `experimental`.
+/// // Some servers advertise under `experimental`.
 /// let capabilities = json!({"experimental": {"io.modelcontextprotocol/server-variants": offered}});
 /// assert!(!Offers::read(&capabilities).0.is_empty());
 /// ```

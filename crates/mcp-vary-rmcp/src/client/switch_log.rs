@@ -34,16 +34,16 @@ pub(super) struct SwitchLog {
 }
 
 impl SwitchLog {
-    /// Applies the switch limit to `wanted`, and records the result.
+    /// Applies the switch limit to `preferred`, and records the choice.
     pub(super) fn record_choice(
         &mut self,
-        wanted: Choice,
+        preferred: Choice,
         offers: &Offers,
         now: Instant,
     ) -> Choice {
         let within = self.limit.window;
         self.switches.retain(|at| now.duration_since(*at) < within);
-        let choice = self.apply_limit(wanted, offers);
+        let choice = self.apply_limit(preferred, offers);
         let switched = self.current.is_some() && choice.variant != self.current;
         if switched {
             while self.switches.len() >= self.limit.max_switches.max(1) {
@@ -69,14 +69,17 @@ impl SwitchLog {
         self.records.iter().cloned().collect()
     }
 
-    fn apply_limit(&self, wanted: Choice, offers: &Offers) -> Choice {
-        let (Some(current), Some(variant)) = (&self.current, &wanted.variant) else {
-            return wanted;
+    fn apply_limit(&self, preferred: Choice, offers: &Offers) -> Choice {
+        let (Some(current), Some(variant)) = (&self.current, &preferred.variant) else {
+            return preferred;
         };
-        let own = !matches!(wanted.reason, ChoiceReason::Requested | ChoiceReason::Named);
+        let is_limited = !matches!(
+            preferred.reason,
+            ChoiceReason::Requested | ChoiceReason::Named
+        );
         let full = self.switches.len() >= self.limit.max_switches;
-        if current == variant || !own || !full || !offers.allows(current) {
-            return wanted;
+        if current == variant || !is_limited || !full || !offers.allows(current) {
+            return preferred;
         }
         let reason = ChoiceReason::SwitchLimited {
             switches: self.switches.len(),

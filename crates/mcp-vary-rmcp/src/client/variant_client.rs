@@ -209,7 +209,7 @@ impl VariantClient {
     ///
     /// async fn watch(client: &VariantClient) -> Result<VariantSubscription, Error> {
     ///     let changes = SubscriptionFilter::builder().tools_list_changed().build();
-    ///     client.listen(changes).await // as long as the answer is held
+    ///     client.listen(changes).await // until the subscription is dropped
     /// }
     /// ```
     ///

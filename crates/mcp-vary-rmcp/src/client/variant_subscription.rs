@@ -1,4 +1,4 @@
-//! Listening: a modern subscription in one variant.
+//! Subscriptions to changes in one variant of a modern server.
 
 use mcp_vary::variant::VariantId;
 use rmcp::model::{
@@ -13,7 +13,7 @@ use super::cache::Acknowledged;
 use super::error::Error;
 use super::request::CancelOnDrop;
 
-/// A subscription in one variant. Dropping it ends it.
+/// A subscription to changes in one variant. Dropping it ends it.
 #[derive(Debug)]
 pub struct VariantSubscription {
     request: RequestHandle<RoleClient>,
@@ -50,7 +50,7 @@ impl VariantSubscription {
         Ok(listening)
     }
 
-    /// What the server agrees to, once it does.
+    /// Waits for the acknowledgement, and returns the accepted filter.
     async fn wait_acknowledged(
         &mut self,
         mut changes: watch::Receiver<Acknowledged>,
@@ -69,13 +69,13 @@ impl VariantSubscription {
         }
     }
 
-    /// What the server agreed to tell.
+    /// The filter that the server accepted.
     #[must_use]
     pub fn acknowledged(&self) -> &SubscriptionFilter {
         &self.acknowledged
     }
 
-    /// The variant whose changes are told; none for the server's default.
+    /// The variant of the subscription; `None` for the server's default.
     #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
@@ -85,12 +85,12 @@ impl VariantSubscription {
     ///
     /// # Errors
     ///
-    /// When it ends otherwise than by the server's result.
+    /// When it ends in another way than by the server's result.
     pub async fn closed(mut self) -> Result<(), Error> {
         self.wait_end().await
     }
 
-    /// Not to be called again once it has returned.
+    /// Must not be called again after it has returned.
     async fn wait_end(&mut self) -> Result<(), Error> {
         let ended = (&mut self.request.rx).await;
         self.unfinished.finish();

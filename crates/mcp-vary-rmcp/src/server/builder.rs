@@ -3,14 +3,14 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::error::Identifier;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::hints::VariantHints;
-use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
-use mcp_vary::variant::{Date, ServerVariant, VariantDiagnostic, VariantId, Variants};
+use mcp_vary::rank::Weights;
+use mcp_vary::variant::{Date, ServerVariant};
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
@@ -18,13 +18,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::header::HeaderPolicy;
-use super::selection::{AuditFn, SwitchCounters, VariantSelection};
+use super::rules::{ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, VisibilityFn};
+use super::selection::{AuditFn, VariantSelection};
 use super::variant_handler::VariantHandler;
-use super::variant_set::{
-    ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, RankingCache, VariantSet,
-    VisibilityFn,
-};
-use super::vary_server::{CapabilitiesCache, Handlers, ServerState, VaryServer};
+use super::vary_server::VaryServer;
 use crate::switch_limit::SwitchLimit;
 
 /// Declares a server with variants: [`VaryServer::builder`].
@@ -51,14 +48,14 @@ use crate::switch_limit::SwitchLimit;
 ///     .with_negotiation()
 ///     .with_variant(ServerVariant::new("standard".parse()?, "Everything"), all.clone())
 ///     .with_variant(
-///         ServerVariant::new("read-only".parse()?, "Looks, and changes nothing")
+///         ServerVariant::new("read-only".parse()?, "Read-only tools")
 ///             .with_hint("accessLevel", "readonly"),
 ///         all.with_view(reading),
 ///     )
 ///     .build()?;
 /// # let _ = server;
 ///
-/// // Every mistake is named.
+/// // `build` reports all problems.
 /// let wrong = VaryServer::builder()
 ///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
 ///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
@@ -73,40 +70,44 @@ use crate::switch_limit::SwitchLimit;
 #[derive(Default)]
 #[must_use = "nothing is served before `build`"]
 pub struct Builder {
-    variants: Vec<(ServerVariant, VariantHandler)>,
-    handler: Option<VariantHandler>,
-    negotiates_content: bool,
-    required_extensions: Vec<ExtensionId>,
-    weights: Weights,
-    ranker: Option<RankFn>,
-    default_variant: Option<DefaultVariantFn>,
-    header: HeaderPolicy,
-    switch_limit: Option<SwitchLimit>,
-    audit: Option<AuditFn>,
-    permission: Option<PermissionFn>,
-    extensions: Vec<(ExtensionId, Option<JsonObject>)>,
-    visibility: Option<VisibilityFn>,
-    principal: Option<PrincipalFn>,
-    max_advertised: Option<usize>,
-    advertised_only: bool,
-    hides_available: bool,
-    keys: Option<CursorKeys>,
-    page_size: Option<NonZeroUsize>,
-    clock: Option<ClockFn>,
-    state_lifetime: Option<Duration>,
-    today: Option<Date>,
+    pub(super) variants: Vec<(ServerVariant, VariantHandler)>,
+    pub(super) handler: Option<VariantHandler>,
+    pub(super) negotiates_content: bool,
+    pub(super) required_extensions: Vec<ExtensionId>,
+    pub(super) weights: Weights,
+    pub(super) ranker: Option<RankFn>,
+    pub(super) default_variant: Option<DefaultVariantFn>,
+    pub(super) header: HeaderPolicy,
+    pub(super) switch_limit: Option<SwitchLimit>,
+    pub(super) audit: Option<AuditFn>,
+    pub(super) permission: Option<PermissionFn>,
+    pub(super) extensions: Vec<(ExtensionId, Option<JsonObject>)>,
+    pub(super) visibility: Option<VisibilityFn>,
+    pub(super) principal: Option<PrincipalFn>,
+    pub(super) max_advertised: Option<usize>,
+    pub(super) advertised_only: bool,
+    pub(super) hides_available: bool,
+    pub(super) keys: Option<CursorKeys>,
+    pub(super) page_size: Option<NonZeroUsize>,
+    pub(super) clock: Option<ClockFn>,
+    pub(super) state_lifetime: Option<Duration>,
+    pub(super) today: Option<Date>,
 }
 
 impl Builder {
     /// Adds `variant`, served by `handler`: a handler, or a [`View`](super::View) of one.
-    pub fn with_variant(mut self, variant: ServerVariant, face: impl Into<VariantHandler>) -> Self {
-        self.variants.push((variant, face.into()));
+    pub fn with_variant(
+        mut self,
+        variant: ServerVariant,
+        handler: impl Into<VariantHandler>,
+    ) -> Self {
+        self.variants.push((variant, handler.into()));
         self
     }
 
     /// Serves one handler without variants, as [`VaryServer::new`] does.
-    pub fn with_handler(mut self, face: impl Into<VariantHandler>) -> Self {
-        self.handler = Some(face.into());
+    pub fn with_handler(mut self, handler: impl Into<VariantHandler>) -> Self {
+        self.handler = Some(handler.into());
         self
     }
 
@@ -211,9 +212,9 @@ impl Builder {
     /// ```
     pub fn with_default_variant(
         mut self,
-        chosen: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
+        default_variant: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.default_variant = Some(Arc::new(chosen));
+        self.default_variant = Some(Arc::new(default_variant));
         self
     }
 
@@ -226,7 +227,7 @@ impl Builder {
     /// ```
     /// # use mcp_vary_rmcp::server::VaryServer;
     /// let builder = VaryServer::builder().with_variant_header();
-    /// // Or: a client that says two things, or something that is not there, is told so.
+    /// // Or reject headers that contradict `_meta` or name an unknown variant.
     /// let strict = VaryServer::builder().with_strict_variant_header();
     /// ```
     pub fn with_variant_header(mut self) -> Self {
@@ -295,21 +296,21 @@ impl Builder {
     /// use mcp_vary::error::Identifier;
     ///
     /// let builder = VaryServer::builder()
-    ///     // Who may see which face,
+    ///     // Which clients see which variant.
     ///     .with_visibility(|context, variant| variant.id != *"admin" || role(context) == Some("admin"))
-    ///     // and who may use what, under any face.
-    ///     .with_permission(|context, what| match what {
+    ///     // What they may use, in every variant.
+    ///     .with_permission(|context, item| match item {
     ///         Identifier::Tool(name) => !name.starts_with("delete_") || role(context) == Some("admin"),
     ///         _ => true,
     ///     })
-    ///     // Whose cursors are whose.
+    ///     // Cursors are bound to this principal.
     ///     .with_principal(|context| role(context).unwrap_or_default().to_owned());
     /// ```
     pub fn with_permission(
         mut self,
-        permits: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
+        permission: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.permission = Some(Arc::new(permits));
+        self.permission = Some(Arc::new(permission));
         self
     }
 
@@ -319,9 +320,9 @@ impl Builder {
     /// This decides which variants a client can select, not what it may do: handlers check that.
     pub fn with_visibility(
         mut self,
-        sees: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
+        visibility: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.visibility = Some(Arc::new(sees));
+        self.visibility = Some(Arc::new(visibility));
         self
     }
 
@@ -384,7 +385,7 @@ impl Builder {
     /// # let (this_month, last_month) = ([2; 32], [1; 32]);
     /// use mcp_vary::cursor::CursorKeys;
     ///
-    /// // Seals with the first; what the others sealed still opens.
+    /// // New cursors use the first key; cursors of the others are still accepted.
     /// let keys = CursorKeys::new(this_month).with_previous([last_month]);
     /// let builder = VaryServer::builder().with_cursor_keys(keys).with_page_size(50.try_into()?);
     /// # Ok::<(), std::num::TryFromIntError>(())
@@ -405,143 +406,12 @@ impl Builder {
         self.today = Some(today);
         self
     }
+}
 
-    /// Checks the declaration and builds the server.
-    ///
-    /// # Errors
-    ///
-    /// Returns all problems of the declaration.
-    pub fn build(mut self) -> Result<VaryServer, BuildError> {
-        let mut mistakes = self.diagnostics();
-        let handler = self.handler.take();
-        let (faces, warnings) = match handler {
-            Some(face) if self.variants.is_empty() => (Some(Handlers::Single(face)), Vec::new()),
-            _ => self.variant_set(&mut mistakes),
-        };
-        match faces {
-            Some(faces) if mistakes.is_empty() => {
-                for warning in &warnings {
-                    tracing::warn!(%warning, "variant declared with a warning");
-                }
-                Ok(VaryServer::from_shared(ServerState {
-                    handlers: faces,
-                    negotiates_content: self.negotiates_content,
-                    required_extensions: self.required_extensions,
-                    extensions: self
-                        .extensions
-                        .into_iter()
-                        .filter_map(|(id, settings)| Some((id, settings?)))
-                        .collect(),
-                    permission: self.permission,
-                    warnings,
-                    capabilities_cache: CapabilitiesCache::default(),
-                }))
-            }
-            _ => Err(BuildError(mistakes)),
-        }
-    }
-
-    fn diagnostics(&self) -> Vec<BuildDiagnostic> {
-        let mut mistakes = Vec::new();
-        match (&self.handler, self.variants.is_empty()) {
-            (None, true) => mistakes.push(BuildDiagnostic::NothingToServe),
-            (Some(_), false) => mistakes.push(BuildDiagnostic::HandlerAndVariants),
-            (Some(_), true) if self.has_variant_settings() => {
-                mistakes.push(BuildDiagnostic::NoVariants);
-            }
-            _ => {}
-        }
-        let unsettled = self
-            .extensions
-            .iter()
-            .filter(|(_, settings)| settings.is_none());
-        mistakes.extend(unsettled.map(|(id, _)| BuildDiagnostic::SettingsNotObject(id.clone())));
-        if self
-            .max_advertised
-            .is_some_and(|limit| !(2..=DEFAULT_ADVERTISED).contains(&limit))
-        {
-            mistakes.push(BuildDiagnostic::AdvertisedOutOfRange);
-        }
-        let faces = self
-            .variants
-            .iter()
-            .map(|(variant, face)| (Some(&variant.id), face));
-        for (variant, face) in faces.chain(self.handler.iter().map(|face| (None, face))) {
-            let views = face.view.iter().flat_map(|view| view.diagnostics());
-            mistakes.extend(views.map(|what| BuildDiagnostic::View {
-                variant: variant.cloned(),
-                what,
-            }));
-        }
-        mistakes
-    }
-
-    fn has_variant_settings(&self) -> bool {
-        self.ranker.is_some()
-            || self.default_variant.is_some()
-            || self.header != HeaderPolicy::Ignored
-            || self.switch_limit.is_some()
-            || self.audit.is_some()
-            || self.state_lifetime.is_some()
-            || self.visibility.is_some()
-            || self.principal.is_some()
-            || self.max_advertised.is_some()
-            || self.advertised_only
-            || self.hides_available
-            || self.keys.is_some()
-            || self.page_size.is_some()
-            || self.weights != Weights::default()
-    }
-
-    fn variant_set(
-        &mut self,
-        mistakes: &mut Vec<BuildDiagnostic>,
-    ) -> (Option<Handlers>, Vec<mcp_vary::variant::Warning>) {
-        if self.variants.is_empty() {
-            return (None, Vec::new());
-        }
-        let (declared, faces): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.variants).into_iter().unzip();
-        let (variants, warnings) =
-            match Variants::new(declared, self.today.unwrap_or(Date::from_unix(0))) {
-                Ok(checked) => checked,
-                Err(wrong) => {
-                    mistakes.extend(
-                        wrong
-                            .as_slice()
-                            .iter()
-                            .cloned()
-                            .map(BuildDiagnostic::Variant),
-                    );
-                    return (None, Vec::new());
-                }
-            };
-        let Some(keys) = self.keys.take().or_else(random_keys) else {
-            mistakes.push(BuildDiagnostic::NoRandomness);
-            return (None, warnings);
-        };
-        let offers = VariantSet {
-            variants,
-            handlers: faces,
-            weights: std::mem::take(&mut self.weights),
-            ranker: self.ranker.take(),
-            default_variant: self.default_variant.take(),
-            header: self.header,
-            switch_limit: self.switch_limit,
-            audit: self.audit.take(),
-            visibility: self.visibility.take(),
-            principal: self.principal.take(),
-            max_advertised: self.max_advertised.unwrap_or(DEFAULT_ADVERTISED),
-            advertised_only: self.advertised_only,
-            lists_available: !self.hides_available,
-            keys,
-            page_size: self.page_size,
-            clock: self.clock.take().unwrap_or_else(|| Arc::new(system_clock)),
-            state_lifetime: self.state_lifetime.unwrap_or(STATE_LIFETIME),
-            ranking_cache: RankingCache::default(),
-            principal_switches: SwitchCounters::default(),
-        };
-        (Some(Handlers::Variants(Box::new(offers))), warnings)
+impl VaryServer {
+    /// Starts the declaration of a server with variants.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
@@ -553,81 +423,4 @@ impl fmt::Debug for Builder {
             .field("required", &self.required_extensions)
             .finish_non_exhaustive()
     }
-}
-
-/// All problems of a declaration.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct BuildError(Vec<BuildDiagnostic>);
-
-impl BuildError {
-    /// The problems; there is at least one.
-    #[must_use]
-    pub fn diagnostics(&self) -> &[BuildDiagnostic] {
-        &self.0
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, mistake) in self.0.iter().enumerate() {
-            let comma = if at > 0 { "; " } else { "" };
-            write!(f, "{comma}{mistake}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for BuildError {}
-
-/// One problem of a declaration. All but the last are mistakes in the declaration.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildDiagnostic {
-    /// There is neither a variant nor a handler.
-    #[error("nothing to serve; add a variant or a handler")]
-    NothingToServe,
-    /// There are variants and a handler without a variant.
-    #[error("both variants and a handler are declared; remove one of them")]
-    HandlerAndVariants,
-    /// There are settings for variants, but no variants.
-    #[error("there are settings for variants, but no variant; add one")]
-    NoVariants,
-    /// The settings of an extension are not a JSON object.
-    #[error("the settings of the extension `{0}` are not a JSON object")]
-    SettingsNotObject(ExtensionId),
-    /// The number of advertised variants is out of range.
-    #[error("the number of advertised variants must be 2 to {DEFAULT_ADVERTISED}")]
-    AdvertisedOutOfRange,
-    /// A variant, or the set of variants, is invalid.
-    #[error(transparent)]
-    Variant(#[from] VariantDiagnostic),
-    /// A view contradicts itself.
-    #[error("the view of {}: {what}", match variant { Some(id) => format!("variant `{id}`"), None => "the handler".to_owned() })]
-    View {
-        /// The variant; `None` for the handler of a server without variants.
-        variant: Option<VariantId>,
-        /// The problem and how to fix it.
-        what: String,
-    },
-    /// The system has no random bytes.
-    #[error("the system has no random bytes for a cursor key; set one with `with_cursor_keys`")]
-    NoRandomness,
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what a state lives by, in every replica; an author may set another clock"
-)]
-fn system_clock() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
-/// One hour: enough for a person to log in at another site.
-const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
-
-fn random_keys() -> Option<CursorKeys> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).ok()?;
-    Some(CursorKeys::new(key))
 }

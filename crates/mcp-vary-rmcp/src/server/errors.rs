@@ -1,6 +1,6 @@
 //! Errors of the extensions as rmcp errors.
 
-use mcp_vary::error::{Error, concerns_identifier};
+use mcp_vary::error::{Era, Error, Identifier, concerns_identifier};
 use mcp_vary::variant::VariantId;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
@@ -32,4 +32,13 @@ pub(super) fn with_active_variant(mut error: ErrorData, active: Option<&VariantI
         Some(_) => {}
     }
     error
+}
+
+/// The error for an identifier that does not exist in the variant `active`.
+pub(super) fn not_found(what: Identifier, active: Option<&VariantId>, era: Era) -> ErrorData {
+    to_error_data(&Error::NotFound {
+        identifier: what,
+        active: active.cloned(),
+        era,
+    })
 }

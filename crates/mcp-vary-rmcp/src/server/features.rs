@@ -14,7 +14,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::vary_server::ActiveVariant;
+use super::active_variant::ActiveVariant;
 
 /// The features of the client that sent a request: how it wants its content.
 ///
@@ -153,7 +153,7 @@ impl<C: AsRequestContext> FromContextPart<C> for Features {
 ///     match features.verbosity() {
 ///         Verbosity::Compact => 10,
 ///         _ if features.agent() => 1000,
-///         // A tag of one's own: `x-acme-rows=50`.
+///         // A custom tag: `x-acme-rows=50`.
 ///         _ => features.value("x-acme-rows").and_then(|rows| rows.parse().ok()).unwrap_or(100),
 ///     }
 /// }

@@ -10,11 +10,12 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::features::era;
-use super::variant_set::{SelectedHandler, VariantSet};
+use super::selected_handler::SelectedHandler;
+use super::variant_set::VariantSet;
 
 /// Seals and opens the state of one request.
 pub(super) struct RequestStateCodec<'a> {
-    offers: &'a VariantSet,
+    variants: &'a VariantSet,
     variant: &'a VariantId,
     principal: String,
     method: &'static str,
@@ -25,13 +26,13 @@ impl<'a> RequestStateCodec<'a> {
     /// The codec for a request that names `what`. `None` for servers without variants, and for
     /// legacy clients, whose requests have one round trip.
     pub(super) fn new(
-        offers: Option<&'a VariantSet>,
+        variants: Option<&'a VariantSet>,
         active: &SelectedHandler<'a>,
         what: &Identifier,
         arguments: Option<&JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Option<Self> {
-        let (offers, variant) = (offers?, active.variant?);
+        let (variants, variant) = (variants?, active.variant?);
         if era(context) == Era::Legacy {
             return None;
         }
@@ -42,9 +43,9 @@ impl<'a> RequestStateCodec<'a> {
             _ => return None,
         };
         Some(Self {
-            offers,
+            variants,
             variant,
-            principal: offers.principal(context),
+            principal: variants.principal(context),
             method,
             parameters: Parameters::of(name, arguments),
         })
@@ -55,8 +56,8 @@ impl<'a> RequestStateCodec<'a> {
         let Some(sealed) = state.take() else {
             return Ok(());
         };
-        let now = (self.offers.clock)();
-        let opened = open(&self.offers.keys, &self.binding(), &sealed, now).map_err(|error| {
+        let now = (self.variants.clock)();
+        let opened = open(&self.variants.keys, &self.binding(), &sealed, now).map_err(|error| {
             let message = match error {
                 StateError::Expired => "Request state has expired",
                 _ => "Invalid request state",
@@ -70,9 +71,9 @@ impl<'a> RequestStateCodec<'a> {
     /// Seals the handler's state for the client.
     pub(super) fn seal(&self, result: &mut InputRequiredResult) {
         if let Some(state) = &mut result.request_state {
-            let lifetime = self.offers.state_lifetime.as_secs();
-            let expires = (self.offers.clock)().saturating_add(lifetime);
-            *state = seal(&self.offers.keys, &self.binding(), state, expires);
+            let lifetime = self.variants.state_lifetime.as_secs();
+            let expires = (self.variants.clock)().saturating_add(lifetime);
+            *state = seal(&self.variants.keys, &self.binding(), state, expires);
         }
     }
 
@@ -84,4 +85,31 @@ impl<'a> RequestStateCodec<'a> {
             parameters: &self.parameters,
         }
     }
+}
+
+/// Replaces the sealed state by the handler's. If no state can have been sealed, the handler gets
+/// none.
+pub(super) fn open_state(
+    active: &SelectedHandler<'_>,
+    codec: Option<&RequestStateCodec<'_>>,
+    state: &mut Option<String>,
+) -> Result<(), ErrorData> {
+    match codec {
+        Some(codec) => codec.open(state),
+        None => {
+            state.take_if(|_| active.variant.is_some());
+            Ok(())
+        }
+    }
+}
+
+/// Seals the state of `result`, unless there is no codec.
+pub(super) fn seal_state(
+    codec: Option<&RequestStateCodec<'_>>,
+    mut result: InputRequiredResult,
+) -> InputRequiredResult {
+    if let Some(codec) = codec {
+        codec.seal(&mut result);
+    }
+    result
 }

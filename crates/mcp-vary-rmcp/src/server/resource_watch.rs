@@ -7,15 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 
-use super::pages::shown;
+use super::pages::visible_items;
+use super::rules::PermissionFn;
 use super::variant_handler::VariantHandler;
-use super::variant_set::PermissionFn;
 
 /// The subscribed resources of one client in one variant.
 pub(super) struct ResourceWatch {
@@ -160,9 +160,11 @@ impl ResourceWatch {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListedResources, ErrorData> {
         let permits = self.permission.as_ref();
-        let resources = shown::<ListResourcesResult>(&self.handler, permits, context).await?;
+        let resources =
+            visible_items::<ListResourcesResult>(&self.handler, permits, context).await?;
         // Many servers have no templates, and some of them return an error for the list.
-        let templates = shown::<ListResourceTemplatesResult>(&self.handler, permits, context).await;
+        let templates =
+            visible_items::<ListResourceTemplatesResult>(&self.handler, permits, context).await;
         let templates = templates.unwrap_or_default();
         Ok(ListedResources {
             uris: resources.into_iter().map(|one| one.uri).collect(),
@@ -182,8 +184,6 @@ impl fmt::Debug for ResourceWatch {
             .finish()
     }
 }
-
-pub(super) type Watching = Arc<ResourceWatch>;
 
 /// The URIs and templates that are listed.
 struct ListedResources {

@@ -65,6 +65,7 @@ pub enum SelectionSource {
     Ranking,
 }
 
+/// Receives each selection.
 pub(super) type AuditFn =
     Arc<dyn Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync>;
 
@@ -147,14 +148,14 @@ impl SwitchCounters {
         principal: &str,
         act: impl FnOnce(&mut SwitchCounter) -> T,
     ) -> T {
-        let mut askers = self.lock();
-        if !askers.contains_key(principal) && askers.len() >= MAX_PRINCIPALS {
-            let oldest = askers.iter().min_by_key(|(_, asker)| asker.last_used);
+        let mut counters = self.lock();
+        if !counters.contains_key(principal) && counters.len() >= MAX_PRINCIPALS {
+            let oldest = counters.iter().min_by_key(|(_, counter)| counter.last_used);
             if let Some(oldest) = oldest.map(|(principal, _)| principal.clone()) {
-                askers.remove(&oldest);
+                counters.remove(&oldest);
             }
         }
-        act(askers.entry(principal.to_owned()).or_default())
+        act(counters.entry(principal.to_owned()).or_default())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, SwitchCounter>> {
@@ -178,24 +179,25 @@ mod tests {
     /// SV-21: the least recently used principal is evicted first, and no other.
     #[test]
     fn principals_are_bounded() {
-        let askers = SwitchCounters::default();
+        let counters = SwitchCounters::default();
         let (start, hints) = (Instant::now(), VariantHints::default());
         let variant: VariantId = "v".parse().unwrap();
-        let go = |principal: &str, at: u64| {
-            askers.with_principal(principal, |asker| {
-                let step = asker.record(&variant, &hints, None, start + Duration::from_secs(at));
-                step.is_ok_and(|step| step.is_new)
+        let record = |principal: &str, at: u64| {
+            counters.with_principal(principal, |counter| {
+                let switch =
+                    counter.record(&variant, &hints, None, start + Duration::from_secs(at));
+                switch.is_ok_and(|switch| switch.is_new)
             })
         };
         for at in 0..MAX_PRINCIPALS as u64 {
-            assert!(go(&at.to_string(), at));
+            assert!(record(&at.to_string(), at));
         }
         let later = MAX_PRINCIPALS as u64;
-        assert!(!go("0", later));
-        assert!(go("new", later + 1));
-        assert!(!go("0", later + 2));
-        assert!(!go("2", later + 2));
-        assert!(go("1", later + 3));
-        assert_eq!(askers.lock().len(), MAX_PRINCIPALS);
+        assert!(!record("0", later));
+        assert!(record("new", later + 1));
+        assert!(!record("0", later + 2));
+        assert!(!record("2", later + 2));
+        assert!(record("1", later + 3));
+        assert_eq!(counters.lock().len(), MAX_PRINCIPALS);
     }
 }

@@ -10,10 +10,10 @@ use rmcp::RoleServer;
 use rmcp::model::InitializeRequestParams;
 use rmcp::service::Peer;
 
-use super::resource_watch::{ResourceWatch, Watching};
+use super::resource_watch::ResourceWatch;
+use super::selected_handler::SelectedHandler;
 use super::selection::SwitchCounter;
 use super::tagging_peer::{NotificationSender, TaggingPeer, tagging_peer};
-use super::variant_set::SelectedHandler;
 
 /// The sessions that one handler serves. That is one, unless several connections share the handler
 /// itself.
@@ -32,7 +32,7 @@ struct Session {
 /// The state of a session for one variant that was used in it.
 struct VariantPeer {
     peer: TaggingPeer,
-    watch: Watching,
+    watch: Arc<ResourceWatch>,
 }
 
 /// Why a subscription cannot be bound to a variant.
@@ -51,8 +51,10 @@ impl Sessions {
         client: &Peer<RoleServer>,
         active: &SelectedHandler<'_>,
     ) -> Peer<RoleServer> {
-        let seated = self.with_variant_peer(client, active, |seat| seat.peer.peer().clone());
-        seated.unwrap_or_else(|| client.clone())
+        let peer = self.with_variant_peer(client, active, |variant_peer| {
+            variant_peer.peer.peer().clone()
+        });
+        peer.unwrap_or_else(|| client.clone())
     }
 
     /// The client's subscriptions in the selected variant.
@@ -60,8 +62,10 @@ impl Sessions {
         &self,
         client: &Peer<RoleServer>,
         active: &SelectedHandler<'_>,
-    ) -> Option<Watching> {
-        self.with_variant_peer(client, active, |seat| Arc::clone(&seat.watch))
+    ) -> Option<Arc<ResourceWatch>> {
+        self.with_variant_peer(client, active, |variant_peer| {
+            Arc::clone(&variant_peer.watch)
+        })
     }
 
     fn with_variant_peer<T>(
@@ -72,7 +76,7 @@ impl Sessions {
     ) -> Option<T> {
         let variant = active.variant?;
         self.with_session(client, |session| {
-            let seat = session
+            let variant_peer = session
                 .variant_peers
                 .entry(variant.clone())
                 .or_insert_with(|| {
@@ -83,7 +87,7 @@ impl Sessions {
                     let peer = tagging_peer(client, outlet, variant.clone(), Arc::clone(&watch));
                     VariantPeer { peer, watch }
                 });
-            act(seat)
+            act(variant_peer)
         })
     }
 
@@ -121,8 +125,8 @@ impl Sessions {
     ) -> Option<VariantId> {
         self.with_session(client, |session| {
             let variant = session.subscriptions.remove(uri)?;
-            if let Some(seat) = session.variant_peers.get(&variant) {
-                seat.watch.remove(uri);
+            if let Some(variant_peer) = session.variant_peers.get(&variant) {
+                variant_peer.watch.remove(uri);
             }
             Some(variant)
         })
@@ -174,10 +178,10 @@ impl Sessions {
 impl Session {
     /// Removes the subscriptions to resources that were removed.
     fn drop_removed_resources(&mut self) {
-        let seats = &self.variant_peers;
+        let variant_peers = &self.variant_peers;
         self.subscriptions.retain(|uri, variant| {
-            let seat = seats.get(variant);
-            seat.is_none_or(|seat| !seat.watch.is_removed(uri))
+            let variant_peer = variant_peers.get(variant);
+            variant_peer.is_none_or(|variant_peer| !variant_peer.watch.is_removed(uri))
         });
     }
 }

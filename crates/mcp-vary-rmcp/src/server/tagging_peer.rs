@@ -22,7 +22,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use super::resource_watch::{ListChange, Watching};
+use super::resource_watch::{ListChange, ResourceWatch};
 
 /// A tagging peer and the service that keeps it alive.
 pub(super) type TaggingPeer = RunningService<RoleServer, NoRequests>;
@@ -40,17 +40,17 @@ pub(super) enum NotificationSender {
 /// resources that are hidden, or removed according to `watch`, are dropped.
 pub(super) fn tagging_peer(
     outer: &Peer<RoleServer>,
-    outlet: NotificationSender,
+    sender: NotificationSender,
     variant: VariantId,
-    watch: Watching,
+    watch: Arc<ResourceWatch>,
 ) -> TaggingPeer {
-    let (answers, answered) = mpsc::unbounded_channel();
+    let (responses, incoming) = mpsc::unbounded_channel();
     let transport = TaggingTransport {
-        sender: outlet,
+        sender,
         variant,
         watch,
-        responses: answers,
-        incoming: answered,
+        responses,
+        incoming,
         pending: PendingRequests::default(),
     };
     let info = outer.peer_info().map(|info| (*info).clone());
@@ -93,7 +93,7 @@ type PendingRequests = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>
 struct TaggingTransport {
     sender: NotificationSender,
     variant: VariantId,
-    watch: Watching,
+    watch: Arc<ResourceWatch>,
     responses: mpsc::UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     incoming: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     pending: PendingRequests,
@@ -106,7 +106,7 @@ impl Transport<RoleServer> for TaggingTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outlet = self.sender.clone();
+        let sender = self.sender.clone();
         let notification = match message {
             JsonRpcMessage::Notification(message) => self.tag(message.notification),
             JsonRpcMessage::Request(message) => {
@@ -118,7 +118,7 @@ impl Transport<RoleServer> for TaggingTransport {
         async move {
             match notification {
                 None => Ok(()),
-                Some(notification) => send_notification(&outlet, notification).await,
+                Some(notification) => send_notification(&sender, notification).await,
             }
         }
     }
@@ -171,7 +171,7 @@ impl TaggingTransport {
     /// In its own task: the handler may hold a lock until this notification is sent, and need it to
     /// list.
     fn recheck_resources(&self, change: ListChange) {
-        let (watch, outlet) = (Arc::clone(&self.watch), self.sender.clone());
+        let (watch, sender) = (Arc::clone(&self.watch), self.sender.clone());
         let variant = self.variant.clone();
         tokio::spawn(async move {
             for uri in watch.finish_recheck(change).await {
@@ -179,7 +179,7 @@ impl TaggingTransport {
                 let updated = ResourceUpdatedNotification::new(updated);
                 let updated = ServerNotification::ResourceUpdatedNotification(updated);
                 // The client may have disconnected.
-                let _ = send_notification(&outlet, with_variant(updated, &variant)).await;
+                let _ = send_notification(&sender, with_variant(updated, &variant)).await;
             }
         });
     }
@@ -200,10 +200,10 @@ impl TaggingTransport {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.to_string(), cancel);
-        let (answers, asked) = (self.responses.clone(), self.pending.clone());
+        let (responses, pending) = (self.responses.clone(), self.pending.clone());
         tokio::spawn(async move {
             let answer = await_response(peer, request, cancelled).await;
-            asked
+            pending
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&id.to_string());
@@ -213,7 +213,7 @@ impl TaggingTransport {
                 Some(Err(error)) => JsonRpcMessage::error(error, Some(id)),
             };
             // The handler may have stopped waiting.
-            let _ = answers.send(message);
+            let _ = responses.send(message);
         });
     }
 
@@ -239,10 +239,10 @@ fn with_variant(mut notification: ServerNotification, variant: &VariantId) -> Se
 }
 
 async fn send_notification(
-    outlet: &NotificationSender,
+    sender: &NotificationSender,
     notification: ServerNotification,
 ) -> Result<(), ServiceError> {
-    match outlet {
+    match sender {
         NotificationSender::Client(peer) => peer.send_notification(notification).await,
         NotificationSender::Stream(sink) => {
             // The stream drops what the client did not subscribe to, which is not an error.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_vary::error::{Era, Error, Identifier};
+use mcp_vary::error::{Era, Identifier};
 use mcp_vary::variant::VariantId;
 use rmcp::model::{
     CallToolRequestParams, GetPromptRequestParams, ListPromptsResult, ListToolsResult, Reference,
@@ -13,9 +13,9 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::dyn_handler::DynHandler;
-use super::errors::to_error_data;
+use super::errors::not_found;
 use super::features::era;
-use super::pages::list_all;
+use super::list_result::list_all;
 use super::view::View;
 
 /// The handler of a variant: a server handler, whole or through a [`View`].
@@ -37,7 +37,7 @@ use super::view::View;
 /// ```
 #[derive(Clone)]
 pub struct VariantHandler {
-    pub(super) handler: Arc<dyn DynHandler>,
+    pub(super) inner: Arc<dyn DynHandler>,
     pub(super) view: Option<View>,
 }
 
@@ -46,7 +46,7 @@ impl VariantHandler {
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
         Self {
-            handler: Arc::new(handler),
+            inner: Arc::new(handler),
             view: None,
         }
     }
@@ -61,9 +61,9 @@ impl VariantHandler {
     /// The tool as this variant shows it, if the handler implements `get_tool`.
     pub(super) fn get_tool(&self, name: &str) -> Option<Tool> {
         let Some(view) = &self.view else {
-            return self.handler.find_tool(name);
+            return self.inner.find_tool(name);
         };
-        view.show_tool(self.handler.find_tool(&view.handler_tool_name(name)?)?)
+        view.show_tool(self.inner.find_tool(&view.handler_tool_name(name)?)?)
     }
 
     /// Translates a tool call to the handler's name and arguments.
@@ -83,21 +83,21 @@ impl VariantHandler {
                 era(context),
             )
         };
-        let own = view.handler_tool_name(&call.name).ok_or_else(missing)?;
-        let tool = match self.handler.find_tool(&own) {
+        let handler_name = view.handler_tool_name(&call.name).ok_or_else(missing)?;
+        let tool = match self.inner.find_tool(&handler_name) {
             Some(tool) => Some(tool),
-            None => list_all::<ListToolsResult>(&*self.handler, context)
+            None => list_all::<ListToolsResult>(&*self.inner, context)
                 .await?
                 .into_iter()
-                .find(|tool| *tool.name == own),
+                .find(|tool| *tool.name == handler_name),
         };
         tool.and_then(|tool| view.show_tool(tool))
             .ok_or_else(missing)?;
-        if let Some(fixed) = view.fixed_arguments(&own) {
+        if let Some(fixed) = view.fixed_arguments(&handler_name) {
             let arguments = call.arguments.get_or_insert_default();
             arguments.extend(fixed.clone());
         }
-        call.name = own.into();
+        call.name = handler_name.into();
         Ok(call)
     }
 
@@ -172,13 +172,15 @@ impl VariantHandler {
             return Ok(name.to_owned());
         };
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
-        let own = view.handler_prompt_name(name).ok_or_else(missing)?;
-        let prompts = list_all::<ListPromptsResult>(&*self.handler, context).await?;
-        let prompt = prompts.into_iter().find(|prompt| prompt.name == own);
+        let handler_name = view.handler_prompt_name(name).ok_or_else(missing)?;
+        let prompts = list_all::<ListPromptsResult>(&*self.inner, context).await?;
+        let prompt = prompts
+            .into_iter()
+            .find(|prompt| prompt.name == handler_name);
         prompt
             .and_then(|prompt| view.show_prompt(prompt))
             .ok_or_else(missing)?;
-        Ok(own)
+        Ok(handler_name)
     }
 }
 
@@ -190,16 +192,8 @@ impl<H: ServerHandler> From<H> for VariantHandler {
 
 impl fmt::Debug for VariantHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Face")
+        f.debug_struct("VariantHandler")
             .field("view", &self.view)
             .finish_non_exhaustive()
     }
-}
-
-pub(super) fn not_found(what: Identifier, active: Option<&VariantId>, era: Era) -> ErrorData {
-    to_error_data(&Error::NotFound {
-        identifier: what,
-        active: active.cloned(),
-        era,
-    })
 }

@@ -1,41 +1,33 @@
 //! The variants of a server: their order for a client, and the one that a request selects.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary::error::{Era, Error, Identifier};
+use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
 use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings};
-use rmcp::model::{ErrorCode, JsonObject};
+use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::errors::{to_error_data, with_active_variant};
+use super::errors::to_error_data;
 use super::features::{declared_by, era};
 use super::header::HeaderPolicy;
+use super::ranking_cache::RankingCache;
+use super::rules::{ClockFn, DefaultVariantFn, PrincipalFn, RankFn, VisibilityFn};
+use super::selected_handler::SelectedHandler;
 use super::selection::{
     AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchLimitReached,
     VariantSelection,
 };
-use super::variant_handler::{VariantHandler, not_found};
+use super::variant_handler::VariantHandler;
 use crate::switch_limit::SwitchLimit;
-
-pub(super) type RankFn = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
-pub(super) type VisibilityFn =
-    Arc<dyn Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync>;
-pub(super) type PermissionFn =
-    Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
-pub(super) type DefaultVariantFn =
-    Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
-pub(super) type PrincipalFn = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
-pub(super) type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The variants of a server and their settings.
 pub(super) struct VariantSet {
@@ -61,63 +53,6 @@ pub(super) struct VariantSet {
     pub(super) principal_switches: SwitchCounters,
 }
 
-/// The handler that answers a request, and its variant.
-pub(super) struct SelectedHandler<'a> {
-    pub(super) variant: Option<&'a VariantId>,
-    pub(super) handler: &'a VariantHandler,
-    pub(super) permission: Option<&'a PermissionFn>,
-    source: SelectionSource,
-    visible: Vec<&'a ServerVariant>,
-}
-
-impl<'a> SelectedHandler<'a> {
-    /// The handler of a server without variants.
-    pub(super) fn without_variants(handler: &'a VariantHandler) -> Self {
-        Self {
-            variant: None,
-            handler,
-            permission: None,
-            source: SelectionSource::Ranking,
-            visible: Vec::new(),
-        }
-    }
-
-    /// Checks the permission for `own`, the handler's identifier; the error names `shown`, the
-    /// client's.
-    pub(super) fn check_permission(
-        &self,
-        context: &RequestContext<RoleServer>,
-        own: &Identifier,
-        shown: &Identifier,
-    ) -> Result<(), ErrorData> {
-        match self.permission {
-            Some(permits) if !permits(context, own) => {
-                Err(not_found(shown.clone(), self.variant, era(context)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Adds the active variant to a handler's error about `what`.
-    ///
-    /// If a view or a permission may hide something, unknown and hidden items get the same error.
-    pub(super) fn describe_error(&self, error: ErrorData, what: Identifier, era: Era) -> ErrorData {
-        let hides = self.handler.view.is_some() || self.permission.is_some();
-        match error.code {
-            ErrorCode::RESOURCE_NOT_FOUND if hides => not_found(what, self.variant, era),
-            // The server has the method, but this variant's handler has no items of the kind.
-            ErrorCode::METHOD_NOT_FOUND if self.variant.is_some() => {
-                not_found(what, self.variant, era)
-            }
-            _ => with_active_variant(error, self.variant),
-        }
-    }
-
-    pub(super) fn is_visible(&self, id: &VariantId) -> bool {
-        self.visible.iter().any(|variant| variant.id == *id)
-    }
-}
-
 /// The error for a client that can see no variant and selected none. The request itself is valid.
 const NO_VARIANT: &str = "this server has no variant for this client; ask its operator for access";
 
@@ -125,7 +60,7 @@ impl VariantSet {
     pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> String {
         self.principal
             .as_ref()
-            .map(|of| of(context))
+            .map(|principal| principal(context))
             .unwrap_or_default()
     }
 
@@ -144,18 +79,18 @@ impl VariantSet {
             });
         }
         let found = self.resolve(&visible, context);
-        let (id, by) = found.inspect_err(|error| {
+        let (id, source) = found.inspect_err(|error| {
             self.audit_selection(&visible, context, SelectionOutcome::Rejected(error));
         })?;
         let at = self.variants.iter().position(|variant| variant.id == id);
         let active =
             at.and_then(|at| Some((self.variants.as_slice().get(at)?, self.handlers.get(at)?)));
         match active {
-            Some((variant, face)) => Ok(SelectedHandler {
+            Some((variant, handler)) => Ok(SelectedHandler {
                 variant: Some(&variant.id),
-                handler: face,
+                handler,
                 permission: None,
-                source: by,
+                source,
                 visible,
             }),
             None => Err(self.invalid_variant(&json!(id), &visible, context)),
@@ -176,10 +111,10 @@ impl VariantSet {
             {
                 return Err(self.invalid_variant(&json!(header), visible, context));
             }
-            let (ranking, by) = self.rank(visible, context);
+            let (ranking, source) = self.rank(visible, context);
             let first = ranking.first().cloned();
             return match first {
-                Some(id) => Ok((id, by)),
+                Some(id) => Ok((id, source)),
                 None => Err(to_error_data(&Error::VariantsNotSupported)),
             };
         };
@@ -209,20 +144,20 @@ impl VariantSet {
         &self,
         active: &SelectedHandler<'_>,
         context: &RequestContext<RoleServer>,
-        step: Result<Switch, SwitchLimitReached>,
+        switch: Result<Switch, SwitchLimitReached>,
     ) -> Result<(), ErrorData> {
-        let step = step.map_err(|often| {
+        let switch = switch.map_err(|reached| {
             let error = to_error_data(&Error::TooManySwitches {
-                active: often.active,
-                retry_after: often.retry_after.as_secs_f64().ceil() as u64,
+                active: reached.active,
+                retry_after: reached.retry_after.as_secs_f64().ceil() as u64,
             });
             self.audit_selection(&active.visible, context, SelectionOutcome::Rejected(&error));
             error
         })?;
-        if let Some(variant) = active.variant.filter(|_| step.is_new) {
+        if let Some(variant) = active.variant.filter(|_| switch.is_new) {
             let outcome = SelectionOutcome::Selected {
                 variant,
-                previous: step.previous.as_ref(),
+                previous: switch.previous.as_ref(),
                 source: active.source,
             };
             self.audit_selection(&active.visible, context, outcome);
@@ -298,12 +233,12 @@ impl VariantSet {
             (SelectionSource::Header, &|| self.header.read(context)),
             (SelectionSource::Rule, &rule),
         ];
-        for (by, chosen) in chosen {
+        for (source, chosen) in chosen {
             if let Some(chosen) = chosen()
                 && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
             {
                 Arc::make_mut(&mut ranking).promote(&variant.id);
-                return (ranking, by);
+                return (ranking, source);
             }
         }
         (ranking, SelectionSource::Ranking)
@@ -370,40 +305,9 @@ impl VariantSet {
 
 impl fmt::Debug for VariantSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Offers")
+        f.debug_struct("VariantSet")
             .field("variants", &self.variants)
             .finish_non_exhaustive()
-    }
-}
-
-/// Recent rankings, by the variants that a client cannot see and by its hints.
-///
-/// The principal is not part of the key: two principals that see the same variants share a ranking.
-/// Entries do not expire, because a ranking depends on nothing else.
-#[derive(Default)]
-pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
-
-/// The positions of the hidden variants, and the client's hints.
-type RankingKey = (Vec<usize>, VariantHints);
-
-impl RankingCache {
-    fn get_or_rank(
-        &self,
-        asking: RankingKey,
-        rank: impl FnOnce(&VariantHints) -> Ranking,
-    ) -> Arc<Ranking> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ranking) = known().get(&asking) {
-            return Arc::clone(ranking);
-        }
-        // Rank without holding the lock: the author's function may be slow.
-        let ranking = Arc::new(rank(&asking.1));
-        let mut known = known();
-        if known.len() >= MAX_RANKINGS {
-            known.clear();
-        }
-        known.insert(asking, Arc::clone(&ranking));
-        ranking
     }
 }
 
@@ -419,7 +323,3 @@ fn best_default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
     let first = entries.iter().find(|entry| may_be_default(entry.status))?;
     Some(first.id.clone())
 }
-
-/// The largest number of cached rankings. Hints have at most 70 KiB; those of real clients are
-/// short.
-const MAX_RANKINGS: usize = 64;

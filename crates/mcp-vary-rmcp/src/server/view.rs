@@ -69,9 +69,9 @@ impl View {
     #[must_use]
     pub fn with_tools_where(
         mut self,
-        shows: impl Fn(&Tool) -> bool + Send + Sync + 'static,
+        filter: impl Fn(&Tool) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.tools = Some(Arc::new(shows));
+        self.tools = Some(Arc::new(filter));
         self
     }
 
@@ -90,9 +90,9 @@ impl View {
     #[must_use]
     pub fn with_resources_where(
         mut self,
-        shows: impl Fn(&str) -> bool + Send + Sync + 'static,
+        filter: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.resources = Some(Arc::new(shows));
+        self.resources = Some(Arc::new(filter));
         self
     }
 
@@ -128,16 +128,16 @@ impl View {
 
     /// The problems of this view, as sentences.
     pub(super) fn diagnostics(&self) -> Vec<String> {
-        let mut mistakes: Vec<String> = self
+        let mut problems: Vec<String> = self
             .duplicates
             .iter()
             .map(|name| format!("`{name}` is described twice; keep one description"))
             .collect();
         let tools = self.by_tool.values().map(|tool| tool.name.as_deref());
-        mistakes.extend(name_diagnostics("tool", tools));
+        problems.extend(name_diagnostics("tool", tools));
         let prompts = self.by_prompt.values().map(|prompt| prompt.name.as_deref());
-        mistakes.extend(name_diagnostics("prompt", prompts));
-        mistakes
+        problems.extend(name_diagnostics("prompt", prompts));
+        problems
     }
 
     /// The handler's name of the tool shown as `name`; `None` if no tool has that name.
@@ -162,7 +162,7 @@ impl View {
 
     /// The tool as the view shows it; `None` if it is hidden.
     pub(super) fn show_tool(&self, mut tool: Tool) -> Option<Tool> {
-        if self.tools.as_ref().is_some_and(|shows| !shows(&tool)) {
+        if self.tools.as_ref().is_some_and(|filter| !filter(&tool)) {
             return None;
         }
         let view = self.by_tool.get(&*tool.name);
@@ -182,7 +182,7 @@ impl View {
 
     /// The prompt as the view shows it; `None` if it is hidden.
     pub(super) fn show_prompt(&self, mut prompt: Prompt) -> Option<Prompt> {
-        if self.prompts.as_ref().is_some_and(|shows| !shows(&prompt)) {
+        if self.prompts.as_ref().is_some_and(|filter| !filter(&prompt)) {
             return None;
         }
         let view = self.by_prompt.get(&prompt.name);
@@ -218,7 +218,7 @@ impl View {
 
     /// Whether the view shows this resource URI or template.
     pub(super) fn is_uri_visible(&self, uri: &str) -> bool {
-        self.resources.as_ref().is_none_or(|shows| shows(uri))
+        self.resources.as_ref().is_none_or(|filter| filter(uri))
     }
 
     /// The fixed arguments of the handler's tool `name`.
@@ -441,14 +441,14 @@ fn handler_name<'a>(
 
 fn name_diagnostics<'a>(what: &str, names: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
     let mut seen = Vec::new();
-    let mut mistakes = Vec::new();
+    let mut problems = Vec::new();
     for name in names.flatten() {
         if name.is_empty() {
-            mistakes.push(format!("a {what} has an empty name; give it another"));
+            problems.push(format!("a {what} has an empty name; give it another"));
         } else if seen.contains(&name) {
-            mistakes.push(format!("two {what}s are named `{name}`; rename one"));
+            problems.push(format!("two {what}s are named `{name}`; rename one"));
         }
         seen.push(name);
     }
-    mistakes
+    problems
 }

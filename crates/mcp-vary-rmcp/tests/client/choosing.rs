@@ -1,4 +1,4 @@
-//! Which variant is chosen, and what is written down of it.
+//! Which variant is chosen, and what is recorded about it.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::scripted::{Connected, Scripted, WAYS, id};
 
-/// A model that gives one answer, and counts how often it is asked.
+/// A model with a fixed answer that counts its calls.
 struct Scribe {
     answer: Result<&'static str, &'static str>,
     asked: Mutex<Vec<String>>,
@@ -32,7 +32,7 @@ impl Model for Scribe {
     }
 }
 
-/// A model that thinks for ever.
+/// A model that never answers.
 struct Thinker;
 
 impl Model for Thinker {
@@ -52,7 +52,7 @@ fn chooses(client: &Client, context: TaskContext, expected: &str) {
     assert_eq!(client.choose(&context).choice().to_string(), expected);
 }
 
-/// SV-19: the rules decide by wish, budget and phase, in this order, and say why.
+/// SV-19: the rules decide by request, budget and phase, in this order, and give the reason.
 #[tokio::test]
 async fn rules_choose_and_say_why() {
     let connected = connected().await;
@@ -92,7 +92,8 @@ async fn rules_choose_and_say_why() {
     chooses(client, wide, "`standard`: the server's default");
 }
 
-/// SV-19: other rules in another order are one line; what is not stable is taken only if that is said.
+/// SV-19: other rules in another order take one line; unstable variants are chosen only if that is
+/// allowed.
 #[tokio::test]
 async fn rules_are_the_applications() {
     let server = Scripted::offering(&json!({"availableVariants": [
@@ -129,7 +130,7 @@ fn ends_with(text: &str, end: &str) {
     assert!(text.ends_with(end), "{text}");
 }
 
-/// SV-19: a model's choice is validated, and the rules decide where it is of no use.
+/// SV-19: a model's choice is validated, and the rules decide if it cannot be used.
 #[tokio::test]
 async fn a_model_is_asked_and_not_believed() {
     let connected = connected().await;
@@ -163,7 +164,7 @@ async fn a_model_is_asked_and_not_believed() {
     }
 }
 
-/// SV-19: a model that does not answer in time is passed over.
+/// SV-19: if a model does not answer in time, the rules decide.
 #[tokio::test(start_paused = true)]
 async fn a_model_has_only_so_much_time() {
     let connected = connected().await;
@@ -176,7 +177,8 @@ async fn a_model_has_only_so_much_time() {
     assert_eq!(view.choice().to_string(), expected);
 }
 
-/// SV-19: a choice is remembered for its context; the user's wish, and a lack of choice, cost no question.
+/// SV-19: a choice is stored for its context; with a requested variant, or with only one, the model
+/// is not called.
 #[tokio::test]
 async fn a_model_is_asked_only_when_it_must_be() {
     let connected = connected().await;
@@ -207,7 +209,7 @@ async fn a_model_is_asked_only_when_it_must_be() {
     assert_eq!(asked(), 3);
 }
 
-/// SV-19: what a model chose by daring rules is no choice by careful ones.
+/// SV-19: a choice of a model under permissive rules is not used under strict ones.
 #[tokio::test]
 async fn a_remembered_choice_is_held_to_the_rules() {
     let server = Scripted::offering(&json!({"availableVariants": [
@@ -229,7 +231,8 @@ async fn a_remembered_choice_is_held_to_the_rules() {
     );
 }
 
-/// SV-19: the client's own switching is limited; what the user or the application names is not.
+/// SV-19: switches by rules and models are limited; variants that the user requests or the
+/// application names are not.
 #[tokio::test(start_paused = true)]
 async fn switching_has_a_limit() {
     let connected = connected().await;
@@ -261,7 +264,7 @@ async fn switching_has_a_limit() {
     chooses(&client, debugging, "`debug`: matches the phase debugging");
 }
 
-/// SV-19: every choice is on record with its reason, and whether it was a switch.
+/// SV-19: every choice is recorded with its reason, and whether it was a switch.
 #[tokio::test]
 async fn choices_are_on_record() {
     let connected = connected().await;
@@ -293,7 +296,7 @@ async fn choices_are_on_record() {
     );
 }
 
-/// SV-19: offers that were asked for anew are chosen from anew.
+/// SV-19: after a refresh of the offers, choices are made again.
 #[tokio::test]
 async fn new_offers_are_a_new_question() {
     let connected = connected().await;

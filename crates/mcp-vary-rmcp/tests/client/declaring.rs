@@ -1,4 +1,4 @@
-//! What a client says of itself, as the server receives it.
+//! A client's declarations, as the server receives them.
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, declared};
 use mcp_vary::feature::Features;
@@ -14,7 +14,7 @@ fn features(tags: &str) -> Features {
     Features::from_tags(tags.split(',')).0
 }
 
-/// What a client with `capabilities` declares, as JSON.
+/// The declarations of a client with `capabilities`, as JSON.
 fn says(capabilities: Value, tags: Option<&str>) -> Value {
     let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
     let handler = ClientConfig::new(capabilities, Implementation::new("a", "1"));
@@ -32,7 +32,7 @@ fn tags(capabilities: Value, own: &str, expected: Value) {
     assert_eq!(said[CONTENT_NEGOTIATION]["features"], expected);
 }
 
-/// CN-17: what the client can do becomes tags, after the application's own.
+/// CN-17: the client's capabilities become tags, after the application's own.
 #[test]
 fn capabilities_become_tags() {
     let all = json!({
@@ -50,7 +50,8 @@ fn capabilities_become_tags() {
         json!(["agent", "format=json"]),
     );
     tags(json!({"sampling": {}}), "sampling", json!(["sampling"]));
-    // Only what the application says is absent is: a missing capability declares nothing.
+    // Only tags that the application declares absent are absent: a missing capability declares
+    // nothing.
     tags(
         json!({"sampling": {}}),
         "!sampling",
@@ -58,7 +59,7 @@ fn capabilities_become_tags() {
     );
 }
 
-/// EXT-3: a client that was given no tags does not negotiate content.
+/// EXT-3: a client without tags does not negotiate content.
 #[test]
 fn content_is_negotiated_on_request() {
     assert_eq!(
@@ -67,7 +68,7 @@ fn content_is_negotiated_on_request() {
     );
 }
 
-/// CN-17: what a handler declares itself is its own business.
+/// CN-17: settings that the handler declares itself take precedence.
 #[test]
 fn a_handlers_own_declaration_stays() {
     let own = json!({CONTENT_NEGOTIATION: {"features": ["human"]}, "com.example/x": {"a": 1}});
@@ -77,7 +78,7 @@ fn a_handlers_own_declaration_stays() {
     assert_eq!(said[SERVER_VARIANTS], json!({}));
 }
 
-/// SV-4, CN-17: hints and tags arrive as they were given, in either era and over either transport.
+/// SV-4, CN-17: hints and tags arrive unchanged, in either era and over either transport.
 #[tokio::test]
 async fn a_server_reads_what_was_declared() {
     for way in WAYS {

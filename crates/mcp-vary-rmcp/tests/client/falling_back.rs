@@ -1,4 +1,4 @@
-//! What happens when the server refuses a variant that it offered.
+//! What happens when the server rejects a variant that it offered.
 
 use mcp_vary_rmcp::client::{Error, VariantClient};
 use rmcp::ErrorData;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::scripted::{Connected, Scripted, WAYS, Way, id};
 use crate::selecting::completion;
 
-/// A view in a variant that the server has forgotten since.
+/// A client in a variant that the server has removed since.
 async fn gone(way: Way) -> (Connected, VariantClient) {
     let connected = Connected::new(way, Scripted::with_variants()).await;
     let view = connected.client.variant(&id("compact")).unwrap();
@@ -29,7 +29,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
     );
 }
 
-/// SV-19: lists, reads and completions are asked once more, without a selector, and say so.
+/// SV-19: lists, reads and completions are sent once more, without a selector, and report it.
 #[tokio::test]
 async fn what_only_reads_falls_back_once() {
     for way in WAYS {
@@ -66,7 +66,7 @@ async fn what_only_reads_falls_back_once() {
     }
 }
 
-/// SV-19: a call is never made in another variant, nor is a prompt.
+/// SV-19: calls and prompts are never sent in another variant.
 #[tokio::test]
 async fn a_call_never_falls_back() {
     for way in WAYS {
@@ -90,7 +90,7 @@ async fn a_call_never_falls_back() {
     }
 }
 
-/// SV-19: a second refusal is an error, not a third request; what is no refusal is not asked again.
+/// SV-19: a second rejection is an error, not a third request; other errors are not repeated.
 #[tokio::test]
 async fn it_falls_back_once_and_only_from_a_refusal() {
     let refusal = ErrorData::invalid_params("Invalid server variant", None);
@@ -120,7 +120,7 @@ async fn it_falls_back_once_and_only_from_a_refusal() {
     }
 }
 
-/// SV-13: a cursor of the refused variant is not used in the default; the list starts anew.
+/// SV-13: a cursor of the rejected variant is not used in the default; the list starts again.
 #[tokio::test]
 async fn a_list_that_falls_back_starts_from_its_first_page() {
     for way in WAYS {
@@ -137,7 +137,7 @@ async fn a_list_that_falls_back_starts_from_its_first_page() {
     }
 }
 
-/// SV-19: offers can be asked for anew; those of a legacy session are frozen.
+/// SV-19: offers can be requested again; those of a legacy session do not change.
 #[tokio::test]
 async fn offers_are_refreshed_where_the_era_knows_how() {
     for way in WAYS {
@@ -152,7 +152,7 @@ async fn offers_are_refreshed_where_the_era_knows_how() {
     }
 }
 
-/// SV-17, SV-19: an answer of the default is not remembered as the refused variant's.
+/// SV-17, SV-19: an answer of the default is not cached for the rejected variant.
 #[tokio::test]
 async fn what_fell_back_is_not_remembered_for_the_variant() {
     for way in WAYS {
@@ -166,7 +166,7 @@ async fn what_fell_back_is_not_remembered_for_the_variant() {
             4,
             "{way:?}"
         );
-        // The default's own list is remembered as such.
+        // The default's own list is cached as such.
         assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Changes that are told: subscriptions of both eras, each in its variant.
+//! Change notifications: subscriptions of both eras, each in its variant.
 
 use mcp_vary_rmcp::client::Error;
 use rmcp::model::SubscriptionFilter;
@@ -13,7 +13,8 @@ fn filter() -> SubscriptionFilter {
         .build()
 }
 
-/// SV-8, SV-16: a modern subscription selects its variant, and what it tells ends what is remembered.
+/// SV-8, SV-16: a modern subscription selects its variant, and its notifications invalidate the
+/// cache.
 #[tokio::test]
 async fn a_modern_client_listens_in_a_variant() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
@@ -32,13 +33,14 @@ async fn a_modern_client_listens_in_a_variant() {
     }
 }
 
-/// SV-19: listening in a refused variant is an error, not a subscription to another.
+/// SV-19: listening in a rejected variant is an error, not a subscription to another.
 #[tokio::test]
 async fn listening_never_falls_back() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
     let view = connected.client.variant(&id("compact")).unwrap();
     connected.server.retire("compact");
-    // The SDK acknowledges before its handler sees the request, so the refusal may come as the end.
+    // The SDK acknowledges before its handler sees the request, so the rejection may come as the
+    // end.
     let error = match view.listen(filter()).await {
         Ok(listening) => soon(listening.closed()).await.unwrap_err(),
         Err(error) => error,
@@ -62,7 +64,8 @@ async fn a_dropped_subscription_is_cancelled() {
     }
 }
 
-/// SV-14, SV-19: the same URI in another variant is unsubscribed first; in the same it is not.
+/// SV-14, SV-19: the same URI in another variant is unsubscribed first; in the same variant it is
+/// not.
 #[tokio::test]
 async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
@@ -97,7 +100,8 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
     }
 }
 
-/// SV-16: what comes through the SDK's own subscription, which can select no variant, is passed on.
+/// SV-16: notifications of the SDK's own subscription, which cannot select a variant, can be passed
+/// to the client.
 #[tokio::test]
 async fn the_sdks_subscription_can_be_passed_on() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
@@ -131,7 +135,7 @@ async fn the_sdks_subscription_can_be_passed_on() {
 }
 
 /// SV-16: fails when the SDK gives a notification's metadata to its handler, as it should; then
-/// `declare.rs` need not look for it elsewhere.
+/// `declaring_client.rs` need not look for it elsewhere.
 #[tokio::test]
 async fn the_sdk_still_hides_the_metadata_of_notifications() {
     let mut connected = Connected::new(WAYS[0], Scripted::with_variants()).await;

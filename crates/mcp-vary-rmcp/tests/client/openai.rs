@@ -1,4 +1,4 @@
-//! A model behind an endpoint of chat completions, which the tests play.
+//! A model behind an endpoint for chat completions; the tests are the endpoint.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::scripted::{Connected, Scripted, WAYS};
 
-/// An endpoint that gives one answer, and what it was asked: path, authorization and body.
+/// An endpoint with a fixed answer that records each request: path, authorization and body.
 struct Endpoint {
     base: String,
     asked: Arc<Mutex<Vec<(String, String, Value)>>>,
@@ -44,7 +44,7 @@ impl Endpoint {
         Self { base, asked, _stop }
     }
 
-    /// What a chat completion with `content` looks like.
+    /// A chat completion with `content`.
     async fn saying(content: &str) -> Self {
         let message = json!({"role": "assistant", "content": content});
         Self::answering(200, json!({"choices": [{"message": message}]}).to_string()).await
@@ -73,7 +73,7 @@ async fn hear(
         .unwrap())
 }
 
-/// SV-19: the endpoint is asked as its protocol says, and its answer chooses.
+/// SV-19: the request follows the endpoint's protocol, and its answer chooses.
 #[tokio::test]
 async fn a_model_behind_an_endpoint_chooses() {
     let endpoint = Endpoint::saying(r#"{"selected": "compact", "reasoning": "short"}"#).await;
@@ -105,7 +105,7 @@ async fn a_model_behind_an_endpoint_chooses() {
     );
 }
 
-/// What a server of models cannot do can be left out.
+/// Features that a model server lacks can be left out.
 #[tokio::test]
 async fn json_is_not_asked_for_where_it_is_refused() {
     let endpoint = Endpoint::saying("{}").await;
@@ -120,7 +120,7 @@ async fn json_is_not_asked_for_where_it_is_refused() {
     assert!(body.get("response_format").is_none() && key.is_empty());
 }
 
-/// SV-19: whatever the endpoint does, it is an error with a reason, and the rules choose.
+/// SV-19: any failure of the endpoint is an error with a reason, and the rules choose.
 #[tokio::test]
 async fn an_endpoint_that_fails_says_why() {
     let unreadable = "the model's server did not answer with a chat completion";
@@ -163,7 +163,7 @@ async fn an_endpoint_that_fails_says_why() {
     );
 }
 
-/// An address that is none, and a key that must not be sent, are refused at once.
+/// An invalid URL, and a key that must not be sent, are rejected at once.
 #[test]
 fn mistakes_are_named_when_they_are_made() {
     let error = |base: &str| ChatCompletions::new(base, "small").unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What is remembered, for which variant, and until when.
+//! What is cached, for which variant, and for how long.
 
 use mcp_vary_rmcp::client::VariantClient;
 use rmcp::service::ClientCacheConfig;
@@ -17,7 +17,7 @@ async fn text(view: &VariantClient, uri: &str) -> String {
         .to_owned()
 }
 
-/// SV-17: a list is remembered for its variant, and answers for no other.
+/// SV-17: a list is cached for its variant, and is not used for another.
 #[tokio::test]
 async fn each_variant_has_its_own_list() {
     for way in WAYS {
@@ -48,7 +48,7 @@ async fn each_variant_has_its_own_list() {
     }
 }
 
-/// SV-17: the SDK's own cache, which ignores the selector, is out of the way.
+/// SV-17: the SDK's own cache, which ignores the selector, is off.
 #[tokio::test]
 async fn the_sdks_cache_is_off() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
@@ -56,7 +56,8 @@ async fn the_sdks_cache_is_off() {
     assert_eq!(config, ClientCacheConfig::disabled());
 }
 
-/// SV-17: a `ttlMs` of 0 keeps nothing; one that is missing keeps a legacy list whose changes are told.
+/// SV-17: a `ttlMs` of 0 caches nothing; without one, a legacy list is cached if its changes are
+/// announced.
 #[tokio::test]
 async fn what_has_no_time_is_asked_for_again() {
     for way in WAYS {
@@ -79,7 +80,7 @@ async fn what_has_no_time_is_asked_for_again() {
     }
 }
 
-/// SV-17: what the server says of the time holds to the millisecond.
+/// SV-17: the server's TTL is applied to the millisecond.
 #[tokio::test(start_paused = true)]
 async fn a_list_is_kept_for_its_time() {
     let server = Scripted::with_variants().with_ttl(Some(1_000));
@@ -94,7 +95,8 @@ async fn a_list_is_kept_for_its_time() {
     assert_eq!(connected.server.selectors("tools/list").len(), 4);
 }
 
-/// SV-16: a tagged change ends the list of its variant and of the default, an untagged one ends all.
+/// SV-16: a tagged change invalidates the list of its variant and of the default, an untagged one
+/// all lists.
 #[tokio::test]
 async fn a_change_ends_the_lists_that_it_names() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
@@ -146,7 +148,7 @@ async fn an_updated_resource_is_read_again() {
     }
 }
 
-/// What the application wants forgotten is.
+/// The application can clear the cache.
 #[tokio::test]
 async fn everything_can_be_forgotten() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
@@ -157,7 +159,7 @@ async fn everything_can_be_forgotten() {
     assert_eq!(connected.server.selectors("tools/list").len(), 4);
 }
 
-/// SV-17: a legacy list whose changes nobody tells is not kept.
+/// SV-17: a legacy list whose changes are not announced is not cached.
 #[tokio::test]
 async fn a_list_without_time_or_promise_is_asked_for_again() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
@@ -170,7 +172,7 @@ async fn a_list_without_time_or_promise_is_asked_for_again() {
     }
 }
 
-/// SV-16: a change ends the lists of its kind, and no others.
+/// SV-16: a change invalidates the lists of its kind, and no others.
 #[tokio::test]
 async fn a_change_ends_the_lists_of_its_kind() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {

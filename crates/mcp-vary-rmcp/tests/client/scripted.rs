@@ -1,4 +1,4 @@
-//! A server whose variants the tests script, and the four ways to it.
+//! A server whose variants the tests script, and four connections to it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How a client comes to a server.
+/// A transport and an era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Way {
     pub(crate) http: bool,
@@ -44,7 +44,7 @@ const fn way(http: bool, modern: bool) -> Way {
     Way { http, modern }
 }
 
-/// One request that the server saw.
+/// One request that the server received.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: &'static str,
@@ -52,7 +52,7 @@ pub(crate) struct Seen {
     pub(crate) meta: RequestMetaObject,
 }
 
-/// What the server does, and what it saw.
+/// A scripted server and the requests that it received.
 #[derive(Clone)]
 pub(crate) struct Scripted {
     script: Arc<Script>,
@@ -60,12 +60,12 @@ pub(crate) struct Scripted {
 
 struct Script {
     capabilities: Mutex<ServerCapabilities>,
-    /// The variants that selectors may name, the default first.
+    /// The known variants, the default first.
     known: Mutex<Vec<String>>,
     ttl: Option<u64>,
-    /// Whether lists go in a circle.
+    /// Whether the pages of a list repeat forever.
     circling: bool,
-    /// The methods that always fail, and how.
+    /// The methods that always fail, and their errors.
     failing: Mutex<BTreeMap<&'static str, ErrorData>>,
     seen: Mutex<Vec<Seen>>,
     declared: Mutex<Option<ClientCapabilities>>,
@@ -76,7 +76,7 @@ struct Script {
 }
 
 impl Scripted {
-    /// Offers variants, with `settings` as they stand in `extensions`.
+    /// Offers variants, with `settings` in `extensions`.
     pub(crate) fn offering(settings: &Value) -> Self {
         let ids = settings["availableVariants"]
             .as_array()
@@ -122,24 +122,24 @@ impl Scripted {
         Self { script }
     }
 
-    /// Says `ttl` of every list and resource.
+    /// Returns `ttl` with every list and resource.
     pub(crate) fn with_ttl(mut self, ttl: Option<u64>) -> Self {
         Arc::get_mut(&mut self.script).unwrap().ttl = ttl;
         self
     }
 
-    /// Has every page of a list be followed by its second.
+    /// Repeats the second page of each list forever.
     pub(crate) fn circling(mut self) -> Self {
         Arc::get_mut(&mut self.script).unwrap().circling = true;
         self
     }
 
-    /// Fails from now on in every request of `method`.
+    /// Returns `error` for every request of `method` from now on.
     pub(crate) fn fail(&self, method: &'static str, error: ErrorData) {
         self.script.failing.lock().unwrap().insert(method, error);
     }
 
-    /// Forgets a variant, and offers it no more.
+    /// Removes a variant from the server and from its offers.
     pub(crate) fn retire(&self, id: &str) {
         self.script
             .known
@@ -165,7 +165,7 @@ impl Scripted {
         self.script.seen.lock().unwrap().clone()
     }
 
-    /// What the client declared of itself.
+    /// The capabilities that the client declared.
     pub(crate) fn declared(&self) -> ClientCapabilities {
         self.script.declared.lock().unwrap().clone().unwrap()
     }
@@ -225,7 +225,7 @@ impl Scripted {
         }
     }
 
-    /// Tells the client on its connection, or all who listen, that something has changed.
+    /// Sends a change to the client of the connection, or to all notification streams.
     async fn tell(
         &self,
         notification: ServerNotification,
@@ -425,7 +425,7 @@ impl ServerHandler for Scripted {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        // Before anything else, so that no change after the acknowledgement is missed.
+        // Subscribe before anything else, so that no change after the acknowledgement is missed.
         let mut changes = self.script.changes.subscribe();
         let variant = self.resolve("subscriptions/listen", context.request_context())?;
         loop {
@@ -446,7 +446,7 @@ impl ServerHandler for Scripted {
     }
 }
 
-/// A result that asks the person for a name.
+/// An input request for a name.
 fn question() -> InputRequiredResult {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let request = json!({
@@ -457,7 +457,8 @@ fn question() -> InputRequiredResult {
     serde_json::from_value(result).unwrap()
 }
 
-/// A client handler that says which notifications came, and answers every question with `Ada`.
+/// A client handler that reports the notifications it received, and answers every elicitation with
+/// `Ada`.
 #[derive(Clone, Debug)]
 pub(crate) struct Watcher {
     capabilities: ClientCapabilities,
@@ -514,8 +515,8 @@ pub(crate) struct Connected<S = Scripted> {
     _stop: DropGuard,
 }
 
-/// Connects to the server that `make` makes, with what `declare` declares beside the capabilities
-/// for elicitation and sampling.
+/// Connects to the server that `make` creates. `declare` adds to the capabilities for elicitation
+/// and sampling.
 pub(crate) async fn connect<S: ServerHandler>(
     way: Way,
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
@@ -547,7 +548,7 @@ impl Connected {
         Self::declaring(way, server, |declaring| declaring).await
     }
 
-    /// Connects with what `declare` declares.
+    /// Connects with the declarations of `declare`.
     pub(crate) async fn declaring(
         way: Way,
         server: Scripted,
@@ -564,7 +565,7 @@ impl Connected {
         }
     }
 
-    /// Has the server change its tools, or the resource of a URI, in one variant or in all.
+    /// Makes the server change its tools, or the resource of a URI, in one variant or in all.
     pub(crate) async fn change(&self, what: &str, variant: Option<&str>) {
         let mut arguments = JsonObject::new();
         arguments.insert("what".to_owned(), what.into());
@@ -579,7 +580,7 @@ impl Connected {
             .unwrap();
     }
 
-    /// Has the server change something, and waits until the client has heard.
+    /// Makes the server change something, and waits for the client's notification.
     pub(crate) async fn change_and_hear(
         &mut self,
         what: &str,
@@ -625,7 +626,7 @@ async fn serve<S: ServerHandler>(
         .unwrap()
 }
 
-/// Serves until `stop`, and says where.
+/// Serves until `stop`, and returns the URL.
 async fn serve_http<S: ServerHandler>(
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
     stop: &CancellationToken,
@@ -658,7 +659,7 @@ pub(crate) fn id(id: &str) -> VariantId {
     id.parse().unwrap()
 }
 
-/// Waits for what must happen, so that a test that would wait for ever fails.
+/// Waits at most 30 s, so that a test cannot wait forever.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(30);
     tokio::time::timeout(limit, what).await.expect("it happens")

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::scripted::{Connected, Scripted, WAYS, id, soon};
 
-/// Makes a request of each kind that answers in both eras.
+/// Sends a request of each kind that works in both eras.
 async fn request_everything(view: &VariantClient) {
     view.tools().await.unwrap();
     view.prompts().await.unwrap();
@@ -37,13 +37,13 @@ pub(crate) fn completion() -> CompleteRequestParams {
     )
 }
 
-/// The selectors of all requests that the server saw.
+/// The selectors of all requests that the server received.
 fn selectors(connected: &Connected) -> Vec<Option<Value>> {
     let seen = connected.server.seen().into_iter();
     seen.map(|one| one.selector).collect()
 }
 
-/// SV-8: every request of a view selects its variant, in either era and over either transport.
+/// SV-8: every request in a variant selects it, in either era and over either transport.
 #[tokio::test]
 async fn every_request_of_a_view_selects_its_variant() {
     for way in WAYS {
@@ -72,7 +72,7 @@ async fn the_default_view_sends_no_selector() {
     }
 }
 
-/// SV-19: where the server advertises no variants, nothing selects one.
+/// SV-19: if the server advertises no variants, no request selects one.
 #[tokio::test]
 async fn a_server_without_variants_gets_no_selector() {
     let tools = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
@@ -99,7 +99,7 @@ async fn a_server_without_variants_gets_no_selector() {
     }
 }
 
-/// EXT-6: offers are found where servers in the field put them.
+/// EXT-6: offers are found in all places where deployed servers put them.
 #[tokio::test]
 async fn offers_are_read_from_all_three_places() {
     let settings = json!({"availableVariants": [{"id": "compact", "description": ""}]});
@@ -116,7 +116,8 @@ async fn offers_are_read_from_all_three_places() {
     }
 }
 
-/// SV-19: a variant that is not advertised is asked for only if the server says that it has more.
+/// SV-19: a variant that is not advertised is requested only if the server reports that it has
+/// more.
 #[tokio::test]
 async fn a_hidden_variant_is_asked_for_where_there_are_more() {
     for more in [true, false] {
@@ -132,7 +133,7 @@ async fn a_hidden_variant_is_asked_for_where_there_are_more() {
     }
 }
 
-/// SV-19: two views of one client are used side by side, each in its own variant.
+/// SV-19: two clients in different variants are used at the same time, each in its own.
 #[tokio::test]
 async fn views_do_not_disturb_each_other() {
     for way in WAYS {
@@ -154,7 +155,7 @@ async fn views_do_not_disturb_each_other() {
     }
 }
 
-/// SV-8: what a server asks meanwhile goes to the handler, and the answer to the same variant.
+/// SV-8: the handler answers input requests, and the response selects the same variant.
 #[tokio::test]
 async fn a_question_is_answered_in_the_same_variant() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
@@ -181,7 +182,7 @@ async fn a_question_is_answered_in_the_same_variant() {
     }
 }
 
-/// SV-8: the selector is added to what a modern request carries anyway.
+/// SV-8: the selector is added to the metadata of a modern request.
 #[tokio::test]
 async fn a_modern_request_keeps_its_metadata() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
@@ -200,7 +201,7 @@ async fn a_modern_request_keeps_its_metadata() {
     }
 }
 
-/// A call whose caller has gone is cancelled, so that the server does not work for nobody.
+/// A call is cancelled if its caller stops waiting, so that the server does not work on it.
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_cancelled() {
     for way in WAYS {
@@ -220,7 +221,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
     }
 }
 
-/// A list that goes in a circle is an error, not a loop.
+/// A list that repeats its pages is an error, not a loop.
 #[tokio::test]
 async fn a_list_in_a_circle_ends() {
     for way in WAYS {
@@ -236,7 +237,7 @@ async fn a_list_in_a_circle_ends() {
     }
 }
 
-/// A request has only the client's time.
+/// The client's timeout applies to every request.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_takes_too_long_fails() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;

@@ -1,4 +1,4 @@
-//! Our client before our server: what each says, the other understands.
+//! The client with the server of this crate: each understands what the other sends.
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, Declaration};
 use mcp_vary::feature::Features as Tags;
@@ -57,7 +57,7 @@ impl ServerHandler for Weather {
     }
 }
 
-/// A client that says `tags` and plans, of a server with a variant for planning.
+/// A client with `tags` and the hint for planning, of a server with a variant for planning.
 async fn connected(way: Way, tags: &'static str) -> Connected<()> {
     let make = move || {
         let handler = |label| Weather { label };
@@ -89,7 +89,8 @@ async fn says(view: &VariantClient) -> String {
     forward(&result, Experience::Conversation).text()
 }
 
-/// SV-4, SV-8, SV-19: hints put a variant first, the client takes it or another, and each answers.
+/// SV-4, SV-8, SV-19: hints put a variant first, the client chooses it or another, and each
+/// answers.
 #[tokio::test]
 async fn the_server_ranks_and_the_client_chooses() {
     for way in WAYS {
@@ -114,7 +115,7 @@ async fn the_server_ranks_and_the_client_chooses() {
     }
 }
 
-/// CN-17, TR-1: what the client declares shapes the answer, and one field of it goes to the reader.
+/// CN-17, TR-1: the client's declarations shape the answer, and one field of it goes to the reader.
 #[tokio::test]
 async fn tags_shape_what_is_forwarded() {
     for way in WAYS {
@@ -130,7 +131,7 @@ async fn tags_shape_what_is_forwarded() {
     }
 }
 
-/// SV-16: a change that a server's variant tells ends the client's list of that variant.
+/// SV-16: a change in a variant of the server invalidates the client's list of that variant.
 #[tokio::test]
 async fn a_change_is_told_with_its_variant() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
@@ -151,7 +152,7 @@ async fn a_change_is_told_with_its_variant() {
             standard.tools().await.unwrap(),
         ];
         let kept = std::array::from_fn(|at| std::ptr::eq(&*before[at], &*after[at]));
-        // A list that was not asked for again is the same in memory.
+        // A cached list is the same allocation.
         assert_eq!(kept, [false, true], "{way:?}");
     }
 }
@@ -169,7 +170,7 @@ impl Declaration for Units {
     }
 }
 
-/// Tells the client what it declared.
+/// Returns what the client declared.
 #[derive(Clone)]
 struct Echo;
 
@@ -209,7 +210,7 @@ async fn another_extension_has_settings_on_both_sides() {
     }
 }
 
-/// EXT-2: what is no object is no settings.
+/// EXT-2: settings that are not an object are rejected.
 #[test]
 fn settings_are_an_object() {
     let refused =

@@ -1,4 +1,4 @@
-//! How a client comes into a variant otherwise than by `_meta`, how often it may change, and who is told.
+//! Other ways to select a variant than `_meta`, the switch limit, and the audit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ async fn who(client: &Client, variant: &str) -> Value {
     serde_json::from_str(said["content"][0]["text"].as_str().unwrap()).unwrap()
 }
 
-/// SV-2, SV-18: the header chooses the default, before any other rule; `_meta` wins.
+/// SV-2, SV-18: the header selects the default, before any other rule; `_meta` takes precedence.
 #[tokio::test]
 async fn a_header_chooses_the_default() {
     let server = shops()
@@ -63,7 +63,7 @@ async fn a_header_chooses_the_default() {
     }
 }
 
-/// SV-18: a server that does not read the header does not know it.
+/// SV-18: the header is ignored unless the server is configured to read it.
 #[tokio::test]
 async fn a_header_is_read_on_request_only() {
     let server = serve_http(shops().build().unwrap()).await;
@@ -77,7 +77,8 @@ async fn a_header_is_read_on_request_only() {
     }
 }
 
-/// SV-9, SV-18: a strict server refuses a header that contradicts `_meta`, or names what is not there.
+/// SV-9, SV-18: a strict server rejects a header that contradicts `_meta`, or names a variant that
+/// does not exist.
 #[tokio::test]
 async fn a_strict_server_refuses_a_contradiction() {
     let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
@@ -94,7 +95,7 @@ async fn a_strict_server_refuses_a_contradiction() {
             assert_eq!(data_of(error, code, MISMATCH), expected, "{era:?}");
         }
 
-        // Neither it nor its client is in doubt of what there is.
+        // The offers do not depend on an invalid header.
         let header = [("mcp-server-variant", "none")];
         let client = join(&server.url, era, json!({}), &header).await.unwrap();
         assert_eq!(first(&client), "a", "{era:?}");
@@ -104,7 +105,7 @@ async fn a_strict_server_refuses_a_contradiction() {
     }
 }
 
-/// SV-18: a header that is given twice, or is no text, is no variant either.
+/// SV-18: a repeated header, or one that is not text, is not a variant either.
 #[tokio::test]
 async fn a_header_that_is_no_variant_is_refused_by_strict_servers() {
     let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
@@ -119,7 +120,7 @@ async fn a_header_that_is_no_variant_is_refused_by_strict_servers() {
     }
 }
 
-/// SV-18: a contradiction has the HTTP status of every header that says something else than the body.
+/// SV-18: a contradiction has the HTTP status of every header that contradicts the body.
 #[tokio::test]
 async fn a_contradiction_is_a_bad_request() {
     let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
@@ -145,7 +146,8 @@ fn twice_a_minute() -> SwitchLimit {
     SwitchLimit::new(2, Duration::from_secs(60))
 }
 
-/// SV-21: a session may change its variant so often in a while, and stays where it is beyond that.
+/// SV-21: a session may change its variant as often as the limit allows, and then stays where it
+/// is.
 #[tokio::test(start_paused = true)]
 async fn a_session_may_change_its_variant_so_often() {
     let server = shops().with_switch_limit(twice_a_minute()).build().unwrap();
@@ -163,7 +165,7 @@ async fn a_session_may_change_its_variant_so_often() {
         assert_eq!(data_of(error, -32000, TOO_MANY), expected);
         who(&client, "a").await;
     }
-    // What was refused did not count, and each switch counts for a minute.
+    // Rejected switches do not count, and each switch counts for a minute.
     tokio::time::advance(Duration::from_secs(43)).await;
     who(&client, "b").await;
     who(&client, "c").await;
@@ -174,12 +176,12 @@ async fn a_session_may_change_its_variant_so_often() {
     let expected = json!({"activeVariant": "c", "retryAfter": 60});
     assert_eq!(data_of(error, -32000, TOO_MANY), expected);
 
-    // Another session is another matter.
+    // Another session has its own counter.
     let other = connect(&server, (Era::Legacy, Wire::Pipe)).await;
     who(&other, "b").await;
 }
 
-/// SV-14, SV-21: whoever changes too often can still unsubscribe.
+/// SV-14, SV-21: a client that has reached the limit can still unsubscribe.
 #[tokio::test]
 async fn unsubscribing_is_no_change() {
     let none = SwitchLimit::new(0, Duration::from_secs(60));
@@ -202,7 +204,7 @@ async fn unsubscribing_is_no_change() {
     who(&client, "a").await;
 }
 
-/// SV-21: modern requests are counted by their principal, and those of nobody in particular are not.
+/// SV-21: modern requests are counted by principal, and not counted without one.
 #[tokio::test]
 async fn a_principal_may_change_its_variant_so_often() {
     let server = shops()
@@ -239,9 +241,10 @@ async fn a_principal_may_change_its_variant_so_often() {
     }
 }
 
-/// SV-21: HTTP has a status for that, 429 with `Retry-After`. rmcp 3.8 takes the status from the code
-/// alone and knows none for ours (`jsonrpc_http_status`, transport/streamable_http_server/tower.rs).
-/// When this test fails, it can be said, and the module's page can say so.
+/// SV-21: HTTP has a status for this, 429 with `Retry-After`. rmcp 3.8 derives the status from the
+/// code alone and has none for ours (`jsonrpc_http_status`,
+/// transport/streamable_http_server/tower.rs). When this test fails, use it, and update the table
+/// in `server/mod.rs`.
 #[tokio::test]
 async fn rmcp_still_has_no_status_for_too_many_switches() {
     let none = SwitchLimit::new(0, Duration::from_secs(60));
@@ -258,7 +261,7 @@ async fn rmcp_still_has_no_status_for_too_many_switches() {
     }
 }
 
-/// What was recorded, a line each.
+/// The recorded selections, one line each.
 #[derive(Clone, Default)]
 struct Records(Arc<Mutex<Vec<String>>>);
 
@@ -296,7 +299,8 @@ fn recorded(server: Builder) -> (VaryServer, Records) {
     (server.build().unwrap(), records)
 }
 
-/// SV-22: who chose what, for what, out of what, and each refusal; and nothing twice.
+/// SV-22: each selection and each rejection is recorded with its principal, hints and ranking;
+/// nothing is recorded twice.
 #[tokio::test]
 async fn choices_are_recorded() {
     for era in [Era::Legacy, Era::Modern] {
@@ -323,7 +327,7 @@ async fn choices_are_recorded() {
     }
 }
 
-/// SV-22: other hints are another choice, by whatever way it came about.
+/// SV-22: changed hints are a new selection, whatever selected the variant.
 #[tokio::test]
 async fn new_hints_are_a_new_choice() {
     let rule =
@@ -357,7 +361,7 @@ async fn new_hints_are_a_new_choice() {
     assert_eq!(records.take(), expected);
 }
 
-/// SV-18, SV-22: what a strict server refuses is on record, too.
+/// SV-18, SV-22: rejections by a strict server are recorded too.
 #[tokio::test]
 async fn a_strict_refusal_is_recorded() {
     let (server, records) = recorded(shops().with_strict_variant_header());
@@ -378,10 +382,10 @@ async fn a_strict_refusal_is_recorded() {
     assert!(record.contains("b,a,c: Header mismatch"), "{record}");
 }
 
-/// SV-19: rmcp 3.8 starts a lost HTTP session anew by itself, and tells nobody
+/// SV-19: rmcp 3.8 starts a lost HTTP session again and does not report it
 /// (`reinit_on_expired_session`, transport/streamable_http_client.rs): the offers are those of the
-/// lost session, and only a refusal gives that away. When this test fails, it can be heard, and
-/// `client::Client` can read them anew.
+/// lost session, and only a rejection reveals this. When this test fails, rmcp reports it, and
+/// `client::Client` can read the offers again.
 #[tokio::test]
 async fn rmcp_still_hides_that_a_session_began_anew() {
     let (id, is_over) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));

@@ -33,7 +33,7 @@ async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
     }
 }
 
-/// SV-13: a handler's pages are followed through cursors of ours.
+/// SV-13: the handler's pages are reached through sealed cursors.
 #[tokio::test]
 async fn a_list_is_followed_page_by_page() {
     for way in WAYS {
@@ -43,7 +43,7 @@ async fn a_list_is_followed_page_by_page() {
     }
 }
 
-/// SV-13: with a page size, pages are cut after the view, whatever the handler's are.
+/// SV-13: with a page size, pages are cut after the view, whatever pages the handler has.
 #[tokio::test]
 async fn pages_of_ones_own_size_are_full() {
     let view = View::new().with_tools_where(|tool| tool.name.starts_with("get_"));
@@ -69,7 +69,7 @@ async fn pages_of_ones_own_size_are_full() {
     }
 }
 
-/// SV-13: a cursor is good for its variant, its method and our keys only.
+/// SV-13: a cursor is valid only for its variant, its method and the server's keys.
 #[tokio::test]
 async fn a_cursor_is_good_where_it_was_made() {
     for way in WAYS {
@@ -98,7 +98,8 @@ async fn a_cursor_is_good_where_it_was_made() {
     }
 }
 
-/// SV-13: a rotated key still opens, and replicas with the same keys open each other's.
+/// SV-13: cursors of a rotated key are still valid, and replicas with the same keys accept each
+/// other's.
 #[tokio::test]
 async fn cursors_outlive_a_rotation() {
     let replica = |keys: CursorKeys| {
@@ -129,7 +130,7 @@ async fn cursors_outlive_a_rotation() {
     assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
 }
 
-/// SV-13: one principal's cursor does not open for another.
+/// SV-13: a cursor of one principal is not valid for another.
 #[tokio::test]
 async fn a_cursor_belongs_to_its_principal() {
     let server = VaryServer::builder()

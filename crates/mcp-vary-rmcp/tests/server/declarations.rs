@@ -21,7 +21,8 @@ pub(crate) struct Empty;
 
 impl ServerHandler for Empty {}
 
-/// SV-11: the capabilities are the union, the same for all; what a variant lacks lists empty.
+/// SV-11: the capabilities are the union, the same for all; lists of a kind that a variant lacks
+/// are empty.
 #[tokio::test]
 async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
     let server = VaryServer::builder()
@@ -50,7 +51,7 @@ async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
     }
 }
 
-/// Has prompts once it has been told so.
+/// Has prompts after the flag is set.
 #[derive(Clone, Default)]
 struct Growing(Arc<AtomicBool>);
 
@@ -64,7 +65,7 @@ impl ServerHandler for Growing {
     }
 }
 
-/// SV-11: what a handler can do is asked anew for each client.
+/// SV-11: the handlers' capabilities are read again for each client.
 #[tokio::test]
 async fn the_capabilities_are_those_of_now() {
     let growing = Growing::default();
@@ -100,7 +101,7 @@ impl ServerHandler for Old {
     }
 }
 
-/// SV-11: a server speaks the revisions that all its handlers speak.
+/// SV-11: a server supports the revisions that all its handlers support.
 #[tokio::test]
 async fn the_revision_is_one_of_every_handlers() {
     let server = VaryServer::builder()
@@ -122,7 +123,7 @@ fn is_refused(builder: Builder, expected: &str) {
     assert_eq!(builder.build().unwrap_err().to_string(), expected);
 }
 
-/// SV-1, SV-3: every mistake of a declaration is named when it is built.
+/// SV-1, SV-3: `build` reports all problems of a declaration.
 #[test]
 fn a_wrong_declaration_is_refused_with_all_mistakes() {
     is_refused(
@@ -165,7 +166,7 @@ fn a_wrong_declaration_is_refused_with_all_mistakes() {
     );
 }
 
-/// SV-1: a removal date that is past warns, and the variant is served.
+/// SV-1: a past removal date gives a warning, and the variant is served.
 #[test]
 fn a_past_removal_date_warns() {
     let mut info = DeprecationInfo::new("old");

@@ -1,4 +1,4 @@
-//! What a handler is given behind variants, and what becomes of what it says.
+//! What handlers receive behind variants, and how their answers change.
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
@@ -30,7 +30,7 @@ fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> VaryServer {
     server.build().unwrap()
 }
 
-/// Has two pages of each list; the cursor of the second is its own.
+/// Has two pages of each list, with its own cursor for the second.
 struct Paged(&'static str);
 
 impl Paged {
@@ -82,7 +82,7 @@ impl ServerHandler for Paged {
     );
 }
 
-/// SV-13: a handler's cursors come back to it as they were, even an empty one; clients see ours.
+/// SV-13: a handler receives its own cursors, even an empty one; clients see sealed cursors.
 #[tokio::test]
 async fn every_list_is_followed_by_cursors_of_ours() {
     let lists = [
@@ -108,7 +108,7 @@ async fn every_list_is_followed_by_cursors_of_ours() {
     }
 }
 
-/// Answers with an error.
+/// Returns an error.
 #[derive(Clone)]
 struct Failing(i32, Option<Value>);
 
@@ -136,7 +136,7 @@ impl ServerHandler for Failing {
     }
 }
 
-/// SV-12: the active variant is added to errors about what was asked for, and to no others.
+/// SV-12: the active variant is added to errors about the request, and to no others.
 #[tokio::test]
 async fn only_errors_about_the_request_say_the_active_variant() {
     let cases = [
@@ -165,7 +165,7 @@ async fn only_errors_about_the_request_say_the_active_variant() {
     }
 }
 
-/// Says what it was given, and asks and tells what it is bidden.
+/// Returns what it received; sends requests and notifications on demand.
 struct Witness;
 
 impl ServerHandler for Witness {
@@ -220,7 +220,7 @@ fn said(result: &Value) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// A handler sees the headers of the request and what its client can really do.
+/// A handler sees the headers of the request and the client's real capabilities.
 #[tokio::test]
 async fn a_handler_is_given_the_requests_own_context() {
     let server = serve_http(server(|_| Witness)).await;
@@ -238,7 +238,7 @@ async fn a_handler_is_given_the_requests_own_context() {
     }
 }
 
-/// SV-28: whatever a handler asks of its client is asked there, and answered here.
+/// SV-28: requests of a handler reach its client, and the responses come back.
 #[tokio::test]
 async fn every_question_of_a_handler_reaches_its_client() {
     let sampling = json!({
@@ -260,7 +260,7 @@ async fn every_question_of_a_handler_reaches_its_client() {
     }
 }
 
-/// What a call tells leaves before its result, in the order in which it was told.
+/// Notifications of a call leave before its result, in order.
 #[tokio::test]
 async fn progress_and_log_leave_in_order() {
     let call = json!({
@@ -290,7 +290,7 @@ async fn progress_and_log_leave_in_order() {
     assert_eq!(json!(told), expected);
 }
 
-/// Progress goes to the client that called, whoever else is connected.
+/// Progress goes to the client of the call, whatever others are connected.
 #[tokio::test]
 async fn progress_reaches_its_caller_only() {
     let server = serve_http(server(Shop::new)).await;
@@ -307,7 +307,7 @@ async fn progress_reaches_its_caller_only() {
     }
 }
 
-/// A method that is not ours goes to the handlers as it came.
+/// A method of another extension reaches the handlers unchanged.
 #[tokio::test]
 async fn a_method_of_the_handlers_own_is_answered_by_it() {
     for way in WAYS {
@@ -342,8 +342,8 @@ impl ServerHandler for Linking {
     }
 }
 
-/// SV-14: what only a tool links to is there where the view's rule for URIs says so, listed or not,
-/// for every client and in every replica alike; nothing need be remembered.
+/// SV-14: a resource that only a tool links to exists if the view's URI filter accepts it, listed
+/// or not, for every client and in every replica; no state is needed.
 #[tokio::test]
 async fn what_is_only_linked_can_be_read() {
     let linking = VariantHandler::new(Linking);
@@ -365,7 +365,7 @@ async fn what_is_only_linked_can_be_read() {
     }
 }
 
-/// Makes a task of every call, and knows its own.
+/// Creates a task for every call, and knows only its own tasks.
 struct Working(&'static str);
 
 impl ServerHandler for Working {
@@ -420,7 +420,8 @@ impl Working {
     }
 }
 
-/// SV-28: a task stays with the variant that it was made under, whatever is selected when it is asked for.
+/// SV-28: a task belongs to the variant in which it was created, whatever variant later requests
+/// select.
 #[tokio::test]
 async fn a_task_stays_where_it_was_made() {
     let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
@@ -444,7 +445,7 @@ async fn a_task_stays_where_it_was_made() {
     }
 }
 
-/// SV-8: a client that knows nothing of variants is served the default, and only that.
+/// SV-8: a client without the extension gets the default variant, and only that.
 #[tokio::test]
 async fn a_client_that_knows_no_variants_gets_the_default() {
     for way in WAYS {
@@ -462,7 +463,7 @@ async fn a_client_that_knows_no_variants_gets_the_default() {
     }
 }
 
-/// SV-8: clients in different variants do not disturb each other, with sessions and without.
+/// SV-8: clients in different variants do not affect each other, with sessions and without.
 #[tokio::test]
 async fn clients_in_different_variants_do_not_mix() {
     for sessions in [true, false] {
@@ -496,7 +497,7 @@ async fn stays_in(client: &Client, variant: &str) {
     }
 }
 
-/// SV-8: parameters that are missing are no selector, and break nothing.
+/// SV-8: missing parameters mean no selector, and are not an error.
 #[tokio::test]
 async fn missing_parameters_select_the_default() {
     let request = |id: u32, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
@@ -513,7 +514,7 @@ async fn missing_parameters_select_the_default() {
     assert!(answers[3].contains(r#""name":"a""#), "{answers:?}");
 }
 
-/// CN-16: whatever a client declares, there is as much for it, and as little.
+/// CN-16: declared features never change what exists.
 #[tokio::test]
 async fn features_open_and_close_nothing() {
     for way in WAYS {

@@ -1,4 +1,4 @@
-//! What is said in the log.
+//! What the library logs.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::support::{WAYS, connect, connect_with, declaring};
 
-/// Hears our events, a line each.
+/// Collects the events of this crate, one line each.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -64,7 +64,7 @@ impl ServerHandler for Weather {
     }
 }
 
-/// CN-21: which tags there were, which of them were ignored and why, and what came of them; nothing of
+/// CN-21: the declared tags, which of them were ignored and why, and what was applied; nothing for
 /// clients that do not negotiate.
 #[tokio::test]
 async fn negotiation_is_logged() {

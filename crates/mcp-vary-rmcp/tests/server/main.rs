@@ -1,4 +1,4 @@
-//! Servers behind `Vary` as an rmcp client sees them: both eras, on a pipe and on HTTP.
+//! Servers behind `VaryServer` with an rmcp client: both eras, over a pipe and HTTP.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 

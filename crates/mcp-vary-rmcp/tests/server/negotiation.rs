@@ -54,19 +54,19 @@ impl Weather {
         said(&features)
     }
 
-    /// Is listed with an output schema.
+    /// Lists an output schema.
     #[tool(output_schema = object())]
     async fn listed(&self, features: Features) -> Result<CallToolResult, ErrorData> {
         Ok(features.answer(&answer(&json!({"a": 1}))?.with_hint("one")))
     }
 
-    /// Says it once, as it always did.
+    /// Returns an ordinary result.
     #[tool]
     async fn rows(&self, features: Features) -> CallToolResult {
         features.shape(CallToolResult::structured(json!({"rows": 2})))
     }
 
-    /// Says much once, and where to read it.
+    /// Returns a long result, and the URI of the whole.
     #[tool]
     async fn many(&self, features: Features) -> CallToolResult {
         let many: Vec<_> = (0..1000).collect();
@@ -76,14 +76,14 @@ impl Weather {
         )
     }
 
-    /// Says much as an author.
+    /// Returns a long answer with the author's texts.
     #[tool]
     async fn long(&self, features: Features) -> Result<CallToolResult, ErrorData> {
         let many: Vec<_> = (0..1000).collect();
         Ok(features.answer(&answer(&json!({"rows": many}))?))
     }
 
-    /// Does not care who asks.
+    /// Ignores features.
     #[tool]
     async fn plain(&self) -> CallToolResult {
         let mut result = CallToolResult::structured(json!({"a": [1, {"b": null}]}));
@@ -131,7 +131,7 @@ impl ServerHandler for Weather {
             .with(Representation::Rendered(Rendering::GeoMarkdown))
             .unwrap();
         let mut result = ReadResourceResult::new(vec![served]);
-        // The author knows of no features, and offers the resource to caches.
+        // The handler ignores features, and lets caches store the resource.
         (result.ttl_ms, result.cache_scope) = (Some(60_000), Some(CacheScope::Public));
         Ok(features(&context)
             .resource(result, |_uri| Some(&readable))
@@ -139,7 +139,8 @@ impl ServerHandler for Weather {
     }
 }
 
-/// SV-17: what depends on features is not cached, also where there are no variants and by clients without features.
+/// SV-17: results that depend on features are not cached, also without variants and for clients
+/// without features.
 #[tokio::test]
 async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
     let server = VaryServer::new(Weather);
@@ -153,7 +154,8 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
                 Era::Modern => {
                     assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))), "{way:?}")
                 }
-                // No cache of that era knows these members; they are left as the author wrote them.
+                // Caches of that era do not know these members; they stay as the handler wrote
+                // them.
                 Era::Legacy => {
                     assert_eq!(
                         told,
@@ -166,7 +168,7 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
     }
 }
 
-/// Asserts what `weather` answers a client with `tags`, whatever the era and wire.
+/// Asserts the answer of `weather` to a client with `tags`, in each era and over each transport.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = VaryServer::new(Weather);
     for way in WAYS {
@@ -208,7 +210,7 @@ async fn json_stands_in_both_places_otherwise() {
     answers(&["format=json"], &text(PARIS), paris()).await;
 }
 
-/// CN-10: the extension's second test case, with the author's own words.
+/// CN-10: the extension's second test case, with the author's markdown.
 #[tokio::test]
 async fn a_person_gets_the_authors_words() {
     answers(
@@ -221,7 +223,7 @@ async fn a_person_gets_the_authors_words() {
     answers(&["format=text"], &text("Paris: 8 °C"), None).await;
 }
 
-/// CN-10, TR-4: a client that was given an `outputSchema` keeps the value.
+/// CN-10, TR-4: if the tool lists an `outputSchema`, the value stays.
 #[tokio::test]
 async fn the_value_stays_where_a_schema_is_listed() {
     for way in WAYS {
@@ -246,7 +248,7 @@ async fn what_cannot_be_used_changes_nothing() {
     .await;
 }
 
-/// CN-7: the handler's own answer, byte for byte, to clients of either kind in both eras.
+/// CN-7: the handler's own answer, byte for byte, for clients of either kind in both eras.
 #[tokio::test]
 async fn a_handler_that_does_not_care_answers_as_before() {
     let call = json!({"name": "plain", "arguments": {}});
@@ -267,7 +269,7 @@ async fn a_handler_that_does_not_care_answers_as_before() {
     }
 }
 
-/// EXT-2, EXT-3, CN-17: negotiation is advertised where it is switched on, and nowhere else.
+/// EXT-2, EXT-3, CN-17: negotiation is advertised if it is enabled, and only then.
 #[tokio::test]
 async fn negotiation_is_advertised_when_it_is_switched_on() {
     let silent = VaryServer::builder().with_handler(Weather).build().unwrap();
@@ -283,7 +285,7 @@ async fn negotiation_is_advertised_when_it_is_switched_on() {
     }
 }
 
-/// CN-8, CN-9, CN-10: a result that was said once is shaped, too.
+/// CN-8, CN-9, CN-10: an ordinary result is shaped too.
 #[tokio::test]
 async fn an_ordinary_result_is_shaped() {
     let cases = [
@@ -310,7 +312,8 @@ async fn an_ordinary_result_is_shaped() {
     }
 }
 
-/// CN-13: who asks for few words gets them, told what is missing and, where the author says it, where to read it.
+/// CN-13: a client that asks for compact answers gets one that reports what is missing and, if the
+/// author names it, where to read it.
 #[tokio::test]
 async fn few_words_are_kept_to() {
     for way in WAYS {
@@ -348,7 +351,7 @@ async fn few_words_are_kept_to() {
     }
 }
 
-/// CN-8, CN-15: resources and prompts have alternatives, too.
+/// CN-8, CN-15: resources and prompts have alternatives too.
 #[tokio::test]
 async fn resources_and_prompts_have_alternatives() {
     for way in WAYS {
@@ -378,7 +381,7 @@ async fn resources_and_prompts_have_alternatives() {
     }
 }
 
-/// CN-14: a hint goes where the tool's schema lets it, for those who sample.
+/// CN-14: a hint is placed where the tool's schema allows it, for clients that sample.
 #[tokio::test]
 async fn a_hint_is_held_against_the_listed_schema() {
     for way in WAYS {
@@ -389,7 +392,8 @@ async fn a_hint_is_held_against_the_listed_schema() {
     }
 }
 
-/// EXT-6: declared where SDKs in the field put it, read there, and answered there too.
+/// EXT-6: a declaration is read wherever SDKs put it, and the server's declaration is repeated
+/// there.
 #[tokio::test]
 async fn an_experimental_declaration_is_mirrored() {
     let declared = json!({NEGOTIATION: {"features": ["human"]}});
@@ -413,7 +417,7 @@ async fn an_experimental_declaration_is_mirrored() {
     }
 }
 
-/// CN-22: from a context as from an extractor, even after another has emptied `_meta`.
+/// CN-22: from a context as from an extractor, even after another extractor has emptied `_meta`.
 #[tokio::test]
 async fn features_are_found_wherever_they_are_asked_for() {
     for way in WAYS {
@@ -436,7 +440,7 @@ async fn features_are_found_wherever_they_are_asked_for() {
     }
 }
 
-/// CN-19: a client that negotiates is told what was applied; another sees no trace.
+/// CN-19: a client that negotiates receives what was applied; other clients see no trace of it.
 #[tokio::test]
 async fn what_was_applied_is_said_to_those_who_negotiate() {
     for way in WAYS {
@@ -473,7 +477,7 @@ async fn modern_features_last_one_request() {
     assert_eq!(result["content"], text(""));
 }
 
-/// Answers in the format that its caller names.
+/// Answers in the format that the caller names.
 struct Reporting;
 
 impl ServerHandler for Reporting {
@@ -494,7 +498,7 @@ impl ServerHandler for Reporting {
     }
 }
 
-/// CN-18: an argument of the tool is closer to its result than what the client declared.
+/// CN-18: an argument of the tool takes precedence over the client's declaration.
 #[tokio::test]
 async fn an_argument_overrides_a_feature() {
     for way in WAYS {
@@ -509,13 +513,13 @@ async fn an_argument_overrides_a_feature() {
             let result = client.call("", "report", arguments.clone()).await;
             assert_eq!(result["content"], expected, "{way:?} {arguments}");
         }
-        // And only this once.
+        // It applies to this call only.
         let result = client.call("", "report", json!({})).await;
         assert_eq!(result["content"], json!([]), "{way:?}");
     }
 }
 
-/// CN-18: fifty clients at once on one server, of both eras, and each has its own features.
+/// CN-18: fifty clients of both eras on one server at once, each with its own features.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_leaks_between_clients() {
     let server = serve_http(VaryServer::new(Weather)).await;
@@ -543,7 +547,7 @@ async fn nothing_leaks_between_clients() {
     }
 }
 
-/// EXT-4: a client that lacks what is required is refused, in the way of its era.
+/// EXT-4: a client that lacks a required extension is rejected, in the way of its era.
 #[tokio::test]
 async fn a_required_extension_is_asked_for() {
     let server = VaryServer::builder()
@@ -563,7 +567,7 @@ async fn a_required_extension_is_asked_for() {
             error.contains("-32602") && error.contains("requires the extension"),
             "{error}"
         );
-        // `server/discover` tells what is required, so it is open to all.
+        // `server/discover` reports what is required, so it is open to all clients.
         let client = connect(&server, (Era::Modern, wire)).await;
         let error = client.under("", "tools/list", json!({})).await.unwrap_err();
         let message = format!("Server requires the extension {NEGOTIATION}");
@@ -582,7 +586,7 @@ async fn a_required_extension_is_asked_for() {
     }
 }
 
-/// EXT-4: over HTTP, a modern client that lacks what is required made a bad request.
+/// EXT-4: over HTTP, a modern client that lacks a required extension gets status 400.
 #[tokio::test]
 async fn what_is_required_and_not_declared_is_a_bad_request() {
     for id in [NEGOTIATION, VARIANTS, Units::ID] {
@@ -675,7 +679,7 @@ async fn without_variants_a_selector_is_refused() {
             .unwrap_err();
         assert_eq!(error.code.0, -32602, "{way:?}");
         assert_eq!(error.message, "Server variants not supported");
-        // It is ours on the methods that have variants only.
+        // Methods without variants ignore it.
         let meta = json!({VARIANT: "compact"});
         if way.0 == Era::Legacy {
             client.ask("ping", json!({}), meta).await.unwrap();
@@ -683,9 +687,9 @@ async fn without_variants_a_selector_is_refused() {
     }
 }
 
-/// EXT-5: settings that are no object are to be ignored alone. rmcp 3.8 refuses the whole message
-/// before a handler sees it, since `ExtensionCapabilities` (model/capabilities.rs) holds objects
-/// only. When this test fails, rmcp reads them, and the crate's page can say so.
+/// EXT-5: settings that are not an object should be ignored alone. rmcp 3.8 rejects the whole
+/// message before a handler sees it, since `ExtensionCapabilities` (model/capabilities.rs) contains
+/// objects only. When this test fails, rmcp reads them: update the table in `server/mod.rs`.
 #[tokio::test]
 async fn rmcp_still_refuses_settings_that_are_no_object() {
     let capabilities = json!({"extensions": {NEGOTIATION: true}});
@@ -697,9 +701,9 @@ async fn rmcp_still_refuses_settings_that_are_no_object() {
     assert!(answers[0].contains("-32602"), "{answers:?}");
 }
 
-/// CN-18: rmcp 3.8 forgets what a legacy client declared where there are no sessions
+/// CN-18: rmcp 3.8 forgets what a legacy client declared if there are no sessions
 /// (`peer_info_for_stateless_request`, transport/streamable_http_server/tower.rs). When this test
-/// fails, it remembers, and the module's page can say so.
+/// fails, it remembers: update the table in `server/mod.rs`.
 #[tokio::test]
 async fn rmcp_still_forgets_features_without_sessions() {
     let server = serve_http_with(VaryServer::new(Weather), |config| {

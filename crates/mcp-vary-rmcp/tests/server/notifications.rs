@@ -1,4 +1,4 @@
-//! What leaves a handler on its own: tagged with the variant, in order, to the right client.
+//! Notifications and requests of handlers: tagged with the variant, in order, to the right client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,14 +29,14 @@ fn server() -> VaryServer {
         .unwrap()
 }
 
-/// The message to a client that subscribes to what it is subscribed to in another variant.
+/// The error for a URI to which the client is subscribed in another variant.
 const ELSEWHERE: &str = "Resource is subscribed in another variant; unsubscribe first";
 
 fn changed(what: &'static str, variant: &str) -> Told {
     Told::Changed(what, Some(variant.to_owned()))
 }
 
-/// SV-14, SV-16: a change says of which variant it is.
+/// SV-14, SV-16: a change notification names its variant.
 #[tokio::test]
 async fn a_change_carries_the_variant_of_its_handler() {
     for wire in [Wire::Pipe, Wire::Http] {
@@ -54,7 +54,8 @@ async fn a_change_carries_the_variant_of_its_handler() {
     }
 }
 
-/// SV-16: it reaches the client that the handler told, and no other, even where all share a handler.
+/// SV-16: it reaches the client to which the handler sent it, and no other, even if all share a
+/// handler.
 #[tokio::test]
 async fn a_change_reaches_its_client_only() {
     let server = serve_http(server()).await;
@@ -86,8 +87,8 @@ impl ServerHandler for Keeper {
     }
 }
 
-/// A session has one peer for each variant that was used, and leaves nothing behind when it ends,
-/// even where a handler has kept that.
+/// A session has one peer for each variant that was used. All of them close with the session, even
+/// if a handler still holds one.
 #[tokio::test]
 async fn a_session_takes_its_peers_along() {
     let (sender, mut peers) = mpsc::unbounded_channel();
@@ -113,7 +114,7 @@ async fn a_session_takes_its_peers_along() {
     }
 }
 
-/// SV-14: nothing is told of a resource that the variant does not show.
+/// SV-14: no notifications are sent for a resource that the variant hides.
 #[tokio::test]
 async fn a_hidden_resource_is_not_spoken_of() {
     let view = View::new().with_resources_where(|uri| uri != "shop:///all");
@@ -151,14 +152,14 @@ async fn a_subscription_is_bound_to_its_variant() {
         let data = json!({"uri": "shop:///all", "activeVariant": "b", "subscribedVariant": "a"});
         assert_eq!(data_of(error, -32602, ELSEWHERE), data);
 
-        // Not in this variant; and so not bound, either.
+        // It does not exist in this variant, and is not bound to it either.
         let only_b = json!({"uri": "shop:///b"});
         let error = subscribe("a", &only_b).await.unwrap_err();
         let data = json!({"shop": "a", "activeVariant": "a"});
         assert_eq!(data_of(error, -32602, "nothing there"), data);
         subscribe("b", &only_b).await.unwrap();
 
-        // Whatever is selected, and though the handler fails.
+        // Whatever variant is selected, and even if the handler fails.
         client
             .under("b", "resources/unsubscribe", all.clone())
             .await
@@ -169,7 +170,7 @@ async fn a_subscription_is_bound_to_its_variant() {
             .unwrap();
         subscribe("b", &all).await.unwrap();
 
-        // What is refused the second time is still bound by the first.
+        // A rejected second subscription leaves the first one bound.
         let once = json!({"uri": "shop:///once"});
         subscribe("a", &once).await.unwrap();
         let error = subscribe("a", &once).await.unwrap_err();
@@ -181,8 +182,8 @@ async fn a_subscription_is_bound_to_its_variant() {
     }
 }
 
-/// SV-14: what has gone from the list of its variant is told once, as a changed list; then there is
-/// silence, and the subscription is over.
+/// SV-14: when a resource disappears from its variant's list, the client gets one list change and
+/// then nothing, and the subscription is over.
 #[tokio::test]
 async fn a_resource_that_has_gone_is_told_once() {
     for wire in [Wire::Pipe, Wire::Http] {
@@ -200,7 +201,7 @@ async fn a_resource_that_has_gone_is_told_once() {
         assert_eq!(client.hear().await, changed("resources", "a"), "{wire:?}");
         assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
 
-        // No subscription stands in the way of another.
+        // The ended subscription does not prevent a new one.
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
         soon(async {
             while subscribe("b").await.is_err() {
@@ -214,8 +215,7 @@ async fn a_resource_that_has_gone_is_told_once() {
     }
 }
 
-/// SV-14: a list that has changed ends no subscription to what is still there, be it listed again or
-/// only known to the handler.
+/// SV-14: a list change does not end subscriptions to resources that still exist, listed or not.
 #[tokio::test]
 async fn a_resource_that_is_there_is_spoken_of() {
     for uri in ["shop:///all", "shop:///once", "shop:///a/7"] {
@@ -232,7 +232,7 @@ async fn a_resource_that_is_there_is_spoken_of() {
     }
 }
 
-/// Withdraws its resource, and goes on speaking of it.
+/// Removes its resource, and still sends updates of it.
 #[derive(Default)]
 struct Withdrawing {
     is_withdrawn: AtomicBool,
@@ -271,7 +271,7 @@ impl ServerHandler for Withdrawing {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let sink = context.sink();
-        // Whether it was asked for is the sink's to know.
+        // The sink drops what the client did not subscribe to.
         let _ = sink.notify_resource_updated("a:gone").await;
         self.is_withdrawn.store(true, Ordering::Relaxed);
         let _ = sink.notify_resource_list_changed().await;
@@ -282,7 +282,8 @@ impl ServerHandler for Withdrawing {
     }
 }
 
-/// SV-14, SV-15: the same on a modern stream, and there only if the client asks for changed lists.
+/// SV-14, SV-15: the same on a modern stream, where the list change is sent only if the client
+/// asked for it.
 #[tokio::test]
 async fn a_stream_tells_once_of_what_has_gone() {
     let updated = |uri: &str| json!(["notifications/resources/updated", uri]);
@@ -316,7 +317,7 @@ async fn a_stream_tells_once_of_what_has_gone() {
     }
 }
 
-/// SV-14: hidden and unknown are the same to a subscriber.
+/// SV-14: hidden and unknown resources give the same error.
 #[tokio::test]
 async fn what_is_hidden_cannot_be_subscribed_to() {
     let view = View::new().with_resources_where(|uri| uri != "shop:///all");
@@ -341,7 +342,7 @@ async fn what_is_hidden_cannot_be_subscribed_to() {
     assert_eq!(answers[0], answers[1]);
 }
 
-/// SV-16: even where sessions share the handler itself, a change reaches its own client.
+/// SV-16: even if sessions share the handler itself, a change reaches its own client.
 #[tokio::test]
 async fn sessions_may_share_a_handler() {
     let server = Arc::new(server());
@@ -354,7 +355,7 @@ async fn sessions_may_share_a_handler() {
     assert!(one.told.try_recv().is_err() && other.told.try_recv().is_err());
 }
 
-/// A legacy session has a task for each variant that was used; modern requests leave none.
+/// A legacy session uses one task for each variant that was used; modern requests use none.
 #[tokio::test]
 async fn tasks_are_few() {
     for (era, expected) in [(Era::Legacy, 2), (Era::Modern, 0)] {
@@ -371,7 +372,7 @@ async fn tasks_are_few() {
     }
 }
 
-/// How many tasks there are once those have ended that were about to.
+/// The number of tasks once those that are ending have ended.
 async fn settled_tasks() -> usize {
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -410,8 +411,8 @@ async fn a_stream_belongs_to_its_variant() {
     }
 }
 
-/// SV-15: the acknowledgement is to hold only what exists in the variant, and an invalid variant is
-/// to be refused without one. rmcp 3.8 acknowledges before a handler has a context
+/// SV-15: the acknowledgement should contain only what exists in the variant, and an invalid
+/// variant should be rejected without one. rmcp 3.8 acknowledges before a handler has a context
 /// (`accepted_subscription_filter`, handler/server.rs). When this test fails, it no longer does.
 #[tokio::test]
 async fn rmcp_still_acknowledges_without_a_context() {
@@ -422,7 +423,7 @@ async fn rmcp_still_acknowledges_without_a_context() {
     assert_eq!(acknowledged.unwrap(), ["shop:///none"]);
 }
 
-/// Handlers still ask their clients, and get the answer.
+/// Handlers can still send requests to their clients and get the responses.
 #[tokio::test]
 async fn a_handler_can_ask_its_client() {
     for wire in [Wire::Pipe, Wire::Http] {
@@ -439,7 +440,7 @@ async fn a_handler_can_ask_its_client() {
     }
 }
 
-/// Handlers still report progress, and all of it comes.
+/// Handlers can still report progress, and all of it arrives.
 #[tokio::test]
 async fn a_handler_reports_progress() {
     for era in [Era::Legacy, Era::Modern] {
@@ -453,14 +454,14 @@ async fn a_handler_reports_progress() {
                     other => panic!("{other:?}"),
                 }
             }
-            // rmcp's client hears each in a task of its own.
+            // rmcp's client handles each notification in its own task.
             steps.sort_unstable();
             assert_eq!(steps, [1, 2, 3], "{era:?} {wire:?}");
         }
     }
 }
 
-/// Handlers still hear that their call was cancelled.
+/// Handlers are still notified that their call was cancelled.
 #[tokio::test]
 async fn a_call_can_be_cancelled() {
     for era in [Era::Legacy, Era::Modern] {

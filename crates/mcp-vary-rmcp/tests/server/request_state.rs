@@ -12,7 +12,7 @@ use crate::variants::{role, said, server, shops};
 
 const INVALID_STATE: &str = "Invalid request state";
 
-/// SV-26: the state of a request comes back to the same variant and to the same request only.
+/// SV-26: the state of a request is valid only in the same variant and for the same request.
 #[tokio::test]
 async fn a_request_state_is_good_where_it_was_made() {
     let requests = [
@@ -55,7 +55,7 @@ fn again(state: &Value, arguments: &Value) -> Value {
     json!({"name": "put_state", "arguments": arguments, "requestState": state["requestState"]})
 }
 
-/// SV-26: a state comes back with the arguments that it was made for, in whatever order.
+/// SV-26: a state is valid only with the same arguments, in any order.
 #[tokio::test]
 async fn a_request_state_belongs_to_its_arguments() {
     for wire in [Wire::Pipe, Wire::Http] {
@@ -79,7 +79,7 @@ async fn a_request_state_belongs_to_its_arguments() {
     }
 }
 
-/// SV-26: a state is good for a while, and after that it says so.
+/// SV-26: a state expires, and the error says so.
 #[tokio::test]
 async fn a_request_state_expires() {
     let now = Arc::new(AtomicU64::new(1_000));
@@ -102,7 +102,7 @@ async fn a_request_state_expires() {
     );
 }
 
-/// SV-26: without further ado a state is good for an hour by the system's clock.
+/// SV-26: by default a state is valid for an hour by the system's clock.
 #[tokio::test]
 async fn a_request_state_lives_for_an_hour() {
     let made = json!({"name": "put_state", "arguments": {}});
@@ -131,7 +131,7 @@ async fn a_request_state_lives_for_an_hour() {
     }
 }
 
-/// SV-26: one principal's state does not open for another.
+/// SV-26: a state of one principal is not valid for another.
 #[tokio::test]
 async fn a_request_state_belongs_to_its_principal() {
     let server = shops().with_principal(|context| role(context).unwrap_or_default().to_owned());
@@ -155,7 +155,7 @@ async fn a_request_state_belongs_to_its_principal() {
     one.under("rich", "tools/call", retry).await.unwrap();
 }
 
-/// SV-26: what was never sealed reaches no handler, not even from a client whose era knows no state.
+/// SV-26: an unsealed state reaches no handler, not even from a client whose era has no state.
 #[tokio::test]
 async fn a_state_without_a_seal_reaches_no_handler() {
     let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;

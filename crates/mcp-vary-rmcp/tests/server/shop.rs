@@ -1,4 +1,4 @@
-//! A server with some of everything, which says who was asked.
+//! A server with items of every kind; its answers name the handler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-/// What it offers is named after its label.
+/// The names of its items contain its label.
 #[derive(Clone)]
 pub(crate) struct Shop {
     label: &'static str,
     page: usize,
     is_taken: Arc<AtomicBool>,
-    /// Whether `shop:///all` has been taken off the list.
+    /// Whether `shop:///all` was removed from the list.
     is_withdrawn: Arc<AtomicBool>,
 }
 
@@ -38,7 +38,7 @@ impl Shop {
         }
     }
 
-    /// Lists this many items to a page.
+    /// Sets the page size of its lists.
     pub(crate) fn paged(mut self, page: usize) -> Self {
         self.page = page;
         self
@@ -77,7 +77,7 @@ impl Shop {
     }
 }
 
-/// What a server says that knows nothing of variants.
+/// Caching members of a server without variants.
 const FOREVER: (Option<u64>, Option<CacheScope>) = (Some(60_000), Some(CacheScope::Public));
 
 const TOOLS: &[&str] = &[
@@ -164,7 +164,7 @@ impl ServerHandler for Shop {
                 context.peer.notify_resource_updated(updated).await.unwrap();
                 Value::Null
             }
-            // Says that the list has changed, whether `shop:///all` goes or stays.
+            // Sends a list change; `gone` removes `shop:///all` from the list.
             "put_list" => {
                 let gone = request.arguments.is_some_and(|given| given["gone"] == true);
                 self.is_withdrawn.store(gone, Ordering::Relaxed);
@@ -320,15 +320,15 @@ impl ServerHandler for Shop {
         Some(requested.clone())
     }
 
-    /// Says at once that the tools and the resource have changed.
+    /// Sends changes of the tools and the resource at once.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
-        // A handler knows its variant here, too.
+        // The active variant is available here too.
         if request.extensions.get::<ActiveVariant>().is_none() {
             return Ok(());
         }
         let sink = context.sink();
-        // Whether it was asked for is the sink's to know.
+        // The sink drops what the client did not subscribe to.
         let _ = sink.notify_tool_list_changed().await;
         let _ = sink.notify_resource_updated("shop:///all").await;
         let _ = sink.notify_resource_updated(self.uri()).await;

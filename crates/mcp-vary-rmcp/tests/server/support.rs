@@ -1,4 +1,4 @@
-//! A server that is served on a pipe or on HTTP, and an rmcp client of it.
+//! A server on a pipe or on HTTP, and an rmcp client of it.
 #![expect(
     deprecated,
     reason = "sampling and roots are on their way out of the protocol, but servers ask for them"
@@ -45,7 +45,7 @@ pub(crate) enum Wire {
     Http,
 }
 
-/// Every way to talk to a server.
+/// Every era with every transport.
 pub(crate) const WAYS: [(Era, Wire); 4] = [
     (Era::Legacy, Wire::Pipe),
     (Era::Legacy, Wire::Http),
@@ -57,10 +57,10 @@ pub(crate) const VARIANT: &str = "io.modelcontextprotocol/server-variant";
 pub(crate) const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 pub(crate) const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
 
-/// Something that the server told or asked the client.
+/// A notification or request that the client received.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Told {
-    /// A change, and the variant that it is of.
+    /// A change and its variant.
     Changed(&'static str, Option<String>),
     Progress(f64),
     Asked(String),
@@ -139,7 +139,7 @@ impl ClientHandler for Listener {
 
 impl Listener {
     fn hear(&self, told: Told) {
-        // A test that no longer listens does not want to know.
+        // The test may have stopped reading.
         let _ = self.told.send(told);
     }
 }
@@ -149,7 +149,7 @@ fn variant(context: &NotificationContext<RoleClient>) -> Option<String> {
     Some(meta.get(VARIANT)?.as_str()?.to_owned())
 }
 
-/// What a client with these feature tags and hints declares.
+/// The capabilities of a client with these feature tags and hints.
 pub(crate) fn declaring(tags: &[&str], hints: Value) -> Value {
     json!({
         "elicitation": {},
@@ -160,12 +160,12 @@ pub(crate) fn declaring(tags: &[&str], hints: Value) -> Value {
     })
 }
 
-/// Connects to `server`, as a client that declares nothing.
+/// Connects to `server` with a client that declares nothing.
 pub(crate) async fn connect(server: &VaryServer, way: (Era, Wire)) -> Client {
     connect_with(server, way, json!({})).await
 }
 
-/// Connects to `server`, as a client with `capabilities`.
+/// Connects to `server` with a client with `capabilities`.
 pub(crate) async fn connect_with(
     server: &VaryServer,
     way: (Era, Wire),
@@ -203,7 +203,7 @@ async fn pipe(
 ) -> Result<Client, ClientInitializeError> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
-        // What ends a connection is seen by the client.
+        // The client sees the end of the connection.
         if let Ok(running) = server.serve(theirs).await {
             let _ = running.waiting().await;
         }
@@ -213,7 +213,7 @@ async fn pipe(
     Ok(Client::new(service, told, None).await)
 }
 
-/// Connects to what is served at `url`, with `headers` in every request.
+/// Connects to the server at `url`, with `headers` in every request.
 pub(crate) async fn join(
     url: &str,
     era: Era,
@@ -258,7 +258,7 @@ pub(crate) struct HttpServer {
     _stop: DropGuard,
 }
 
-/// Serves clones of `server` on a free port until the answer is dropped.
+/// Serves clones of `server` on a free port until the returned value is dropped.
 pub(crate) async fn serve_http(server: VaryServer) -> HttpServer {
     serve_http_with(server, |config| config).await
 }
@@ -287,7 +287,7 @@ pub(crate) async fn serve_http_with(
             tokio::spawn(async move {
                 let connection =
                     http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-                // A client that breaks its connection is the client's business.
+                // A client may close its connection at any time.
                 let _ = connection.await;
             });
         }
@@ -305,7 +305,7 @@ impl Client {
         told: mpsc::UnboundedReceiver<Told>,
         server: Option<HttpServer>,
     ) -> Self {
-        // It does not know of variants.
+        // The SDK's cache ignores variants.
         service
             .set_response_cache_config(ClientCacheConfig::disabled())
             .await;
@@ -316,7 +316,7 @@ impl Client {
         }
     }
 
-    /// What the server says of itself in the handshake.
+    /// The server's capabilities in the handshake.
     pub(crate) fn capabilities(&self) -> Value {
         let info = self.service.peer_info().unwrap();
         serde_json::to_value(&info.capabilities).unwrap()
@@ -345,7 +345,7 @@ impl Client {
         meta: Value,
     ) -> RequestHandle<RoleClient> {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        // Read by rmcp, so that it knows the method and sends the headers that belong to it.
+        // rmcp parses it, so that it knows the method and sends the headers that belong to it.
         let request = match serde_json::from_value(message) {
             Ok(rmcp::model::ClientJsonRpcMessage::Request(request)) => request.request,
             other => panic!("no request: {other:?}"),
@@ -380,7 +380,7 @@ impl Client {
         result.unwrap_or_else(|error| panic!("{tool} fails: {error}"))
     }
 
-    /// The names of what is listed under `variant`.
+    /// The names of the items that are listed under `variant`.
     pub(crate) async fn names(&self, variant: &str, kind: &str) -> Vec<String> {
         let list = self
             .under(variant, &format!("{kind}/list"), json!({}))
@@ -415,12 +415,12 @@ fn to_json(result: ServerResult) -> Value {
     serde_json::to_value(result).unwrap()
 }
 
-/// What `server` answers on a pipe to each of `messages`, byte for byte.
+/// The responses of `server` on a pipe to each of `messages`, byte for byte.
 pub(crate) async fn lines(server: impl ServerHandler, messages: &[Value]) -> Vec<String> {
     lines_and_more(server, messages, 0).await
 }
 
-/// Like [`lines`], and then so many `more` lines.
+/// Like [`lines`], and then reads this many `more` lines.
 pub(crate) async fn lines_and_more(
     server: impl ServerHandler,
     messages: &[Value],
@@ -450,8 +450,8 @@ pub(crate) async fn lines_and_more(
     answers
 }
 
-/// Posts `message` to what is served at `url`, with `headers` beside those that every client sends.
-/// Returns the HTTP status, and the first JSON that came.
+/// Posts `message` to the server at `url`, with `headers` in addition to those that every client
+/// sends. Returns the HTTP status and the first JSON.
 pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -> (u16, Value) {
     let place = url.strip_prefix("http://").unwrap();
     let (host, path) = place.split_once('/').unwrap();
@@ -479,7 +479,7 @@ pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -
     panic!("no JSON with status {status}");
 }
 
-/// Ends the session `id` of what is served at `url`, as whoever has its identifier can.
+/// Ends the session `id` of the server at `url`; any client with its identifier can.
 pub(crate) async fn end_session(url: &str, id: &str) {
     let place = url.strip_prefix("http://").unwrap();
     let (host, path) = place.split_once('/').unwrap();
@@ -495,7 +495,7 @@ pub(crate) async fn end_session(url: &str, id: &str) {
     assert!(status.contains(" 20"), "{status}");
 }
 
-/// The headers that belong to a modern request for `method`, of `name` if it has one.
+/// The headers of a modern request for `method`, and for `name` if it has one.
 pub(crate) fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut headers = vec![
         ("MCP-Protocol-Version", "2026-07-28"),
@@ -507,7 +507,7 @@ pub(crate) fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str
     headers
 }
 
-/// A modern request as it stands on the wire.
+/// A modern request as JSON.
 pub(crate) fn modern(id: u32, method: &str, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -526,12 +526,12 @@ pub(crate) fn initialize(capabilities: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
 }
 
-/// `initialized`, after which a legacy client may ask.
+/// `initialized`, after which a legacy client may send requests.
 pub(crate) fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
-/// Waits for what must happen, so that a test that would wait for ever fails.
+/// Waits at most 30 s, so that a test cannot wait forever.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = std::time::Duration::from_secs(30);
     tokio::time::timeout(limit, what).await.expect("it happens")

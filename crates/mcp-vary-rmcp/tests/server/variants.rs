@@ -73,7 +73,8 @@ const INVALID: &str = "Invalid server variant";
 
 const CALL: &str = "tools/call";
 
-/// SV-1, SV-2, SV-5: what is offered stands in the handshake of either era, the best first for this client.
+/// SV-1, SV-2, SV-5: the handshake of either era contains the offers, the best for this client
+/// first.
 #[tokio::test]
 async fn variants_are_offered_in_the_order_of_the_clients_hints() {
     for way in WAYS {
@@ -100,7 +101,7 @@ async fn variants_are_offered_in_the_order_of_the_clients_hints() {
     }
 }
 
-/// SV-3: of many some are advertised, and that there are more is said.
+/// SV-3: at most the configured number is advertised, and the settings report that there are more.
 #[tokio::test]
 async fn at_most_as_many_as_configured_are_advertised() {
     let server = shops().with_max_advertised(2).build().unwrap();
@@ -112,7 +113,7 @@ async fn at_most_as_many_as_configured_are_advertised() {
             capabilities["extensions"][VARIANTS]["moreVariantsAvailable"],
             true
         );
-        // Visible is enough.
+        // A visible variant can be selected without being advertised.
         assert_eq!(
             said(&client.call("rich", "get_who", json!({})).await),
             json!(["rich", "rich"])
@@ -134,7 +135,7 @@ async fn at_most_as_many_as_configured_are_advertised() {
     }
 }
 
-/// SV-3: an experimental variant is the default of those only who ask for one.
+/// SV-3: an experimental variant is the default only of clients that ask for one.
 #[tokio::test]
 async fn the_first_is_stable_unless_the_client_asks_otherwise() {
     let new = variant("new")
@@ -159,7 +160,7 @@ async fn the_first_is_stable_unless_the_client_asks_otherwise() {
     }
 }
 
-/// SV-5: a ranking of the author's can neither lose nor invent a variant.
+/// SV-5: an author's ranking cannot remove or add a variant.
 #[tokio::test]
 async fn a_ranking_of_ones_own_only_orders() {
     for order in [vec![2], vec![2, 2, 99], vec![2, 0, 1, 0, 1], vec![99, 2]] {
@@ -175,7 +176,7 @@ async fn a_ranking_of_ones_own_only_orders() {
     assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
 }
 
-/// SV-8, SV-11: each request names its variant; without one it is the first of the offers.
+/// SV-8, SV-11: each request names its variant; without one the first of the offers is used.
 #[tokio::test]
 async fn a_request_selects_its_variant() {
     for way in WAYS {
@@ -226,7 +227,7 @@ async fn selects(client: &Client, selected: &str, label: &str) {
     assert_eq!(completed["completion"]["values"], json!([label]));
 }
 
-/// SV-9: what is no variant that this client sees is refused, and never taken for the default.
+/// SV-9: an invalid selector is rejected, and never taken for the default.
 #[tokio::test]
 async fn an_invalid_selector_is_refused() {
     let requests = [
@@ -268,7 +269,7 @@ async fn an_invalid_selector_is_refused() {
     }
 }
 
-/// SV-28: a method that knows no variants ignores the selector.
+/// SV-28: a method without variants ignores the selector.
 #[tokio::test]
 async fn other_methods_ignore_the_selector() {
     for way in WAYS {
@@ -285,7 +286,7 @@ async fn other_methods_ignore_the_selector() {
     }
 }
 
-/// SV-9: which variants there are need not be said.
+/// SV-9: the list of variants can be left out of errors.
 #[tokio::test]
 async fn the_variants_need_not_be_enumerated() {
     let server = shops().without_enumeration().build().unwrap();
@@ -302,7 +303,7 @@ fn sees(context: &RequestContext<RoleServer>, variant: &ServerVariant) -> bool {
     variant.id != *"rich" || role(context) == Some("admin")
 }
 
-/// SV-2, SV-9, SV-20: a variant that a principal does not see does not exist for it.
+/// SV-2, SV-9, SV-20: a variant that a principal cannot see does not exist for it.
 #[tokio::test]
 async fn what_a_principal_does_not_see_does_not_exist() {
     let replaced = variant("small").deprecated({
@@ -333,7 +334,7 @@ async fn what_a_principal_does_not_see_does_not_exist() {
             .unwrap();
         let capabilities = guest.capabilities();
         assert_eq!(ids(&capabilities), ["plain", "small"]);
-        // Nor is it named as a replacement.
+        // It is not named as a replacement either.
         assert!(
             !capabilities.to_string().contains("\"rich\""),
             "{capabilities}"
@@ -353,7 +354,7 @@ pub(crate) fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
     parts.headers.get("x-role")?.to_str().ok()
 }
 
-/// SV-20: what a principal may use is decided by a rule of its own, whatever the variant.
+/// SV-20: a separate rule decides what a principal may use, in every variant.
 #[tokio::test]
 async fn a_permission_holds_in_every_variant() {
     let permits = |context: &RequestContext<RoleServer>, what: &Identifier| {
@@ -424,7 +425,8 @@ async fn a_permission_holds_in_every_variant() {
     }
 }
 
-/// SV-2, SV-18: a header chooses the default, which stands first in the offers; `_meta` wins.
+/// SV-2, SV-18: a header selects the default, which comes first in the offers; `_meta` takes
+/// precedence.
 #[tokio::test]
 async fn the_default_can_be_chosen_from_outside() {
     let chosen = |context: &RequestContext<RoleServer>| {
@@ -465,7 +467,7 @@ async fn the_default_can_be_chosen_from_outside() {
     }
 }
 
-/// SV-7: a ranking is made once for all clients with the same hints, and again for others.
+/// SV-7: a ranking is computed once for all clients with the same hints, and again for others.
 #[tokio::test]
 async fn rankings_are_kept() {
     let made = Arc::new(AtomicUsize::new(0));
@@ -489,7 +491,7 @@ async fn rankings_are_kept() {
     }
 }
 
-/// SV-7: principals who see the same share a ranking, others have their own.
+/// SV-7: principals that see the same variants share a ranking, others have their own.
 #[tokio::test]
 async fn rankings_are_shared_by_who_sees_the_same() {
     let made = Arc::new(AtomicUsize::new(0));
@@ -515,7 +517,7 @@ async fn rankings_are_shared_by_who_sees_the_same() {
     }
 }
 
-/// SV-2: to whom nothing is visible, nothing is offered.
+/// SV-2: a client that can see no variant is offered none.
 #[tokio::test]
 async fn nothing_visible_is_nothing_offered() {
     let server = shops().with_visibility(|_, _| false).build().unwrap();
@@ -537,7 +539,7 @@ async fn nothing_visible_is_nothing_offered() {
     }
 }
 
-/// SV-12: the handler's own error keeps what it says, and gains the active variant.
+/// SV-12: the handler's own error keeps its data, and gains the active variant.
 #[tokio::test]
 async fn an_error_about_an_identifier_says_the_active_variant() {
     for way in WAYS {
@@ -549,7 +551,7 @@ async fn an_error_about_an_identifier_says_the_active_variant() {
         let expected = json!({"shop": "rich", "activeVariant": "rich"});
         assert_eq!(data_of(error, -32602, "no none here"), expected, "{way:?}");
 
-        // It exists in another variant, which is not revealed.
+        // It exists in another variant, which the error does not reveal.
         let error = client
             .under("rich", "resources/read", json!({"uri": "shop:///plain"}))
             .await
@@ -559,7 +561,7 @@ async fn an_error_about_an_identifier_says_the_active_variant() {
     }
 }
 
-/// SV-17: a modern client's cache is told to keep nothing, since it knows nothing of variants.
+/// SV-17: lists for modern clients must not be cached, since caches do not know variants.
 #[tokio::test]
 async fn modern_lists_are_not_to_be_cached() {
     for wire in [Wire::Pipe, Wire::Http] {

@@ -49,7 +49,7 @@ async fn a_view_shows_a_handler_in_another_way() {
     }
 }
 
-/// Has one of each, and says with what it was asked.
+/// Has one item of each kind, and returns the arguments that it received.
 struct One;
 
 impl ServerHandler for One {
@@ -100,7 +100,7 @@ impl ServerHandler for One {
     }
 }
 
-/// SV-11: annotations, arguments of prompts and descriptions of resources are a view's, too.
+/// SV-11: a view also sets annotations, arguments of prompts and descriptions of resources.
 #[tokio::test]
 async fn a_view_describes_everything() {
     let short = || {
@@ -154,7 +154,7 @@ async fn a_view_describes_everything() {
     }
 }
 
-/// SV-11: a name that a view gives away is no longer its first owner's.
+/// SV-11: a name that a view gives to another item no longer refers to the first.
 #[tokio::test]
 async fn a_name_is_given_once() {
     let view = View::new()
@@ -182,7 +182,7 @@ async fn a_name_is_given_once() {
     }
 }
 
-/// SV-12: hidden, renamed away and unknown are the same, and the active variant is said.
+/// SV-12: hidden, renamed and unknown items give the same error, which names the active variant.
 #[tokio::test]
 async fn what_a_view_hides_does_not_exist() {
     for way in WAYS {
@@ -232,7 +232,7 @@ impl ServerHandler for Described {
 }
 
 /// SV-11: rmcp 3.8 checks `Mcp-Param-*` headers by `get_tool` (handler/server.rs), which has no
-/// context, so that only what is the same in every variant can be said.
+/// context, so only a tool that is the same in every variant can be returned.
 #[test]
 fn headers_are_checked_where_all_variants_agree() {
     let one = VariantHandler::new(Described("one"));

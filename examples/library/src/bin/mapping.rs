@@ -1,8 +1,9 @@
-//! A map whose places are GeoJSON for programs and pages for people, and a prompt for each of both.
+//! A map: places as GeoJSON for programs and as pages for people, and a prompt with alternatives
+//! for both.
 //!
-//! A resource is served once, as JSON; the library renders it for who asks for markdown, and an
-//! author's own page replaces what a rendering cannot know. The prompt's alternatives stand under
-//! conditions over the client's features; who meets none gets the prompt as it always was.
+//! The handler serves each resource once, as JSON. For clients that ask for markdown the library
+//! renders it, or returns a page that the author wrote. The alternatives of the prompt have
+//! conditions over the client's features; a client that meets none gets the original prompt.
 //!
 //! Try it with the features `["agent"]`, `["human", "format=markdown"]` and
 //! `["human", "interactive", "!sampling"]`:
@@ -30,7 +31,7 @@ async fn main() -> Result<(), ExampleError> {
 }
 
 pub(crate) fn server() -> Result<VaryServer, ExampleError> {
-    // Mistakes in conditions and media types come to light here, before anybody is served.
+    // Errors in conditions and media types are reported here, before any client is served.
     Ok(VaryServer::new(Map {
         valley: Representations::default()
             .with(Representation::text("text/markdown", PAGE)?)?

@@ -1,7 +1,7 @@
-//! The same tool, described for each family of models in the way that suits it.
+//! The same tool, described differently for each family of models.
 //!
-//! A client says by hints which models it works for; the best match comes first in the offers and
-//! is its default, so a client that knows nothing of choosing gets it too.
+//! A client declares in its hints which models it works for. The best match comes first in the
+//! offers and is the client's default, so a client that does not choose gets it too.
 //!
 //! Try it with the hint `"modelFamily": "openai"`, then with `["local", "openai"]`, then without:
 //!
@@ -53,7 +53,7 @@ pub(crate) fn server() -> Result<VaryServer, ExampleError> {
             gpt,
             described(ToolView::new().with_description("Search documents.")),
         )
-        // One argument less to get wrong: every call says it.
+        // One argument fewer to get wrong: the variant fixes it for every call.
         .with_variant(
             local,
             described(

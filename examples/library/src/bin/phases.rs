@@ -1,11 +1,12 @@
 //! An agent that plans in one variant of a server, executes in another and debugs in a third.
 //!
-//! It says once which phases it goes through. Then it chooses by phase: the library takes the
-//! variant whose hint `useCase` names the phase, and every request carries that selector. Each phase
-//! has its own tools, so the plan cannot deploy by accident.
+//! The agent declares its phases once. Then it chooses by phase: the library chooses the variant
+//! whose hint `useCase` names the phase, and every request carries that selector. Each phase has
+//! its own tools, so the plan cannot deploy by accident.
 //!
-//! The server is in this file, too, and both talk over a pipe in memory. Try it, then give the
-//! second phase fewer than 10,000 tokens with `with_remaining_tokens`; or serve the server alone:
+//! The server is in this file too, and both communicate over a pipe in memory. Try it, then give
+//! the second phase fewer than 10,000 tokens with `with_remaining_tokens`; or serve the server
+//! alone:
 //!
 //! ```text
 //! cargo run -p library-examples --bin phases
@@ -42,14 +43,14 @@ async fn main() -> Result<(), ExampleError> {
     Ok(())
 }
 
-/// The agent, and the phases that it goes through.
+/// The agent with its phases.
 pub(crate) fn agent() -> DeclaringClient<ClientConfig> {
     let phases = ["planning", "execution", "debugging"];
     let (hints, _) = VariantHints::from_pairs(phases.map(|phase| ("useCase", phase)));
     DeclaringClient::new(ClientConfig::default()).with_hints(hints)
 }
 
-/// What the agent did, and why it did it where.
+/// What the agent did, and the reason for each variant.
 pub(crate) async fn work(client: &Client) -> Result<Vec<String>, ExampleError> {
     let mut diary = Vec::new();
     for (phase, tool) in [
@@ -72,7 +73,7 @@ pub(crate) async fn work(client: &Client) -> Result<Vec<String>, ExampleError> {
     Ok(diary)
 }
 
-/// A server with a variant for each phase, and one in few words.
+/// A server with a variant for each phase, and a compact one.
 pub(crate) fn server() -> Result<VaryServer, ExampleError> {
     let all = VariantHandler::new(Platform);
     let made_for = |id: &str, phase: &str, description: &str| {

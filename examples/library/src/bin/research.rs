@@ -1,10 +1,10 @@
-//! A research assistant that goes as deep as its client has room for.
+//! A research assistant whose depth depends on the client's context size.
 //!
-//! The handler has one tool with a budget of tokens. Each variant fixes the budget, so a model
-//! cannot overdraw it, and the answer says what it left out. A client of the library that runs out
-//! of tokens finds `quick-lookup` by its hint `contextSize` alone.
+//! The handler has one tool with a token budget. Each variant fixes the budget, so a model cannot
+//! exceed it, and the answer reports what it left out. A client of the library that runs out of
+//! tokens finds `quick-lookup` by its hint `contextSize`.
 //!
-//! Try it, call `search` in each variant, and see how much comes back:
+//! Try it, call `search` in each variant, and compare the length of the answers:
 //!
 //! ```text
 //! cargo run -p library-examples --bin research -- --http 127.0.0.1:8000
@@ -110,7 +110,7 @@ struct Search {
     budget: usize,
 }
 
-/// A token is about four letters.
+/// About four letters are one token.
 fn tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }

@@ -1,7 +1,7 @@
-//! One platform for developers, cut into the tools that each kind of agent needs.
+//! One platform for developers, split into the tools that each kind of agent needs.
 //!
-//! There is one handler. Each variant is a view of it: what a view does not show does not exist
-//! there. A view is no permission: a server whose callers differ in what they may do says so with
+//! There is one handler. Each variant is a view of it: hidden tools do not exist there. A view is
+//! not an access control: a server whose callers have different permissions checks them with
 //! `Builder::with_permission`, or in its handler.
 //!
 //! Try it, and ask for `tools/list` with `"_meta": {"io.modelcontextprotocol/server-variant":
@@ -44,7 +44,7 @@ pub(crate) fn server() -> Result<VaryServer, ExampleError> {
     .with_hint("domain", "security")
     .with_hint("accessLevel", "readonly");
     let server = VaryServer::builder()
-        // A hint of one's own counts when it has a weight.
+        // A hint that the extension does not define counts only if it has a weight.
         .with_weights(Weights::default().with("domain", 60, 10))
         .with_variant(
             code_review,
@@ -62,11 +62,11 @@ pub(crate) fn server() -> Result<VaryServer, ExampleError> {
     Ok(server)
 }
 
-/// By name.
+/// Selected by name.
 const REVIEWING: [&str; 3] = ["get_diff", "add_review_comment", "merge_pull_request"];
 const MANAGING: [&str; 3] = ["list_issues", "create_issue", "assign_issue"];
 
-/// By what the handler says of a tool: one that is added later falls into place by itself.
+/// Selected by annotations: a tool that is added later is selected automatically.
 fn only_looks_at_security(tool: &Tool) -> bool {
     let annotations = tool.annotations.as_ref();
     let only_looks = annotations.and_then(|hints| hints.read_only_hint) == Some(true);

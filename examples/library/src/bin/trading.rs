@@ -1,11 +1,12 @@
-//! A trading desk with three generations of its API, side by side while its clients move on.
+//! A trading desk with three generations of its API, side by side while its clients migrate.
 //!
-//! The stable one is the default of everybody. The preview is that of who hints
-//! `"status": "experimental"` and `"com.acme/apiGeneration": "v3"`, and whoever names it gets it. The legacy one goes on as it was, with handlers of its
-//! own, and tells its clients where to go and by when.
+//! The stable generation is the default. The preview is the default of clients with the hints
+//! `"status": "experimental"` and `"com.acme/apiGeneration": "v3"`, and any client can select it.
+//! The legacy generation has its own handlers, works as before, and tells clients which variant to
+//! move to and by when.
 //!
-//! Try it, and ask for `tools/list` with each of the three as selector. After the removal date the
-//! server warns when it starts, and serves the legacy generation until somebody removes it:
+//! Try it, and send `tools/list` with each of the three as selector. After the removal date the
+//! server prints a warning when it starts, and still serves the legacy generation:
 //!
 //! ```text
 //! cargo run -p library-examples --bin trading -- --http 127.0.0.1:8000
@@ -34,13 +35,13 @@ async fn main() -> Result<(), ExampleError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let server = server(Date::from_unix(now.as_secs()))?;
     for warning in server.warnings() {
-        // Standard output may be the connection.
+        // Standard output may be the MCP connection.
         writeln!(io::stderr(), "{warning}")?;
     }
     serve(server).await
 }
 
-/// The server, as it is on the day `today`.
+/// The server as of the day `today`.
 pub(crate) fn server(today: Date) -> Result<VaryServer, ExampleError> {
     let stable = ServerVariant::new(
         "v2-stable".parse()?,
@@ -75,14 +76,14 @@ pub(crate) fn server(today: Date) -> Result<VaryServer, ExampleError> {
         )
         .with_variant(preview, desk)
         .with_variant(legacy, LegacyDesk)
-        // The default rules know no hint of our own.
+        // The default weights do not include this hint.
         .with_weights(Weights::default().with("com.acme/apiGeneration", 60, 10))
         .with_today(today)
         .build()?;
     Ok(server)
 }
 
-/// The second generation and the third, which has more.
+/// The second generation and the third, which has more tools.
 struct Desk;
 
 #[tool_router]
@@ -111,7 +112,7 @@ impl Desk {
 #[tool_handler]
 impl ServerHandler for Desk {}
 
-/// The first generation, word for word as it was.
+/// The first generation, unchanged.
 struct LegacyDesk;
 
 #[tool_router]

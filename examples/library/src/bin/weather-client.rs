@@ -1,9 +1,9 @@
-//! An agent that asks for the weather in Bern, and says beforehand how it wants its answers.
+//! An agent that requests the weather in Bern, and declares how it wants its answers.
 //!
-//! It declares feature tags for content negotiation, and hints for servers with variants; a server
-//! that knows neither extension answers it as it answers everybody.
+//! It declares feature tags for content negotiation, and hints for servers with variants. A server
+//! without the extensions answers it like any other client.
 //!
-//! Try it with the server beside it, in either era, or with a server of your own:
+//! Try it with the server of this package, in either era, or with your own server:
 //!
 //! ```text
 //! cargo build -p library-examples
@@ -25,10 +25,11 @@ async fn main() -> Result<(), ExampleError> {
     Ok(())
 }
 
-/// The agent: what it is, how it wants its content, and what it is good for.
+/// The agent: its name, how it wants its content, and its hints.
 pub(crate) fn agent() -> DeclaringClient<ClientConfig> {
     let me = Implementation::new("my-agent", "1.0.0");
-    // A tag for a capability, such as `elicitation`, need not be said: it follows from that.
+    // Tags for capabilities, such as `elicitation`, follow from the capabilities and need not be
+    // declared.
     let config = ClientConfig::new(ClientCapabilities::default(), me);
     let (features, _) = Features::from_tags(["agent", "format=json", "verbosity=compact"]);
     let (hints, _) = VariantHints::from_pairs([
@@ -41,9 +42,9 @@ pub(crate) fn agent() -> DeclaringClient<ClientConfig> {
         .with_hints(hints)
 }
 
-/// What the model gets to read of the weather.
+/// The weather as the model reads it.
 pub(crate) async fn weather(client: &Client, location: &str) -> Result<String, ExampleError> {
-    // Without variants this is the server as it is; with them, the one that suits our hints.
+    // If the server has variants, this chooses the one that matches the hints best.
     let view = client.choose(&TaskContext::new());
     let arguments = json!({"location": location}).as_object().cloned();
     let call =

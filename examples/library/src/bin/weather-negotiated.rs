@@ -1,10 +1,10 @@
-//! A weather server that says the same to everybody, each in the way that suits them.
+//! A weather server with the same data for every client, in the form that each client declared.
 //!
-//! The twin of the extension's reference server in Swift: compact JSON for an agent that asks for
-//! it, JSON with its units and source for other agents, a readable page for people, and that page
-//! for whoever negotiates nothing.
+//! The counterpart of the extension's reference server in Swift: compact JSON for agents that ask
+//! for it, JSON with units and source for other agents, and a readable page for people and for
+//! clients that negotiate nothing.
 //!
-//! Try it with the client beside it, then declare something else there:
+//! Try it with the client of this package, then change what the client declares:
 //!
 //! ```text
 //! cargo run -p library-examples --bin weather-negotiated -- --http 127.0.0.1:8000
@@ -41,7 +41,7 @@ impl Weather {
         features: Features,
     ) -> Result<CallToolResult, ErrorData> {
         let verbosity = features.verbosity();
-        // The data is the same for everyone; only how it is said differs.
+        // The data is the same for every client; only the form differs.
         let now = Now::at(location);
         let page = now.page(verbosity);
         let said = match verbosity {

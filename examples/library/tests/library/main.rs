@@ -1,4 +1,4 @@
-//! Each example, loaded as it stands, on a pipe and on HTTP, with clients of both eras.
+//! Each example, over a pipe and HTTP, with clients of both eras.
 #![expect(clippy::unwrap_used, reason = "a helper of tests panics as they do")]
 
 mod mapping;

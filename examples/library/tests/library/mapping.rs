@@ -18,7 +18,7 @@ async fn place(client: &Client, uri: &str) -> Value {
     serde_json::to_value(&read.contents[0]).unwrap()
 }
 
-/// Asserts that the prompt begins so for a client with `tags`.
+/// Asserts the beginning of the prompt for a client with `tags`.
 async fn prompted(tags: &[&str], beginning: &str) {
     let server = example::server().unwrap();
     in_each_way(
@@ -48,7 +48,7 @@ async fn a_person_reads_a_page_where_a_program_reads_geo_json() {
             text.starts_with("# Alpine Valley - Scenic"),
             "{way}: {text}"
         );
-        // Where no author wrote a page, the data is rendered.
+        // Without a page of the author's, the data is rendered.
         let hut = json!(
             "## Mountain Hut\n\n- **coordinates**: 45.9711°N, 7.6603°E\n- **elevation_m**: 2880"
         );
@@ -65,7 +65,7 @@ async fn a_person_reads_a_page_where_a_program_reads_geo_json() {
     .await;
 }
 
-/// CN-7: who negotiates nothing reads what the handler serves.
+/// CN-7: clients that negotiate nothing read what the handler serves.
 #[tokio::test]
 async fn a_client_that_negotiates_nothing_reads_the_data() {
     let server = example::server().unwrap();
@@ -92,6 +92,6 @@ async fn the_prompt_speaks_to_who_asks() {
         "## Check the Weather",
     )
     .await;
-    // Nothing was said of sampling, so nothing is known of it.
+    // The client did not declare sampling, so it is unknown.
     prompted(&["human", "interactive"], "What is the weather like?").await;
 }

@@ -8,7 +8,8 @@ use crate::support::{ask, hinting, in_each_way, offered, view};
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 
-/// Asserts which variant is the default of a client with these hints, and how it describes the tool.
+/// Asserts which variant is the default of a client with these hints, and how it describes the
+/// tool.
 async fn suits(hints: &[(&str, &str)], variant: &str, description: &str) {
     let server = example::server().unwrap();
     in_each_way(
@@ -16,7 +17,7 @@ async fn suits(hints: &[(&str, &str)], variant: &str, description: &str) {
         || hinting(hints),
         async |client, way| {
             assert_eq!(offered(client)[0], variant, "{way}");
-            // Who sends no selector has it, too.
+            // A client that sends no selector gets it too.
             let tools = client.default_variant().tools().await.unwrap();
             let said = tools[0].description.as_deref().unwrap();
             assert!(said.starts_with(description), "{way}: {said}");

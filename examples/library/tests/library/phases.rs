@@ -1,4 +1,4 @@
-//! A client that changes variants as it goes.
+//! A client that changes its variant with its phase.
 
 use crate::support::in_each_way;
 

@@ -1,4 +1,4 @@
-//! The programs themselves, as somebody starts them.
+//! The programs, started as processes.
 
 use std::process::Stdio;
 
@@ -11,7 +11,7 @@ use crate::support::{offered, plain};
 const WEATHER: &str = env!("CARGO_BIN_EXE_weather-negotiated");
 const PHASES: &str = env!("CARGO_BIN_EXE_phases");
 
-/// Each server, and what it offers to a client without hints.
+/// Each server, and the variants that it offers to a client without hints.
 const SERVERS: [(&str, &[&str]); 7] = [
     (WEATHER, &[]),
     (env!("CARGO_BIN_EXE_mapping"), &[]),
@@ -37,7 +37,7 @@ const SERVERS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Starts a server on a free port; it ends with the first of the answer.
+/// Starts a server on a free port; it is stopped when the first value is dropped.
 async fn on_http(program: &str) -> (Child, String) {
     let mut command = Command::new(program);
     command.args(["--http", "127.0.0.1:0"]).kill_on_drop(true);
@@ -47,7 +47,7 @@ async fn on_http(program: &str) -> (Child, String) {
     (server, url.expect("the URL"))
 }
 
-/// What a program prints.
+/// The output of a program.
 async fn printed(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().await;
     let output = output.unwrap();
@@ -61,7 +61,7 @@ async fn every_server_serves_on_stdio_and_on_http_in_both_eras() {
     for (program, expected) in SERVERS {
         let (_server, url) = on_http(program).await;
         let stdio = vec![program.to_owned(), "--stdio".to_owned()];
-        // Alone, that program does something else.
+        // Without a server argument this program does something else.
         let bare = (program != PHASES).then(|| vec![program.to_owned()]);
         for place in bare.into_iter().chain([stdio, vec![url]]) {
             for legacy in [true, false] {

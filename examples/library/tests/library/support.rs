@@ -1,4 +1,4 @@
-//! An example's server, reached in every way.
+//! Connects to an example's server over each transport in each era.
 
 use std::ops::AsyncFn;
 
@@ -13,9 +13,9 @@ use rmcp::transport::StreamableHttpClientTransport;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// Asserts by `check` of a client that `declare` declares, on a pipe and on HTTP, in both eras.
+/// Runs `check` with a client that `declare` declares, over a pipe and HTTP, in both eras.
 ///
-/// The `&str` says which way it is.
+/// The `&str` names the transport and the era.
 pub(crate) async fn in_each_way(
     server: VaryServer,
     declare: impl Fn() -> DeclaringClient<ClientConfig>,
@@ -25,7 +25,7 @@ pub(crate) async fn in_each_way(
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let served = server.clone();
         let serving = tokio::spawn(async move {
-            // What ends a connection is seen by the client.
+            // The client sees the end of the connection.
             if let Ok(running) = served.serve(theirs).await {
                 let _ = running.waiting().await;
             }
@@ -63,12 +63,12 @@ pub(crate) fn plain() -> DeclaringClient<ClientConfig> {
     DeclaringClient::new(ClientConfig::default())
 }
 
-/// The server as it is in `variant`.
+/// The server in `variant`.
 pub(crate) fn view(client: &Client, variant: &str) -> VariantClient {
     client.variant(&variant.parse().unwrap()).unwrap()
 }
 
-/// The variants that are offered, best first.
+/// The offered variants, best first.
 pub(crate) fn offered(client: &Client) -> Vec<String> {
     let offers = client.offers();
     offers.iter().map(|offer| offer.id.to_string()).collect()
@@ -82,7 +82,7 @@ pub(crate) async fn tools(view: &VariantClient) -> Vec<String> {
     names
 }
 
-/// The call of a tool.
+/// Calls a tool.
 pub(crate) fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
@@ -90,7 +90,7 @@ pub(crate) fn call(tool: &'static str, arguments: Value) -> CallToolRequestParam
     CallToolRequestParams::new(tool).with_arguments(arguments)
 }
 
-/// What a tool says, in the words of the wire.
+/// The result of a tool, as JSON.
 pub(crate) async fn ask(view: &VariantClient, tool: &'static str, arguments: Value) -> Value {
     let result: CallToolResult = view.call_tool(call(tool, arguments)).await.unwrap();
     serde_json::to_value(result).unwrap()

@@ -59,7 +59,7 @@ fn not_found(error: Error) -> ErrorData {
     }
 }
 
-/// SV-5: a hint of the author's own decides, since it has a weight.
+/// SV-5: a hint of the author's decides if it has a weight.
 #[tokio::test]
 async fn the_domain_chooses_the_toolset() {
     let server = example::server().unwrap();
@@ -71,7 +71,7 @@ async fn the_domain_chooses_the_toolset() {
     .await;
 }
 
-/// Without a hint that a variant has, the order is the declared one.
+/// Without a matching hint, the order of declaration is used.
 #[tokio::test]
 async fn the_offers_are_in_the_declared_order() {
     let server = example::server().unwrap();

@@ -15,7 +15,8 @@ fn server() -> mcp_vary_rmcp::server::VaryServer {
     example::server(TODAY.parse().unwrap()).unwrap()
 }
 
-/// SV-1, SV-3: the default is stable, and what is deprecated comes last and says how to move on.
+/// SV-1, SV-3: the default is stable, and a deprecated variant comes last with its migration
+/// message.
 #[tokio::test]
 async fn the_legacy_generation_is_last_and_says_where_to_go() {
     in_each_way(server(), plain, async |client, way| {
@@ -38,7 +39,7 @@ async fn the_legacy_generation_is_last_and_says_where_to_go() {
     .await;
 }
 
-/// SV-3: an experimental variant is the default only of who asks for one.
+/// SV-3: an experimental variant is the default only of clients that ask for one.
 #[tokio::test]
 async fn the_preview_is_the_default_of_who_asks_for_it() {
     let declare = || hinting(&[("status", "experimental"), ("com.acme/apiGeneration", "v3")]);
@@ -46,7 +47,8 @@ async fn the_preview_is_the_default_of_who_asks_for_it() {
         assert_eq!(offered(client)[0], "v3-preview", "{way}");
     })
     .await;
-    // Who likes the generation, and did not ask for an experiment, has the stable one first.
+    // A client that prefers the generation without asking for experimental variants gets the stable
+    // one first.
     let declare = || hinting(&[("com.acme/apiGeneration", "v3")]);
     in_each_way(server(), declare, async |client, way| {
         assert_eq!(offered(client)[0], "v2-stable", "{way}");

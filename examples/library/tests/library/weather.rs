@@ -11,7 +11,7 @@ mod client;
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod negotiated;
 
-/// What clients with `tags` are told of the weather in Bern.
+/// The result of a call for the weather in Bern by clients with `tags`.
 async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
     in_each_way(
         negotiated::server(),
@@ -52,7 +52,7 @@ async fn a_person_who_asks_for_markdown_gets_a_page_and_no_structure() {
     .await;
 }
 
-/// CN-11: test cases 3 and 4 of the extension. Tags that are none declare nothing.
+/// CN-11: test cases 3 and 4 of the extension. Invalid tags declare nothing.
 #[tokio::test]
 async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     told(&["@#$%", "format==json"], |result, way| {
@@ -68,7 +68,7 @@ async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     .await;
 }
 
-/// CN-19, CN-22: verbosity chooses how much is said, and the client is told which one did.
+/// CN-19, CN-22: verbosity selects the amount of text, and the result reports what was applied.
 #[tokio::test]
 async fn a_person_who_wants_more_reads_the_uv_index() {
     for (verbosity, has_more) in [("verbose", true), ("standard", false), ("compact", false)] {

@@ -1,0 +1,43 @@
+//! A cache of rankings.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::Ranking;
+
+/// Recent rankings, by the variants that a client cannot see and by its hints.
+///
+/// The principal is not part of the key: two principals that see the same variants share a ranking.
+/// Entries do not expire, because a ranking depends on nothing else.
+#[derive(Default)]
+pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
+
+/// The positions of the hidden variants, and the client's hints.
+pub(super) type RankingKey = (Vec<usize>, VariantHints);
+
+impl RankingCache {
+    /// The ranking of `key`, computed by `rank` if it is not cached.
+    pub(super) fn get_or_rank(
+        &self,
+        key: RankingKey,
+        rank: impl FnOnce(&VariantHints) -> Ranking,
+    ) -> Arc<Ranking> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ranking) = known().get(&key) {
+            return Arc::clone(ranking);
+        }
+        // Rank without holding the lock: the author's function may be slow.
+        let ranking = Arc::new(rank(&key.1));
+        let mut known = known();
+        if known.len() >= MAX_RANKINGS {
+            known.clear();
+        }
+        known.insert(key, Arc::clone(&ranking));
+        ranking
+    }
+}
+
+/// The largest number of cached rankings. Hints have at most 70 KiB; those of real clients are
+/// short.
+const MAX_RANKINGS: usize = 64;

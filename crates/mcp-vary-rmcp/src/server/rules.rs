@@ -1,0 +1,30 @@
+//! The functions with which an author configures a server.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::variant::ServerVariant;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+
+/// Ranks the visible variants of a client: their positions, best first.
+pub(super) type RankFn = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
+
+/// Whether a client can see a variant.
+pub(super) type VisibilityFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync>;
+
+/// Whether a client may use a tool, prompt or resource.
+pub(super) type PermissionFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
+
+/// The default variant of a client, if it has one of its own.
+pub(super) type DefaultVariantFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
+
+/// The principal of a request.
+pub(super) type PrincipalFn = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+
+/// The seconds since 1970.
+pub(super) type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
