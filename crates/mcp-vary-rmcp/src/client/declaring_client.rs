@@ -169,9 +169,13 @@ impl<S: Service<RoleClient>> Service<RoleClient> for DeclaringClient<S> {
 
     fn get_info(&self) -> ClientConfig {
         let mut info = self.handler.get_info();
-        let features = self.features.as_ref().map(|own| {
+        let features = self.features.as_ref().map(|declared| {
             let mirrored = capability_tags(&info.capabilities);
-            own.tags().cloned().chain(mirrored).collect::<Features>()
+            declared
+                .tags()
+                .cloned()
+                .chain(mirrored)
+                .collect::<Features>()
         });
         let extensions = info.capabilities.extensions.get_or_insert_default();
         let mut declare = |id: &str, settings| {

@@ -35,13 +35,13 @@ impl Forwarded {
     /// Images, audio and links are in [`blocks`](Self::blocks).
     #[must_use]
     pub fn text(&self) -> String {
-        let mut words = match self {
+        let mut texts = match self {
             Self::Structured { value, .. } => vec![value.to_string()],
             Self::Content(_) | Self::Nothing => Vec::new(),
         };
-        let texts = self.blocks().iter().filter_map(ContentBlock::as_text);
-        words.extend(texts.map(|block| block.text.clone()));
-        words.join("\n")
+        let blocks = self.blocks().iter().filter_map(ContentBlock::as_text);
+        texts.extend(blocks.map(|block| block.text.clone()));
+        texts.join("\n")
     }
 
     /// The blocks of `content` that the reader gets.

@@ -119,7 +119,13 @@ impl Builder {
             match Variants::new(declared, self.today.unwrap_or(Date::from_unix(0))) {
                 Ok(checked) => checked,
                 Err(wrong) => {
-                    problems.extend(wrong.as_slice().iter().cloned().map(BuildDiagnostic::Variant));
+                    problems.extend(
+                        wrong
+                            .as_slice()
+                            .iter()
+                            .cloned()
+                            .map(BuildDiagnostic::Variant),
+                    );
                     return (None, Vec::new());
                 }
             };

@@ -139,20 +139,21 @@ impl ServerHandler for VaryServer {
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let active = self.begin_request(&mut context)?;
-        let missing = Identifier::Tool(request.name.to_string());
+        let client_item = Identifier::Tool(request.name.to_string());
         self.store_features(&mut context);
         store_called_tool(&active, &request.name, &mut context);
         let mut request = active
             .handler
             .to_handler_call(request, &context, active.variant)
             .await?;
-        let own = Identifier::Tool(request.name.to_string());
-        active.check_permission(&context, &own, &missing)?;
+        let handler_item = Identifier::Tool(request.name.to_string());
+        active.check_permission(&context, &handler_item, &client_item)?;
         let arguments = request.arguments.as_ref();
-        let codec = RequestStateCodec::new(self.variants(), &active, &own, arguments, &context);
+        let codec =
+            RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
-        match request_selected(&active, request, missing, context).await? {
+        match request_selected(&active, request, client_item, context).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => {
                 Ok(seal_state(codec.as_ref(), result).into())
@@ -168,19 +169,20 @@ impl ServerHandler for VaryServer {
         mut context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let active = self.begin_request(&mut context)?;
-        let missing = Identifier::Prompt(request.name.clone());
+        let client_item = Identifier::Prompt(request.name.clone());
         self.store_features(&mut context);
         let mut request = active
             .handler
             .to_handler_prompt(request, &context, active.variant)
             .await?;
-        let own = Identifier::Prompt(request.name.clone());
-        active.check_permission(&context, &own, &missing)?;
+        let handler_item = Identifier::Prompt(request.name.clone());
+        active.check_permission(&context, &handler_item, &client_item)?;
         let arguments = request.arguments.as_ref();
-        let codec = RequestStateCodec::new(self.variants(), &active, &own, arguments, &context);
+        let codec =
+            RequestStateCodec::new(self.variants(), &active, &handler_item, arguments, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
-        match request_selected(&active, request, missing, context).await? {
+        match request_selected(&active, request, client_item, context).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => {
                 Ok(seal_state(codec.as_ref(), result).into())
@@ -196,19 +198,19 @@ impl ServerHandler for VaryServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let active = self.begin_request(&mut context)?;
         let era = era(&context);
-        let missing = Identifier::Resource(request.uri.clone());
+        let client_item = Identifier::Resource(request.uri.clone());
         active
             .handler
-            .check_uri_visible(&missing, era, active.variant)?;
-        active.check_permission(&context, &missing, &missing)?;
-        let codec = RequestStateCodec::new(self.variants(), &active, &missing, None, &context);
+            .check_uri_visible(&client_item, era, active.variant)?;
+        active.check_permission(&context, &client_item, &client_item)?;
+        let codec = RequestStateCodec::new(self.variants(), &active, &client_item, None, &context);
         open_state(&active, codec.as_ref(), &mut request.request_state)?;
         let answer = active
             .handler
             .inner
             .read_resource_directly(request, context)
             .await;
-        match answer.map_err(|error| active.describe_error(error, missing, era))? {
+        match answer.map_err(|error| active.describe_error(error, client_item, era))? {
             ReadResourceResponse::Complete(mut result) => {
                 if active.variant.is_some() && era == Era::Modern {
                     (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));

@@ -13,8 +13,13 @@ use mcp_vary::rank::Ranking;
 #[derive(Default)]
 pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
 
-/// The positions of the hidden variants, and the client's hints.
-pub(super) type RankingKey = (Vec<usize>, VariantHints);
+/// What a ranking depends on.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct RankingKey {
+    /// The positions of the variants that the client cannot see.
+    pub(super) hidden: Vec<usize>,
+    pub(super) hints: VariantHints,
+}
 
 impl RankingCache {
     /// The ranking of `key`, computed by `rank` if it is not cached.
@@ -28,7 +33,7 @@ impl RankingCache {
             return Arc::clone(ranking);
         }
         // Rank without holding the lock: the author's function may be slow.
-        let ranking = Arc::new(rank(&key.1));
+        let ranking = Arc::new(rank(&key.hints));
         let mut known = known();
         if known.len() >= MAX_RANKINGS {
             known.clear();

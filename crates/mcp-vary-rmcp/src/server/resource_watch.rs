@@ -72,20 +72,20 @@ impl ResourceWatch {
         context: &RequestContext<RoleServer>,
     ) {
         // The same request, without its cancellation token.
-        let mut own = RequestContext::new(context.id.clone(), client.clone());
-        own.meta = context.meta.clone();
-        own.extensions = context.extensions.clone();
-        let there = self.list_resources(&own).await.ok();
+        let mut listing_context = RequestContext::new(context.id.clone(), client.clone());
+        listing_context.meta = context.meta.clone();
+        listing_context.extensions = context.extensions.clone();
+        let listed = self.list_resources(&listing_context).await.ok();
         let mut watched = self.lock();
         for uri in uris {
-            match there.as_ref().is_some_and(|there| there.contains(uri)) {
+            match listed.as_ref().is_some_and(|listed| listed.contains(uri)) {
                 true => watched
                     .resources
                     .insert(uri.clone(), ResourceStatus::Listed),
                 false => watched.resources.remove(uri),
             };
         }
-        watched.context = Some(own);
+        watched.context = Some(listing_context);
     }
 
     pub(super) fn remove(&self, uri: &str) {
@@ -127,7 +127,7 @@ impl ResourceWatch {
     /// during the recheck.
     pub(super) async fn finish_recheck(&self, change: ListChange) -> Vec<String> {
         let context = self.lock().context.clone();
-        let there = match context {
+        let listed = match context {
             Some(context) => self.list_resources(&context).await.ok(),
             None => None,
         };
@@ -142,7 +142,7 @@ impl ResourceWatch {
                 continue;
             };
             // If the list cannot be read, assume that the resource still exists.
-            let is_there = there.as_ref().is_none_or(|there| there.contains(uri));
+            let is_there = listed.as_ref().is_none_or(|listed| listed.contains(uri));
             *seen = if is_there {
                 ResourceStatus::Listed
             } else {

@@ -19,7 +19,7 @@ pub(super) type VisibilityFn =
 pub(super) type PermissionFn =
     Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
 
-/// The default variant of a client, if it has one of its own.
+/// The default variant of a client, if the rule selects one.
 pub(super) type DefaultVariantFn =
     Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
 

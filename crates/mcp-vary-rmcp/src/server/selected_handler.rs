@@ -33,17 +33,16 @@ impl<'a> SelectedHandler<'a> {
         }
     }
 
-    /// Checks the permission for `own`, the handler's identifier; the error names `shown`, the
-    /// client's.
+    /// Checks the permission for an item by the handler's identifier; the error has the client's.
     pub(super) fn check_permission(
         &self,
         context: &RequestContext<RoleServer>,
-        own: &Identifier,
-        shown: &Identifier,
+        handler_item: &Identifier,
+        client_item: &Identifier,
     ) -> Result<(), ErrorData> {
         match self.permission {
-            Some(permits) if !permits(context, own) => {
-                Err(not_found(shown.clone(), self.variant, era(context)))
+            Some(permission) if !permission(context, handler_item) => {
+                Err(not_found(client_item.clone(), self.variant, era(context)))
             }
             _ => Ok(()),
         }

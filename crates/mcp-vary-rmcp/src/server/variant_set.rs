@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::errors::to_error_data;
 use super::features::{declared_by, era};
 use super::header::HeaderPolicy;
-use super::ranking_cache::RankingCache;
+use super::ranking_cache::{RankingCache, RankingKey};
 use super::rules::{ClockFn, DefaultVariantFn, PrincipalFn, RankFn, VisibilityFn};
 use super::selected_handler::SelectedHandler;
 use super::selection::{
@@ -220,10 +220,13 @@ impl VariantSet {
         context: &RequestContext<RoleServer>,
     ) -> (Arc<Ranking>, SelectionSource) {
         let hints = declared_by::<VariantHints>(context).value;
-        let hidden = self.hidden_positions(visible);
+        let key = RankingKey {
+            hidden: self.hidden_positions(visible),
+            hints,
+        };
         let mut ranking = self
             .ranking_cache
-            .get_or_rank((hidden, hints), |hints| self.rank_by_hints(visible, hints));
+            .get_or_rank(key, |hints| self.rank_by_hints(visible, hints));
         let rule = || {
             self.default_variant
                 .as_ref()

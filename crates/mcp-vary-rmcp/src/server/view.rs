@@ -146,7 +146,7 @@ impl View {
             name,
             self.by_tool
                 .iter()
-                .map(|(own, tool)| (own, tool.name.as_deref())),
+                .map(|(name, tool)| (name, tool.name.as_deref())),
         )
     }
 
@@ -156,7 +156,7 @@ impl View {
             name,
             self.by_prompt
                 .iter()
-                .map(|(own, prompt)| (own, prompt.name.as_deref())),
+                .map(|(name, prompt)| (name, prompt.name.as_deref())),
         )
     }
 
@@ -170,7 +170,7 @@ impl View {
         if view.is_none_or(|view| view.name.is_none())
             && self
                 .handler_tool_name(&tool.name)
-                .is_none_or(|own| own != *tool.name)
+                .is_none_or(|name| name != *tool.name)
         {
             return None;
         }
@@ -189,7 +189,7 @@ impl View {
         if view.is_none_or(|view| view.name.is_none())
             && self
                 .handler_prompt_name(&prompt.name)
-                .is_none_or(|own| own != prompt.name)
+                .is_none_or(|name| name != prompt.name)
         {
             return None;
         }
@@ -408,11 +408,11 @@ impl ResourceView {
     }
 
     fn apply(&self, name: &mut String, description: &mut Option<String>) {
-        if let Some(own) = &self.name {
-            name.clone_from(own);
+        if let Some(new_name) = &self.name {
+            name.clone_from(new_name);
         }
-        if let Some(own) = &self.description {
-            *description = Some(own.clone());
+        if let Some(new_description) = &self.description {
+            *description = Some(new_description.clone());
         }
     }
 }
@@ -430,12 +430,12 @@ fn remove_arguments(schema: &mut JsonObject, fixed: &JsonObject) {
 /// and the new name.
 fn handler_name<'a>(
     name: &str,
-    mut views: impl Iterator<Item = (&'a String, Option<&'a str>)> + Clone,
+    mut names: impl Iterator<Item = (&'a String, Option<&'a str>)> + Clone,
 ) -> Option<String> {
-    if let Some((own, _)) = views.clone().find(|(_, shown)| *shown == Some(name)) {
-        return Some(own.clone());
+    if let Some((original, _)) = names.clone().find(|(_, new)| *new == Some(name)) {
+        return Some(original.clone());
     }
-    let is_renamed = views.any(|(own, shown)| own == name && shown.is_some());
+    let is_renamed = names.any(|(original, new)| original == name && new.is_some());
     (!is_renamed).then(|| name.to_owned())
 }
 
