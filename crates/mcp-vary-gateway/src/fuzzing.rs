@@ -13,8 +13,8 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 
-use crate::member_check;
-use crate::route;
+use crate::pipeline::member_check;
+use crate::pipeline::router;
 use crate::session::{Fixed, NO_CLASS, Sessions};
 use crate::settings::config::Config;
 
@@ -118,7 +118,7 @@ pub struct Checked {
 pub fn check_params(method: &str, params: &str) -> Option<Checked> {
     let action = [Era::Legacy, Era::Modern]
         .into_iter()
-        .find_map(|era| route::action(method, era).ok())?;
+        .find_map(|era| router::action(method, era).ok())?;
     let params = Params::read(Some(params)).ok()?;
     member_check::check(action, &params).ok()?;
     let members = params.members.iter();

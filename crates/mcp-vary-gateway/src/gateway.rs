@@ -11,10 +11,10 @@ use mcp_vary_upstream::ConnectError;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
-use crate::catalog::source::Source;
-use crate::lasting::Lasting;
+use crate::pipeline::runtime::Lasting;
+use crate::pipeline::snapshot::Setup;
+use crate::pool::source::Source;
 use crate::settings::config::Config;
-use crate::setup::Setup;
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once, and can be configured anew while it does:

@@ -4,41 +4,24 @@
 //! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
 //! and the transports ask for is touched.
 
-mod call;
-pub mod catalog;
-mod choose;
-mod class;
-mod client;
-mod deprecation;
-mod front;
+mod frontend;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gateway;
-mod handshake;
-mod lasting;
-mod member_check;
-mod memory;
-mod notify;
-mod own;
-mod questions;
+mod mrtr;
+mod pipeline;
+mod pool;
 mod reload;
 mod report;
-mod rest;
-mod resume;
-mod rounds;
-mod route;
-mod running;
-mod selection;
 mod session;
 pub mod settings;
-mod setup;
 mod status;
+mod subscriptions;
 mod tasks;
-mod telling;
 
+pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
-pub use deprecation::DeprecatedUse;
 pub use gateway::Gateway;
 pub use mcp_vary_base::environment::Outside;
 pub use mcp_vary_catalog::merge::{Collision, Naming};

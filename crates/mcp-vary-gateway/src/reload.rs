@@ -11,10 +11,10 @@ use mcp_vary_upstream::{ConnectError, SupervisedConnection};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::catalog::source::{self, Source};
 use crate::gateway::Gateway;
+use crate::pipeline::snapshot::Setup;
+use crate::pool::source::{self, Source};
 use crate::settings::config::Config;
-use crate::setup::Setup;
 
 /// What is otherwise under a new configuration; as text it is one line.
 ///

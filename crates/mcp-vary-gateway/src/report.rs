@@ -14,8 +14,8 @@ use mcp_vary_results::Failures;
 use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Hello;
 
-use crate::catalog::source::Source;
 use crate::gateway::Gateway;
+use crate::pool::source::Source;
 
 /// One server as it stands.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
-use crate::deprecation::DeprecatedUse;
 use crate::gateway::Gateway;
-use crate::setup::Setup;
+use crate::pipeline::snapshot::Setup;
+use crate::session::deprecation::DeprecatedUse;
 
 /// How a running gateway stands. As JSON it is what `GET /status` answers.
 ///

@@ -7,10 +7,15 @@
 
 use mcp_vary_wire::client_id::ClientId;
 
+pub(crate) mod client;
+pub(crate) mod deprecation;
 mod id;
+pub(crate) mod memory_cost;
 mod outbox;
+pub(crate) mod pending_server_requests;
+pub(crate) mod replay;
 mod sessions;
-mod table;
+mod store;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -8,8 +8,8 @@ use mcp_vary_base::environment::Outside;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::id::{Agreed, Keys, Own, Unchecked};
-use super::table::Table;
 use super::{Fixed, Session, lock};
+use crate::session::store::Table;
 use crate::settings::config::Config;
 
 /// The sessions of a gateway.

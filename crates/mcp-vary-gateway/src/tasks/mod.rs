@@ -7,17 +7,14 @@
 use mcp_vary_wire::task_dialect::Form;
 use mcp_vary_wire::task_dialect::RELATED;
 
-mod asked;
-mod awaited;
 mod claims;
-mod crossed;
-mod finished;
-mod inquiry;
-mod made;
-mod of_extension;
-mod told;
-mod translate;
-mod watched;
+pub(crate) mod client;
+mod completed;
+mod dialect;
+mod notifier;
+pub(crate) mod proxy;
+mod registry;
+mod waiter;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,18 +28,18 @@ use mcp_vary::variant::VariantId;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-pub(crate) use self::awaited::{Awaited, Coming, Ended, related_to};
 pub(crate) use self::claims::Claims;
-pub(crate) use self::finished::Finished;
-pub(crate) use self::made::{Key, Made};
-pub(crate) use self::told::{RESULT, Teller};
-pub(crate) use self::translate::Forms;
-pub(crate) use self::watched::{Road, Watches};
-use crate::client::Client;
-use crate::lasting::Lasting;
-use crate::notify::SourceId;
-use crate::rounds::INPUT_REQUESTS;
-use crate::running::Retelling;
+use crate::mrtr::INPUT_REQUESTS;
+use crate::pipeline::exchange::Retelling;
+use crate::pipeline::runtime::Lasting;
+use crate::session::client::Client;
+use crate::subscriptions::SourceId;
+pub(crate) use crate::tasks::completed::Finished;
+pub(crate) use crate::tasks::dialect::Forms;
+pub(crate) use crate::tasks::notifier::{RESULT, Teller};
+pub(crate) use crate::tasks::proxy::{Road, Watches};
+pub(crate) use crate::tasks::registry::{Key, Made};
+pub(crate) use crate::tasks::waiter::{Awaited, Coming, Ended, related_to};
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::response::Failure;
@@ -70,7 +67,7 @@ pub(crate) struct TaskNames {
 
 impl TaskNames {
     /// What the client calls the task that the server calls `own`; none where an id is too long to be one.
-    fn sealed(&self, own: &str) -> Option<String> {
+    pub(crate) fn sealed(&self, own: &str) -> Option<String> {
         let task = Task {
             server: self.server.to_string(),
             variant: self.variant.clone(),
@@ -81,7 +78,7 @@ impl TaskNames {
     }
 
     /// What the id of the client is made of.
-    fn inner(&self, own: &str) -> String {
+    pub(crate) fn inner(&self, own: &str) -> String {
         match &self.mark {
             Some(mark) => format!("{mark}{own}"),
             None => own.to_owned(),
@@ -117,7 +114,7 @@ impl TaskNames {
         }))
     }
 
-    fn too_long(&self, own: &str) -> Failure {
+    pub(crate) fn too_long(&self, own: &str) -> Failure {
         Failure::internal(format!(
             "server `{}` made a task with an id of {} bytes, and {MAX_ID} is what can be asked for",
             self.server,
@@ -216,7 +213,7 @@ impl TaskNames {
 
     /// Notes what is said of a task: nothing more is told of one that stays as it is.
     pub(crate) fn stands(&self, task: &str) {
-        if inquiry::is_over(&inquiry::status(task))
+        if client::is_over(&client::status(task))
             && let Some(key) = self.key(task)
         {
             self.lasting.made.is_over(&key);
@@ -331,14 +328,28 @@ pub(crate) async fn follow(
     }
 }
 
+/// An id of a task in its parts: what the gateway [marked](Watches::mark) it with, and the server's own id.
+pub(crate) fn parted(id: &str) -> (Option<&str>, &str) {
+    let parts = || {
+        let (mark, own) = id.strip_prefix(MARK)?.split_once(MARK)?;
+        let (gateway, number) = mark.split_once('.')?;
+        let is_hex = |text: &str| u64::from_str_radix(text, 16).is_ok();
+        (is_hex(gateway) && is_hex(number)).then(|| (&id[..id.len() - own.len()], own))
+    };
+    parts().map_or((None, id), |(mark, own)| (Some(mark), own))
+}
+
+/// What a mark begins and ends with.
+pub(crate) const MARK: char = '@';
+
 /// What its server calls the task that a client calls `sealed`.
 pub(crate) fn own_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
     let id = Task::open(keys, "", sealed)?.id;
-    Some(crossed::parted(&id).1.to_owned())
+    Some(parted(&id).1.to_owned())
 }
 
 /// The string under `key` of an object.
-fn string(object: &str, key: &str) -> Option<String> {
+pub(crate) fn string(object: &str, key: &str) -> Option<String> {
     serde_json::from_str(edit::get(object, key)?).ok()
 }
 

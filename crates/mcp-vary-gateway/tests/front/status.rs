@@ -53,7 +53,7 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
         config
     })
     .await;
-    let (log, _listening) = Log::listen("mcp_vary_gateway::deprecation", Level::WARN);
+    let (log, _listening) = Log::listen("mcp_vary_gateway::session::deprecation", Level::WARN);
     for way in Way::ALL {
         list(&house, way, "standard").await;
     }

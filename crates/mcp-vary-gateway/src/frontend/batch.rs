@@ -1,0 +1,201 @@
+//! JSON-RPC batches, which revision 2025-03-26 has and no other.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode};
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_wire::envelope::{Message, WireError};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use tokio::sync::mpsc;
+
+use super::http::{accepted, event_stream, json};
+use super::{begin, heard};
+use crate::frontend::sse_body::{Body, Stream};
+use crate::pipeline::exchange::Step;
+use crate::pipeline::methods::carry;
+use crate::pipeline::router::{Asked, Outcome, dispatch};
+use crate::pipeline::snapshot::Setup;
+use crate::session::Session;
+
+/// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
+const WAITING: usize = 16;
+
+/// Answers a batch over HTTP: an event for each message, the answers in the order they come.
+///
+/// > If the input contains any number of JSON-RPC requests, the server MUST either return
+/// > `Content-Type: text/event-stream`, to initiate an SSE stream, or `Content-Type:
+/// > application/json`. (MCP 2025-03-26, basic/transports)
+pub(crate) async fn answer(
+    gateway: Arc<Setup>,
+    head: &Parts,
+    told: &Told,
+    messages: Result<Vec<&str>, WireError>,
+    memory: Lease,
+) -> Response<Body> {
+    let messages = match readable(&gateway, messages) {
+        Ok(messages) => messages,
+        Err(failure) => return json(refused(&failure)),
+    };
+    let session = match gateway.session_of(head) {
+        Ok(session) => session,
+        Err(failure) => return json(failure.reply(None, Era::Legacy)),
+    };
+    match open(&session, messages) {
+        Err(failure) => json(refused(&failure)),
+        Ok(messages) => {
+            let mut answers = run(&gateway, &session, told, &messages, memory);
+            drop(gateway);
+            match answers.recv().await {
+                None => accepted(),
+                Some(first) => event_stream(Body::Stream(Stream::of_channel(answers, &first))),
+            }
+        }
+    }
+}
+
+fn refused(failure: &Failure) -> Reply {
+    Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(None, Era::Legacy)
+    }
+}
+
+/// The messages of a batch, if it is one and no larger than what a client may have in flight.
+pub(crate) fn readable<'a>(
+    gateway: &Setup,
+    messages: Result<Vec<&'a str>, WireError>,
+) -> Result<Vec<&'a str>, Failure> {
+    let messages = messages.map_err(|why| Failure::from(&why))?;
+    let limit = gateway.config.limits.in_flight;
+    if messages.len() > limit {
+        let why = format!("the batch has more than {limit} messages; send several");
+        return Err(Failure::invalid_request(why));
+    }
+    Ok(messages)
+}
+
+/// The messages of a batch, if this session may send one.
+pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<&'a str>, Failure> {
+    if session.fixed.revision == Revision::V2025_03_26 {
+        return Ok(messages);
+    }
+    let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
+    Err(Failure::invalid_request(why))
+}
+
+/// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
+pub(crate) fn run(
+    gateway: &Arc<Setup>,
+    session: &Arc<Session>,
+    told: &Told,
+    messages: &[&str],
+    memory: Lease,
+) -> mpsc::Receiver<Bytes> {
+    let (sender, answers) = mpsc::channel(WAITING);
+    let memory = Arc::new(memory);
+    for message in messages {
+        let work = one(
+            Arc::clone(gateway),
+            Arc::clone(session),
+            told.clone(),
+            (*message).to_owned(),
+            sender.clone(),
+        );
+        let memory = Arc::clone(&memory);
+        gateway.lasting.tasks.spawn(async move {
+            work.await;
+            drop(memory);
+        });
+    }
+    answers
+}
+
+async fn one(
+    gateway: Arc<Setup>,
+    session: Arc<Session>,
+    told: Told,
+    text: String,
+    answers: mpsc::Sender<Bytes>,
+) {
+    let last = match Message::read(text.as_bytes()) {
+        Ok(message) => request(gateway, &session, &told, &message, &answers).await,
+        Err(why) => Some(Failure::from(&why).to_bytes(why.id.as_deref())),
+    };
+    if let Some(last) = last {
+        let _ = answers.send(last).await;
+    }
+}
+
+/// Runs one request and sends its notifications; returns its answer, if it gets one.
+async fn request(
+    gateway: Arc<Setup>,
+    session: &Arc<Session>,
+    told: &Told,
+    message: &Message<'_>,
+    answers: &mpsc::Sender<Bytes>,
+) -> Option<Bytes> {
+    let params = match Params::read(message.params) {
+        Ok(params) => params,
+        Err(refusal) => {
+            let failure = refusal.counted(&gateway.lasting.counters);
+            return message.id.map(|id| failure.to_bytes(Some(id)));
+        }
+    };
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        // A member without an answer has no status either: what nobody asked is in the log.
+        let _ = heard(&gateway, session, message, &params);
+        if let Some(method) = message.method.as_deref()
+            && let Ok(client) = gateway.legacy_client(session, told, &params)
+        {
+            carry(&gateway, &client, method, params).await;
+        }
+        return None;
+    };
+    if method == "initialize" {
+        let failure = Failure::invalid_request("`initialize` must not be part of a batch");
+        return Some(failure.to_bytes(Some(id)));
+    }
+    let place = match begin(&gateway, session, id) {
+        Ok(place) => place,
+        Err(reply) => return Some(reply.body),
+    };
+    let client = match gateway.legacy_client(session, told, &params) {
+        Ok(client) => client,
+        Err(failure) => return Some(failure.to_bytes(Some(id))),
+    };
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: None,
+        message: None,
+    };
+    let outcome = dispatch(&gateway, &client, asked).await;
+    drop(gateway);
+    let mut running = match outcome {
+        Outcome::Done(reply) => return Some(reply.body),
+        Outcome::Running(running) => running,
+        // No revision with batches has what is answered so.
+        Outcome::Listening(_) => return None,
+    };
+    running.hold(place);
+    loop {
+        let step = tokio::select! {
+            biased;
+            // It runs on as any request whose client is gone.
+            () = answers.closed() => return None,
+            step = running.next() => step,
+        };
+        match step {
+            Step::Done(reply) => return Some(reply.body),
+            Step::Message(message) => drop(answers.send(message).await),
+            Step::Cancelled => return None,
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The open HTTP connections, and which of them is closed when all places are taken and a new one arrives.
+//!
+//! On a loopback address all peers have one address, so a session is what tells one peer from another. Anybody can open
+//! sessions and connections without end; a fixed share for each would not help. So a new connection always gets a
+//! place, and the session with the most connections loses one.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use http::request::Parts;
+use http_body::Frame;
+use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::headers::SESSION_ID;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::frontend::sse_body::Body;
+use crate::pipeline::runtime::Lasting;
+
+/// The open connections of one listener.
+///
+/// # Properties
+///
+/// There are at most `limit`. A new one waits for no peer longer than `patience`: one that is idle or only listens
+/// is closed for it at once, one with a request in flight only after that time.
+#[derive(Debug)]
+pub(super) struct Connections {
+    limit: usize,
+    patience: Duration,
+    lasting: Arc<Lasting>,
+    began: Instant,
+    open: Mutex<Open>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    all: BTreeMap<u64, Arc<Connection>>,
+}
+
+/// One open connection.
+#[derive(Debug)]
+struct Connection {
+    /// What it does: one of [`Activity`].
+    activity: AtomicU8,
+    /// Since when, in milliseconds after the start.
+    since: AtomicU64,
+    /// The session of its last request; 0 without one.
+    session: AtomicU64,
+    evicted: CancellationToken,
+}
+
+/// What a connection does, in the order in which it gives way.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[repr(u8)]
+enum Activity {
+    /// Between two requests.
+    Idle,
+    /// The stream of a `GET` or of `subscriptions/listen`, which its client can open again.
+    Listening,
+    /// It has not sent the head of a request yet.
+    New,
+    /// A request is in flight.
+    Calling,
+}
+
+impl Activity {
+    const ALL: [Self; 4] = [Self::Idle, Self::Listening, Self::New, Self::Calling];
+}
+
+/// The place of one connection, free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+    connection: Arc<Connection>,
+}
+
+impl Connections {
+    pub(super) fn new(limit: usize, patience: Duration, lasting: &Arc<Lasting>) -> Arc<Self> {
+        Arc::new(Self {
+            limit: limit.max(1),
+            patience,
+            lasting: Arc::clone(lasting),
+            began: Instant::now(),
+            open: Mutex::default(),
+            freed: Notify::new(),
+        })
+    }
+
+    /// A place for a new connection. When all are taken, another one is closed first; `closed` ends this one.
+    pub(super) async fn admit(self: &Arc<Self>, closed: &CancellationToken) -> Place {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let freed = self.freed.notified();
+            if let Some(place) = self.take(closed) {
+                return place;
+            }
+            self.make_room(Instant::now() >= deadline);
+            // What gives way now may be in use a moment later, and the other way round.
+            let _ = timeout(AGAIN, freed).await;
+        }
+    }
+
+    fn take(self: &Arc<Self>, closed: &CancellationToken) -> Option<Place> {
+        let mut open = self.lock();
+        if open.all.len() >= self.limit {
+            return None;
+        }
+        let number = open.next;
+        open.next += 1;
+        let connection = Arc::new(Connection {
+            activity: AtomicU8::new(Activity::New as u8),
+            since: AtomicU64::new(self.now()),
+            session: AtomicU64::new(0),
+            evicted: closed.child_token(),
+        });
+        open.all.insert(number, Arc::clone(&connection));
+        Some(Place {
+            connections: Arc::clone(self),
+            number,
+            connection,
+        })
+    }
+
+    /// Closes one connection, unless one closes already.
+    fn make_room(&self, may_end_calls: bool) {
+        let open = self.lock();
+        if open.all.values().any(|it| it.evicted.is_cancelled()) {
+            return;
+        }
+        let all: Vec<_> = open.all.values().map(|it| it.seen()).collect();
+        let Some(at) = victim(&all, self.limit, may_end_calls) else {
+            return;
+        };
+        if let Some(evicted) = open.all.values().nth(at) {
+            evicted.evicted.cancel();
+            let counters: &Counters = &self.lasting.counters;
+            let count = counters.increment(Counter::EvictedConnections);
+            if count.is_power_of_two() {
+                let (limit, activity) = (self.limit, all[at].activity);
+                warn!(
+                    limit,
+                    ?activity,
+                    count,
+                    "all connections are in use; one was closed for a new one"
+                );
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    fn seen(&self) -> Seen {
+        let activity = usize::from(self.activity.load(Ordering::Relaxed));
+        Seen {
+            activity: Activity::ALL[activity.min(Activity::ALL.len() - 1)],
+            since: self.since.load(Ordering::Relaxed),
+            session: self.session.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A connection as the choice of a victim sees it.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    activity: Activity,
+    since: u64,
+    session: u64,
+}
+
+/// Which connection gives way to a new one.
+///
+/// First the oldest of those that have sent nothing, if they are more than an eighth: they are the cheapest to open. Then
+/// one of the session that holds the most, calls not counted; of several the idlest, then the oldest. Connections
+/// without a session count one each.
+fn victim(all: &[Seen], limit: usize, may_end_calls: bool) -> Option<usize> {
+    let new = || {
+        let all = all.iter().enumerate();
+        all.filter(|(_, it)| it.activity == Activity::New)
+    };
+    if new().count() > (limit / NEW_SHARE).max(1) {
+        return new().min_by_key(|(_, it)| it.since).map(|(at, _)| at);
+    }
+    let mut held = BTreeMap::<u64, usize>::new();
+    for it in all.iter().filter(|it| it.activity != Activity::Calling) {
+        *held.entry(it.session).or_default() += 1;
+    }
+    let share = |it: &Seen| match it.session {
+        0 => 1,
+        session => held.get(&session).copied().unwrap_or_default(),
+    };
+    let all = all.iter().enumerate();
+    let may_be_closed = all.filter(|(_, it)| may_end_calls || it.activity != Activity::Calling);
+    let first = may_be_closed.min_by_key(|(_, it)| (Reverse(share(it)), it.activity, it.since));
+    first.map(|(at, _)| at)
+}
+
+impl Place {
+    /// Cancelled when the connection has to end.
+    pub(super) fn evicted(&self) -> CancellationToken {
+        self.connection.evicted.clone()
+    }
+
+    /// A request has come in.
+    pub(super) fn begin(self: &Arc<Self>, head: &Parts) -> InFlight {
+        let session = head.headers.get(SESSION_ID);
+        let session = session.map_or(0, |id| tail(id.as_bytes()));
+        self.connection.session.store(session, Ordering::Relaxed);
+        self.note(Activity::Calling);
+        InFlight(Arc::clone(self))
+    }
+
+    fn note(&self, activity: Activity) {
+        let connection = &self.connection;
+        connection
+            .since
+            .store(self.connections.now(), Ordering::Relaxed);
+        connection.activity.store(activity as u8, Ordering::Relaxed);
+    }
+}
+
+/// A value that identifies a session: the end of its id is a code that clients cannot choose.
+fn tail(id: &[u8]) -> u64 {
+    let last = id.last_chunk::<8>().copied().unwrap_or_default();
+    u64::from_le_bytes(last)
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.lock().all.remove(&self.number);
+        self.connections.freed.notify_one();
+    }
+}
+
+/// A request in flight, until its response has been sent.
+#[derive(Debug)]
+pub(super) struct InFlight(Arc<Place>);
+
+impl InFlight {
+    /// The response, which carries this to its end.
+    pub(super) fn respond(self, response: Response<Body>) -> Response<Tracked> {
+        if response.body().only_listens() {
+            self.0.note(Activity::Listening);
+        }
+        response.map(|body| Tracked {
+            body,
+            _in_flight: self,
+        })
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.note(Activity::Idle);
+    }
+}
+
+/// A body, and the request that it answers.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    body: Body,
+    _in_flight: InFlight,
+}
+
+impl http_body::Body for Tracked {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// How soon a new connection looks again for one that can be closed.
+const AGAIN: Duration = Duration::from_millis(50);
+/// Connections that have sent nothing yet may be one of so many.
+const NEW_SHARE: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use Activity::{Calling, Idle, Listening, New};
+
+    /// Which of these gives way, of which each came later than the one before.
+    #[track_caller]
+    fn gives_way(all: &[(Activity, u64)], may_end_calls: bool, expected: Option<usize>) {
+        let all = all.iter().zip(0..);
+        let all: Vec<_> = all
+            .map(|((activity, session), since)| Seen {
+                activity: *activity,
+                since,
+                session: *session,
+            })
+            .collect();
+        assert_eq!(victim(&all, all.len(), may_end_calls), expected, "{all:?}");
+    }
+
+    #[test]
+    fn the_session_that_holds_the_most_gives_way_first() {
+        gives_way(
+            &[(Listening, 1), (Listening, 2), (Listening, 2)],
+            false,
+            Some(1),
+        );
+        gives_way(&[(Idle, 1), (Listening, 2), (Listening, 2)], false, Some(1));
+        gives_way(
+            &[(Listening, 2), (Idle, 2), (Idle, 2), (Idle, 1)],
+            false,
+            Some(1),
+        );
+        // Calls do not count against a session.
+        gives_way(
+            &[(Listening, 1), (Calling, 1), (Calling, 1), (Idle, 2)],
+            false,
+            Some(3),
+        );
+        // Without a session each stands for itself.
+        gives_way(
+            &[
+                (Idle, 0),
+                (Idle, 0),
+                (Idle, 0),
+                (Listening, 1),
+                (Listening, 1),
+            ],
+            false,
+            Some(3),
+        );
+    }
+
+    #[test]
+    fn of_equals_the_idlest_and_oldest_gives_way() {
+        gives_way(&[(Listening, 1), (Idle, 2), (Idle, 3)], false, Some(1));
+        gives_way(&[(Listening, 0), (Listening, 0), (New, 0)], false, Some(0));
+    }
+
+    #[test]
+    fn who_sends_nothing_gives_way_when_there_are_many() {
+        gives_way(&[(Idle, 1), (Idle, 1), (New, 0), (New, 0)], false, Some(2));
+        gives_way(&[(Idle, 1), (Idle, 1), (Idle, 1), (New, 0)], false, Some(0));
+    }
+
+    #[test]
+    fn calls_give_way_last_and_only_when_they_may() {
+        gives_way(&[(Calling, 1), (Calling, 2)], false, None);
+        gives_way(&[(Calling, 1), (Calling, 2)], true, Some(0));
+        gives_way(&[(Calling, 1), (New, 0)], true, Some(1));
+    }
+}

@@ -1,0 +1,99 @@
+//! The two doors that clients come in by.
+
+pub(crate) mod admin;
+mod batch;
+mod connections;
+pub(crate) mod http;
+pub(crate) mod post;
+pub(crate) mod sse_body;
+pub(crate) mod stdio;
+#[cfg(test)]
+mod telling_tests;
+pub(crate) mod validation;
+mod write_timeout;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::gateway::{Entrance, Gateway};
+use crate::pipeline::snapshot::Setup;
+use crate::session::{Place, Refused, Session};
+use crate::tasks;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::revision::Era;
+
+/// How long a client has, at the end, to read that nothing comes of its request any more.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Has clients answered that wait after the time for that is over, and waits for what `finished` says of them.
+///
+/// Where others come in another way they need the servers, and nobody is answered.
+async fn give_up(gateway: &Gateway, entrance: Option<&Entrance>, finished: impl Future) {
+    if entrance.is_some_and(Entrance::is_last) {
+        gateway.give_up_calls();
+        let _ = tokio::time::timeout(FAREWELL, finished).await;
+    }
+}
+
+/// Takes the place of a request in its session.
+pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
+    session
+        .begin(id, gateway.config.limits.in_flight)
+        .map_err(|refused| {
+            let why = match refused {
+                Refused::IdInUse => "the id belongs to a request that is not answered yet",
+                Refused::TooMany => {
+                    "too many requests of this session are in flight; wait for answers"
+                }
+            };
+            Failure::invalid_request(why).reply(Some(id), Era::Legacy)
+        })
+}
+
+/// Acts on a notification or a response; what is unknown is ignored, as JSON-RPC says.
+///
+/// # Errors
+///
+/// When a response answers what nobody here asked.
+pub(crate) fn heard(
+    gateway: &Setup,
+    session: &Session,
+    message: &Message<'_>,
+    params: &Params<'_>,
+) -> Result<(), Failure> {
+    let lasting = &gateway.lasting;
+    let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
+    match (message.method.as_deref(), message.id) {
+        (None, Some(id)) => {
+            let outcome = match (message.result, message.error) {
+                (Some(result), _) => Ok(result),
+                (None, error) => Err(error.unwrap_or_default()),
+            };
+            let questions = &lasting.questions;
+            if !questions.answer(session.client, id, outcome, &names) {
+                return Err(Failure::invalid_request(
+                    "this gateway has not asked that; if several share the sessions, send what belongs to one \
+                     session to the same",
+                ));
+            }
+        }
+        (Some("notifications/cancelled"), _) => {
+            if let Some(id) = params.members.get("requestId") {
+                session.cancel(id);
+            }
+        }
+        (Some("notifications/progress"), _) => {
+            let params = message.params.unwrap_or_default();
+            lasting.questions.progress(session.client, params, &names);
+        }
+        (Some("notifications/roots/list_changed"), _) => {
+            lasting
+                .own
+                .tell(session.client, "notifications/roots/list_changed");
+        }
+        _ => {}
+    }
+    Ok(())
+}

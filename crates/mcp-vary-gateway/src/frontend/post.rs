@@ -1,0 +1,468 @@
+//! One `POST`: a message in, its answer or its stream out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::EXPECT;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use mcp_vary::feature::Features;
+use mcp_vary_base::memory_budget::{Exhausted, Lease};
+use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::headers::{self, SESSION_ID, VERSION};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{self, Failure, Reply};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use tokio_util::sync::CancellationToken;
+
+use super::batch;
+use super::http::{accepted, event_stream, json};
+use super::{begin, heard};
+use crate::frontend::sse_body::{Body, Stream, understands_priming};
+use crate::frontend::validation::{self, TurnedAway};
+use crate::pipeline::exchange::{Running, Step};
+use crate::pipeline::methods::{carry, is_of_an_extension};
+use crate::pipeline::router::{Asked, Outcome, dispatch};
+use crate::pipeline::snapshot::Setup;
+use crate::session::client::{Client, check_version, modern_version};
+use crate::session::memory_cost;
+use crate::session::replay::Streams;
+use crate::session::{Place, Session};
+use crate::subscriptions::Listener;
+
+/// Answers a `POST` whose head was found in order.
+pub(crate) async fn answer(
+    gateway: Arc<Setup>,
+    head: &Parts,
+    told: &Told,
+    body: Incoming,
+    stopping: &CancellationToken,
+) -> Result<Response<Body>, TurnedAway> {
+    if let Err(failure) = check_session(&gateway, head, &body) {
+        discard(&gateway, head, body);
+        return Ok(json(failure.reply(None, Era::Legacy)));
+    }
+    let (bytes, memory) = read_body(&gateway, head, body).await?;
+    if let Some(messages) = envelope::batch(&bytes) {
+        return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
+    }
+    let message = match Message::read(&bytes) {
+        Ok(message) => message,
+        Err(why) => {
+            let reply = Failure::from(&why).reply(why.id.as_deref(), Era::Legacy);
+            return Ok(json(Reply {
+                status: StatusCode::BAD_REQUEST,
+                ..reply
+            }));
+        }
+    };
+    let begun = begin_message(&gateway, head, told, (&bytes, &message)).await;
+    let patience = gateway.config.limits.stream_after;
+    let is_streamed = validation::prefers_stream(&head.headers);
+    let lasting = Arc::clone(&gateway.lasting);
+    // What the server works on needs nothing more of a configuration that may be replaced.
+    drop(gateway);
+    Ok(match begun {
+        Ok(Begun::Answered(response)) => response,
+        Ok(Begun::Replied(reply, resuming)) => {
+            let id = message.id.unwrap_or_default();
+            let resumable = resuming.map(|client| (&lasting.streams, client, id));
+            replied(reply, is_streamed, resumable)
+        }
+        Ok(Begun::Running(mut running)) => {
+            running.hold_memory(memory);
+            conclude(running, patience, is_streamed).await
+        }
+        Ok(Begun::Listening(listener)) => {
+            let listener = listener.until(stopping.clone());
+            event_stream(Body::Stream(Stream::of_listener(listener)))
+        }
+        Err(reply) => json(reply),
+    })
+}
+
+/// What became of a message so far.
+enum Begun {
+    Answered(Response<Body>),
+    /// To a request that needs nothing more; with the client, if it can resume streams that begin with a priming
+    /// event.
+    Replied(Reply, Option<ClientId>),
+    /// The server works on it.
+    Running(Box<Running>),
+    /// The client hears of changes.
+    Listening(Box<Listener>),
+}
+
+async fn begin_message(
+    gateway: &Arc<Setup>,
+    head: &Parts,
+    told: &Told,
+    (body, message): (&Bytes, &Message<'_>),
+) -> Result<Begun, Reply> {
+    let bad = |failure: Failure, era| Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(message.id, era)
+    };
+    let params = Params::read(message.params).map_err(|refusal| {
+        let failure = refusal.counted(&gateway.lasting.counters);
+        bad(failure, Era::Legacy)
+    })?;
+    // Where the body names a revision, it is held against the header.
+    if params.is_modern() {
+        return modern(gateway, head, told, (body, message), params).await;
+    }
+    let version = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
+    if version.is_some_and(|revision| revision.era() == Era::Modern) {
+        return modern(gateway, head, told, (body, message), params).await;
+    }
+    if message.method.as_deref() == Some("initialize") {
+        let id = message.id.ok_or_else(|| {
+            bad(
+                Failure::invalid_request("`initialize` needs an id"),
+                Era::Legacy,
+            )
+        })?;
+        let opened = Box::pin(initialize(gateway, id, told, &params)).await?;
+        return Ok(Begun::Answered(opened));
+    }
+    let session = gateway
+        .session_of(head)
+        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
+    legacy(gateway, &session, told, message, params).await
+}
+
+/// The revision that the version header names, if there is one.
+///
+/// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
+/// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
+pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Failure> {
+    let Some(version) = headers.get(VERSION) else {
+        return Ok(None);
+    };
+    let told = String::from_utf8_lossy(version.as_bytes());
+    Revision::parse(&told)
+        .map(Some)
+        .ok_or_else(|| Failure::unsupported_version(&told))
+}
+
+async fn initialize(
+    gateway: &Arc<Setup>,
+    id: &str,
+    told: &Told,
+    params: &Params<'_>,
+) -> Result<Response<Body>, Reply> {
+    let (fixed, result) = gateway
+        .initialize(told, params)
+        .await
+        .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
+    let lifetime = gateway.config.session_lifetime;
+    let count = |features: Option<&Features>| features.map_or(0, |it| it.tags().len());
+    let declared = count(fixed.features.as_deref());
+    let (session_id, session) = gateway.lasting.sessions.open(fixed, lifetime);
+    let dropped = declared.saturating_sub(count(session.fixed.features.as_deref()));
+    if dropped > 0 {
+        let lasting = &gateway.lasting;
+        lasting.counters.add(Counter::DroppedTags, dropped as u64);
+        lasting.ignorings.dropped(dropped);
+    }
+    let mut response = json(response::result(id, result.as_bytes()));
+    if let Ok(value) = HeaderValue::try_from(session_id) {
+        response.headers_mut().insert(SESSION_ID, value);
+    }
+    Ok(response)
+}
+
+async fn legacy(
+    gateway: &Arc<Setup>,
+    session: &Arc<Session>,
+    told: &Told,
+    message: &Message<'_>,
+    params: Params<'_>,
+) -> Result<Begun, Reply> {
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+        // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
+        // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+        heard(gateway, session, message, &params).map_err(|failure| Reply {
+            status: StatusCode::BAD_REQUEST,
+            ..failure.reply(None, Era::Legacy)
+        })?;
+        if let Some(method) = message
+            .method
+            .as_deref()
+            .filter(|it| is_of_an_extension(it))
+            && let Ok(client) = gateway.legacy_client(session, told, &params)
+        {
+            Box::pin(carry(gateway, &client, method, params)).await;
+        }
+        return Ok(Begun::Answered(accepted()));
+    };
+    let place = begin(gateway, session, id)?;
+    let client = gateway
+        .legacy_client(session, told, &params)
+        .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: None,
+        message: None,
+    };
+    let outcome = dispatch(gateway, &client, asked).await;
+    Ok(begun(outcome, Some(place), resuming(&client)))
+}
+
+async fn modern(
+    gateway: &Arc<Setup>,
+    head: &Parts,
+    told: &Told,
+    (body, message): (&Bytes, &Message<'_>),
+    params: Params<'_>,
+) -> Result<Begun, Reply> {
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        if let Some(method) = message
+            .method
+            .as_deref()
+            .filter(|it| is_of_an_extension(it))
+            && let Ok(client) = gateway.modern_client(method, told, &params)
+        {
+            Box::pin(carry(gateway, &client, method, params)).await;
+        }
+        return Ok(Begun::Answered(accepted()));
+    };
+    let bad = |failure: Failure| Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(Some(id), Era::Modern)
+    };
+    check_modern(&head.headers, method, &params).map_err(bad)?;
+    let client = gateway.modern_client(method, told, &params).map_err(bad)?;
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: Some(&head.headers),
+        message: Some(body),
+    };
+    let outcome = dispatch(gateway, &client, asked).await;
+    Ok(begun(outcome, None, None))
+}
+
+/// Holds the headers of a modern request against its body.
+fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
+    let named = headers::name_key(method).and_then(|key| params.members.get_text(key));
+    let version = headers
+        .get(VERSION)
+        .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;
+    let told = modern_version(params)?;
+    if version.as_bytes() != told.as_bytes() {
+        return Err(Failure::header_mismatch(
+            "MCP-Protocol-Version header value does not match the body",
+        ));
+    }
+    check_version(&told)?;
+    headers::check_standard(headers, method, named.as_deref())
+}
+
+fn begun(outcome: Outcome, place: Option<Place>, resuming: Option<ClientId>) -> Begun {
+    match (outcome, place) {
+        (Outcome::Done(reply), _) => Begun::Replied(reply, resuming),
+        (Outcome::Running(mut running), Some(place)) => {
+            running.hold(place);
+            Begun::Running(running)
+        }
+        (Outcome::Running(running), None) => Begun::Running(running),
+        (Outcome::Listening(listener), _) => Begun::Listening(listener),
+    }
+}
+
+/// The client, if it can resume streams that begin with a priming event.
+fn resuming(client: &Client) -> Option<ClientId> {
+    let revision = client.revision;
+    let is_primed = understands_priming(revision) && revision.era() == Era::Legacy;
+    is_primed.then_some(client.id)
+}
+
+/// The answer in the form that the client prefers; as a stream it is `resumable` by a client, which asked with an id.
+/// What has a status of its own is JSON: a stream has none.
+fn replied(
+    reply: Reply,
+    is_streamed: bool,
+    resumable: Option<(&Streams, ClientId, &str)>,
+) -> Response<Body> {
+    if !is_streamed || reply.status != StatusCode::OK {
+        return json(reply);
+    }
+    let stream = match resumable {
+        Some((streams, client, id)) => {
+            Stream::of_resumable_answer(streams, client, id, &reply.body)
+        }
+        None => Stream::of_answer(&reply.body),
+    };
+    event_stream(Body::Stream(stream))
+}
+
+/// The first message decides: an answer is sent as JSON unless the client prefers otherwise, anything else opens
+/// a stream.
+///
+/// So does an answer that takes its time, for clients that can come back to a stream: what waits for JSON
+/// has neither signs of life nor another try when its connection is lost.
+async fn conclude(
+    mut running: Box<Running>,
+    patience: Duration,
+    is_streamed: bool,
+) -> Response<Body> {
+    let revision = running.client().revision;
+    let resuming = resuming(running.client());
+    let first = match resuming {
+        Some(_) => tokio::time::timeout(patience, running.next()).await.ok(),
+        None => Some(running.next().await),
+    };
+    match first {
+        Some(Step::Done(reply)) => {
+            let streams = &running.lasting().streams;
+            let resumable = resuming.map(|client| (streams, client, running.id()));
+            replied(reply, is_streamed, resumable)
+        }
+        Some(Step::Message(first)) if revision.era() == Era::Modern => {
+            event_stream(Body::Stream(Stream::of_request(running, &first)))
+        }
+        Some(Step::Message(first)) => {
+            event_stream(Body::Stream(Stream::of_call(running, Some(&first))))
+        }
+        None => event_stream(Body::Stream(Stream::of_call(running, None))),
+        // A cancelled request has no answer, but its `POST` must end.
+        Some(Step::Cancelled) => accepted(),
+    }
+}
+
+/// Whether the session of a request exists, before a body is read that takes memory of others.
+fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), Failure> {
+    let length = body.size_hint().exact();
+    let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    let version = version_told(&head.headers).ok().flatten();
+    let is_legacy = version.is_none_or(|version| version.era() == Era::Legacy);
+    // The answer to a small one can name its id.
+    if memory_cost::of_message(length) == 0 || !is_legacy || !head.headers.contains_key(SESSION_ID)
+    {
+        return Ok(());
+    }
+    gateway.session_of(head).map(drop)
+}
+
+/// The body, and the memory that it is held in.
+async fn read_body(
+    gateway: &Setup,
+    head: &Parts,
+    mut body: Incoming,
+) -> Result<(Bytes, Lease), TurnedAway> {
+    let limits = &gateway.config.limits;
+    let turned_away = |status, reason: String| TurnedAway { status, reason };
+    let mut memory = gateway.lasting.memory.nothing();
+    let reading = collect(&mut body, limits.body, &mut memory);
+    let read = tokio::time::timeout(limits.read_timeout, reading).await;
+    if let Ok(Err(Unread::TooLarge | Unread::NoMemory)) = read {
+        discard(gateway, head, body);
+    }
+    match read {
+        Ok(Ok(bytes)) => Ok((bytes, memory)),
+        Ok(Err(Unread::NoMemory)) => {
+            let counters = &gateway.lasting.counters;
+            counters.increment(Counter::RefusedForMemory);
+            let reason = Exhausted::REASON.to_owned();
+            Err(turned_away(StatusCode::SERVICE_UNAVAILABLE, reason))
+        }
+        Ok(Err(Unread::TooLarge)) => Err(turned_away(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the message is larger than {} bytes", limits.body),
+        )),
+        Ok(Err(Unread::Broken)) => Err(turned_away(
+            StatusCode::BAD_REQUEST,
+            "the message ended early".to_owned(),
+        )),
+        Err(_) => Err(turned_away(
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "the message did not arrive within {:?}",
+                limits.read_timeout
+            ),
+        )),
+    }
+}
+
+/// Reads the rest of a body that was refused, beside the response: many clients read only when they have written all,
+/// and a connection that is closed before that takes the response with it. Not for long, and not much.
+fn discard(gateway: &Setup, head: &Parts, mut body: Incoming) {
+    // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
+    if head.headers.contains_key(EXPECT) {
+        return;
+    }
+    let rest = async move {
+        let mut read = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            read += frame.data_ref().map_or(0, Bytes::len);
+            if read > DISCARDED {
+                break;
+            }
+        }
+    };
+    let stopped = gateway.lasting.stopped.clone();
+    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARDING, rest));
+    gateway.lasting.tasks.spawn(rest);
+}
+
+/// Bytes of a refused body that are read.
+const DISCARDED: usize = 64 << 20;
+/// For how long.
+const DISCARDING: Duration = Duration::from_secs(10);
+
+/// Room that is made for a body that was only announced; more is made as it comes.
+const RESERVED: usize = 1 << 20;
+
+enum Unread {
+    TooLarge,
+    NoMemory,
+    Broken,
+}
+
+/// The whole body; one frame, the common case, is not copied.
+async fn collect(body: &mut Incoming, limit: usize, memory: &mut Lease) -> Result<Bytes, Unread> {
+    // A length that was declared is enough to refuse; nothing has to be sent first.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLarge);
+    }
+    let mut first: Option<Bytes> = None;
+    let mut whole: Option<BytesMut> = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+            continue;
+        };
+        let so_far = whole.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
+        if so_far + data.len() > limit {
+            return Err(Unread::TooLarge);
+        }
+        memory
+            .grow_to(memory_cost::of_message(so_far + data.len()))
+            .map_err(|_| Unread::NoMemory)?;
+        match (&mut whole, first.take()) {
+            (Some(whole), _) => whole.extend_from_slice(&data),
+            (None, None) => first = Some(data),
+            (None, Some(before)) => {
+                let coming = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+                let length = before.len() + data.len() + coming;
+                let mut joined = BytesMut::with_capacity(length.min(limit).min(RESERVED));
+                joined.extend_from_slice(&before);
+                joined.extend_from_slice(&data);
+                whole = Some(joined);
+            }
+        }
+    }
+    Ok(whole.map(BytesMut::freeze).or(first).unwrap_or_default())
+}

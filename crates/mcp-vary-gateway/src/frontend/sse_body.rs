@@ -1,0 +1,282 @@
+//! Server-sent events on their way to a client.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Frame;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::event::event;
+use mcp_vary_wire::revision::Revision;
+use tokio::time::{Instant, Sleep};
+
+use crate::pipeline::exchange::{Running, Step};
+use crate::pipeline::runtime::Lasting;
+use crate::session::OpenStream;
+use crate::session::replay::{self, Connection, Streams};
+use crate::subscriptions::Listener;
+
+/// The body of any response of the gateway.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Whole(Option<Bytes>),
+    Stream(Box<Stream>),
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self::Whole(None)
+    }
+
+    /// Whether it is a stream that answers no call, and that its client can open again.
+    pub(super) fn only_listens(&self) -> bool {
+        match self {
+            Self::Whole(_) => false,
+            Self::Stream(stream) => matches!(
+                stream.source,
+                Source::Kept(_, Some(_)) | Source::Listener(_)
+            ),
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Whole(Some(bytes))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let data = match self.get_mut() {
+            Self::Whole(bytes) => bytes.take(),
+            Self::Stream(stream) => ready!(stream.poll_data(cx)),
+        };
+        Poll::Ready(data.map(|data| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
+            }
+            Self::Stream(_) => http_body::SizeHint::default(),
+        }
+    }
+}
+
+/// Events one after the other, with a comment now and then so that nobody thinks the stream dead.
+pub(crate) struct Stream {
+    source: Source,
+    first: Option<Bytes>,
+    quiet: Pin<Box<Sleep>>,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
+enum Source {
+    /// A request that the server works on, for as long as its client is there.
+    Request(Next),
+    /// Messages of several requests of a batch.
+    Channel(tokio::sync::mpsc::Receiver<Bytes>),
+    /// A stream that can be come back to, and what feeds it if that is nobody else.
+    Kept(Connection, Option<Told>),
+    /// What a modern client wants to hear of.
+    Listener(Box<Listener>),
+    Over,
+}
+
+/// What the client is told on its own, until its session ends or expires, or the listener stops.
+pub(crate) struct Told {
+    pub(crate) messages: OpenStream,
+    pub(crate) over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) lasting: Arc<Lasting>,
+}
+
+type Next = Pin<Box<dyn Future<Output = (Box<Running>, Step)> + Send>>;
+
+/// A comment is sent after this long without an event.
+const QUIET: Duration = Duration::from_secs(15);
+
+impl Stream {
+    /// The stream of `running` for a client that hears it on this connection or not at all; its first message
+    /// has arrived.
+    pub(crate) fn of_request(running: Box<Running>, first: &[u8]) -> Box<Self> {
+        Self::new(Source::Request(next(running)), Some(event(first)))
+    }
+
+    /// A stream that is one message.
+    pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
+        Self::new(Source::Over, Some(event(answer)))
+    }
+
+    /// The stream of an answer that `client` can ask for again if it loses its connection; it begins with a priming
+    /// event.
+    ///
+    /// > the server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in order
+    /// > to prime the client to reconnect (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+    pub(crate) fn of_resumable_answer(
+        streams: &Streams,
+        client: ClientId,
+        request: &str,
+        answer: &[u8],
+    ) -> Box<Self> {
+        let connection = streams.open(client, Some(request), true);
+        streams.conclude(connection.log(), answer);
+        Self::kept(connection, None, None)
+    }
+
+    /// The same for a client that may lose its connection and come back.
+    pub(crate) fn of_call(running: Box<Running>, first: Option<&[u8]>) -> Box<Self> {
+        let lasting = Arc::clone(running.lasting());
+        let (client, streams) = (running.client(), &lasting.streams);
+        let primed = understands_priming(client.revision);
+        let connection = streams.open(client.id, Some(running.id()), primed);
+        if let Some(first) = first {
+            streams.push(connection.log(), first);
+        }
+        let feeding = replay::feed(Arc::clone(&lasting), running, Arc::clone(connection.log()));
+        lasting.tasks.spawn(feeding);
+        Self::kept(connection, None, None)
+    }
+
+    pub(crate) fn of_channel(
+        messages: tokio::sync::mpsc::Receiver<Bytes>,
+        first: &[u8],
+    ) -> Box<Self> {
+        Self::new(Source::Channel(messages), Some(event(first)))
+    }
+
+    /// What a client reads of a stream that it may come back to, after `first`.
+    pub(crate) fn kept(
+        connection: Connection,
+        told: Option<Told>,
+        first: Option<Bytes>,
+    ) -> Box<Self> {
+        Self::new(Source::Kept(connection, told), first)
+    }
+
+    /// What a modern client wants to hear of; the acknowledgement comes first.
+    pub(crate) fn of_listener(listener: Box<Listener>) -> Box<Self> {
+        Self::new(Source::Listener(listener), None)
+    }
+
+    fn new(source: Source, first: Option<Bytes>) -> Box<Self> {
+        Box::new(Self {
+            source,
+            first,
+            quiet: Box::pin(tokio::time::sleep(QUIET)),
+        })
+    }
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        if let Poll::Ready(event) = self.source.poll_event(cx) {
+            self.quiet.as_mut().reset(Instant::now() + QUIET);
+            return Poll::Ready(event);
+        }
+        ready!(self.quiet.as_mut().poll(cx));
+        self.quiet.as_mut().reset(Instant::now() + QUIET);
+        Poll::Ready(Some(Bytes::from_static(self.source.comment())))
+    }
+}
+
+impl Source {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let (event, is_last) = match self {
+            Self::Request(waiting) => {
+                let (running, step) = ready!(waiting.as_mut().poll(cx));
+                let (message, after) = match step {
+                    Step::Message(message) => (Some(message), Self::Request(next(running))),
+                    Step::Done(reply) => (Some(reply.body), Self::Over),
+                    Step::Cancelled => (None, Self::Over),
+                };
+                *self = after;
+                (message.map(|message| event(&message)), false)
+            }
+            Self::Channel(messages) => {
+                let message = ready!(messages.poll_recv(cx));
+                (message.map(|message| event(&message)), false)
+            }
+            Self::Listener(listener) => {
+                let message = ready!(listener.poll_next(cx));
+                (message.map(|message| event(&message)), false)
+            }
+            Self::Kept(connection, told) => {
+                let event = ready!(poll_kept(connection, told.as_mut(), cx));
+                let is_last = event.is_none();
+                (event, is_last)
+            }
+            Self::Over => (None, false),
+        };
+        if is_last {
+            *self = Self::Over;
+        }
+        Poll::Ready(event)
+    }
+
+    /// What says that the stream is not dead.
+    ///
+    /// An empty line would repeat the last id in an event without data for clients that read it so, as
+    /// httpx-sse does, which earlier ones take for a message.
+    fn comment(&self) -> &'static [u8] {
+        match self {
+            Self::Kept(..) => b": still here\n",
+            _ => b": still here\n\n",
+        }
+    }
+}
+
+/// The next event of a stream; what the client is told on its own becomes one first.
+fn poll_kept(
+    connection: &Connection,
+    mut told: Option<&mut Told>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Bytes>> {
+    loop {
+        if let Poll::Ready(event) = connection.poll_event(cx) {
+            return Poll::Ready(event);
+        }
+        let Some(told) = &mut told else {
+            return Poll::Pending;
+        };
+        if told.over.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        match ready!(told.messages.poll_next(cx)) {
+            Some(message) => told.lasting.streams.push(connection.log(), &message),
+            None => return Poll::Ready(None),
+        }
+    }
+}
+
+/// Whether clients of `revision` know events without data, which are no messages.
+pub(crate) fn understands_priming(revision: Revision) -> bool {
+    revision >= Revision::V2025_11_25
+}
+
+fn next(mut running: Box<Running>) -> Next {
+    Box::pin(async move {
+        let step = running.next().await;
+        (running, step)
+    })
+}

@@ -1,0 +1,135 @@
+//! Who asks on a pair of streams: the session that `initialize` began, or each request by itself.
+
+use std::sync::Arc;
+
+use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::revision::Revision;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Connection;
+use crate::pipeline::snapshot::Setup;
+use crate::session::Session;
+use crate::session::client::Client;
+
+/// What `initialize` began.
+pub(super) struct Legacy {
+    pub(super) session: Arc<Session>,
+    /// The params of `initialize`, to begin once more when a variant of the session is gone.
+    params: String,
+    /// Ends what writes what the client is told on its own.
+    pub(super) silent: Option<DropGuard>,
+}
+
+impl Connection {
+    pub(super) async fn initialize(
+        &mut self,
+        setup: &Setup,
+        id: &str,
+        params: &Params<'_>,
+        written: &str,
+    ) {
+        if self.legacy.is_some() {
+            let why = "`initialize` was sent before; one connection is one session";
+            return self
+                .say(Failure::invalid_request(why).to_bytes(Some(id)))
+                .await;
+        }
+        match setup.initialize(&Told::default(), params).await {
+            Ok((fixed, result)) => {
+                self.say(response::result(id, result.as_bytes()).body).await;
+                let session = setup.lasting.sessions.open_unnamed(fixed);
+                setup.admit(&session).await;
+                self.legacy = Some(Legacy {
+                    silent: self.pass_on(&session),
+                    session,
+                    params: written.to_owned(),
+                });
+            }
+            Err(failure) => self.say(failure.to_bytes(Some(id))).await,
+        }
+    }
+
+    /// Who asks: the session, or what the request says of itself.
+    pub(super) async fn client(
+        &mut self,
+        setup: &Setup,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Result<(Client, Arc<Session>), Failure> {
+        if params.is_modern() {
+            let mut client = setup.modern_client(method, &Told::default(), params)?;
+            client.id = self.modern.client;
+            client.connection = Some(client.id);
+            return Ok((client, Arc::clone(&self.modern)));
+        }
+        if let Some(session) = self.session(setup).await? {
+            let client = setup.legacy_client(&session, &Told::default(), params)?;
+            return Ok((client, session));
+        }
+        if method == "ping" {
+            let mut client = setup.legacy_client(&self.modern, &Told::default(), params)?;
+            client.revision = Revision::LATEST_LEGACY;
+            return Ok((client, Arc::clone(&self.modern)));
+        }
+        Err(Failure::invalid_params(
+            "send `initialize` first, or name the protocol version and the client's capabilities in `_meta`",
+        ))
+    }
+
+    /// The session that `initialize` began; none before that.
+    ///
+    /// # Errors
+    ///
+    /// When a variant of it is gone. Over HTTP the client would begin a new session; here it has no way to, so
+    /// that it is told once, and from then on served as if it had.
+    pub(super) async fn session(&mut self, setup: &Setup) -> Result<Option<Arc<Session>>, Failure> {
+        let Some(legacy) = &self.legacy else {
+            return Ok(None);
+        };
+        if setup.order_of(&legacy.session).is_some() {
+            return Ok(Some(Arc::clone(&legacy.session)));
+        }
+        let params = Params::read(Some(&legacy.params))?;
+        let (fixed, _) = setup.initialize(&Told::default(), &params).await?;
+        let session = legacy.session.anew(fixed);
+        setup.admit(&session).await;
+        let anew = Legacy {
+            params: legacy.params.clone(),
+            silent: self.pass_on(&session),
+            session,
+        };
+        self.former.retain(|session| Arc::strong_count(session) > 1);
+        let former = self.legacy.replace(anew);
+        self.former.extend(former.map(|former| former.session));
+        Err(Failure::invalid_request(BEGUN_ANEW))
+    }
+
+    /// Writes what the client of `session` is told on its own, until the guard is dropped.
+    fn pass_on(&self, session: &Arc<Session>) -> Option<DropGuard> {
+        let told = session.open_stream(1)?;
+        let (silent, gone) = (CancellationToken::new(), self.gone.clone());
+        let (lines, guard) = (self.lines.clone(), silent.clone().drop_guard());
+        let next = async move || {
+            tokio::select! {
+                biased;
+                message = told.next() => message,
+                () = silent.cancelled() => None,
+            }
+        };
+        self.tasks.spawn(async move {
+            while let Some(message) = next().await {
+                tokio::select! {
+                    _ = lines.send(message) => {}
+                    () = gone.cancelled() => return,
+                }
+            }
+        });
+        Some(guard)
+    }
+}
+
+/// What is said to the first request after a variant of its session was taken out of the configuration.
+const BEGUN_ANEW: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
+     sent: list what there is now, then ask again";

@@ -1,0 +1,179 @@
+//! What a client has begun, on the side of what it says next.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::{Connection, WAITING};
+use crate::frontend::batch;
+use crate::pipeline::exchange::Step;
+use crate::pipeline::methods::carry;
+use crate::pipeline::router::{Asked, Outcome, dispatch};
+use crate::pipeline::snapshot::Setup;
+use crate::session::client::Client;
+use crate::session::{Place, Session};
+use crate::subscriptions::Listener;
+
+/// A notification of an extension: by whom, its method and its params as written.
+pub(super) type Carried = (Arc<Setup>, Client, String, Option<String>, Lease);
+
+impl Connection {
+    /// Runs a request on the side; its answer is written when it comes.
+    pub(super) fn start(
+        &self,
+        gateway: Arc<Setup>,
+        client: Client,
+        (place, memory): (Place, Lease),
+        message: &Message<'_>,
+        id: &str,
+    ) {
+        let lines = self.lines.clone();
+        let method = message.method.as_deref().unwrap_or_default().to_owned();
+        let params = message.params.map(str::to_owned);
+        let id = id.to_owned();
+        let (gone, stopping) = (self.gone.clone(), self.stopping.clone());
+        self.tasks.spawn(async move {
+            // The params were read before, so that they can be read again.
+            let params = Params::read(params.as_deref()).unwrap_or_default();
+            let asked = Asked {
+                id: &id,
+                method: &method,
+                params,
+                headers: None,
+                message: None,
+            };
+            let answer = run(gateway, &client, asked, place, &lines, stopping);
+            tokio::select! {
+                biased;
+                () = gone.cancelled() => {}
+                () = answer => {}
+            }
+            drop(memory);
+        });
+    }
+
+    pub(super) fn start_batch(
+        &self,
+        setup: &Arc<Setup>,
+        session: &Arc<Session>,
+        messages: &[&str],
+        memory: Lease,
+    ) {
+        let mut answers = batch::run(setup, session, &Told::default(), messages, memory);
+        let lines = self.lines.clone();
+        let gone = self.gone.clone();
+        self.tasks.spawn(async move {
+            let passing_on = async {
+                while let Some(answer) = answers.recv().await {
+                    let _ = lines.send(answer).await;
+                }
+            };
+            tokio::select! {
+                () = gone.cancelled() => {}
+                () = passing_on => {}
+            }
+        });
+    }
+
+    /// Carries a notification of an extension on the side, in order; of too many the last are dropped.
+    pub(super) fn carry(
+        &self,
+        setup: Arc<Setup>,
+        method: &str,
+        written: Option<&str>,
+        params: &Params<'_>,
+        memory: Option<Lease>,
+    ) {
+        let Some(memory) = memory else {
+            return debug!("there is no memory for a notification; it was dropped");
+        };
+        let client = match (params.is_modern(), &self.legacy) {
+            (true, _) => setup.modern_client(method, &Told::default(), params),
+            (false, Some(legacy)) => setup.legacy_client(&legacy.session, &Told::default(), params),
+            (false, None) => return,
+        };
+        let Ok(mut client) = client else { return };
+        if params.is_modern() {
+            client.id = self.modern.client;
+            client.connection = Some(client.id);
+        }
+        let (method, written) = (method.to_owned(), written.map(str::to_owned));
+        let carried = self.carrying.get_or_init(|| {
+            let (sender, carried) = mpsc::channel(WAITING);
+            let carrying = self
+                .gone
+                .clone()
+                .run_until_cancelled_owned(carry_all(carried));
+            self.tasks.spawn(carrying);
+            sender
+        });
+        if carried
+            .try_send((setup, client, method, written, memory))
+            .is_err()
+        {
+            debug!("notifications come faster than servers take them; one was dropped");
+        }
+    }
+}
+
+/// Runs one request to its end, writing what comes on the way.
+async fn run(
+    gateway: Arc<Setup>,
+    client: &Client,
+    asked: Asked<'_>,
+    place: Place,
+    lines: &mpsc::Sender<Bytes>,
+    stopping: CancellationToken,
+) {
+    let outcome = dispatch(&gateway, client, asked).await;
+    // What the server works on needs nothing more of a configuration that may be replaced.
+    drop(gateway);
+    let mut running = match outcome {
+        Outcome::Done(reply) => return drop(lines.send(reply.body).await),
+        Outcome::Running(running) => running,
+        Outcome::Listening(listener) => {
+            return hear(listener.until(stopping), &place, lines).await;
+        }
+    };
+    running.hold(place);
+    loop {
+        match running.next().await {
+            Step::Message(message) => drop(lines.send(message).await),
+            Step::Done(reply) => return drop(lines.send(reply.body).await),
+            Step::Cancelled => return,
+        }
+    }
+}
+
+/// Writes what a client hears of, until it withdraws or the stream ends.
+async fn hear(mut listener: Box<Listener>, place: &Place, lines: &mpsc::Sender<Bytes>) {
+    loop {
+        let message = tokio::select! {
+            biased;
+            // > Servers receiving cancellation notifications SHOULD not send a response for the cancelled
+            // > request. (MCP 2026-07-28, basic/patterns/cancellation)
+            () = place.withdrawn() => return,
+            message = listener.next() => message,
+        };
+        match message {
+            Some(message) => drop(lines.send(message).await),
+            None => return,
+        }
+    }
+}
+
+/// Carries one after the other.
+async fn carry_all(mut carried: mpsc::Receiver<Carried>) {
+    while let Some((setup, client, method, written, _memory)) = carried.recv().await {
+        // The params were read before, so that they can be read again.
+        let params = Params::read(written.as_deref()).unwrap_or_default();
+        carry(&setup, &client, &method, params).await;
+    }
+}

@@ -1,0 +1,115 @@
+//! The server's error, as the client gets it.
+
+use std::borrow::Cow;
+
+use mcp_vary::json::edit;
+use mcp_vary_catalog::uri_rewriter;
+use mcp_vary_wire::response::{
+    self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
+    Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
+};
+use mcp_vary_wire::revision::Era;
+use serde_json::{Map, Value};
+
+use super::Finish;
+use crate::mrtr;
+use crate::pipeline::router::Action;
+use crate::pipeline::runtime::Lasting;
+
+impl Finish {
+    pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
+        let failure = Failure::told_by_upstream(error);
+        if let Some(result) = self.to_visit(&failure, lasting) {
+            return response::result(&self.id, result.as_bytes());
+        }
+        let mut failure = self.failure_as_told(failure);
+        let is_named = !matches!(self.action, Action::Call | Action::Task(_));
+        let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
+        let not_found = named && mcp_vary::error::concerns_identifier(failure.code());
+        if let (true, Some(variant)) = (not_found, &self.active_variant) {
+            let data = mcp_vary::error::with_active_variant(failure.data(), variant);
+            failure = failure.with_data(data);
+        }
+        self.failed(&failure)
+    }
+
+    /// The server's failure in the words of the client and of its variant.
+    pub(super) fn failure_as_told(&self, failure: Failure) -> Failure {
+        let mut failure = self.in_the_words_of_the_client(failure);
+        if let Some(words) = &self.downward.words
+            && let Cow::Owned(message) = words.of_the_view(failure.message())
+        {
+            failure.set_message(message);
+        }
+        if let Some(uris) = &self.uris {
+            uri_rewriter::of_a_failure(uris, &mut failure);
+        }
+        if let Some(task) = &self.downward.task
+            && let Some(message) = task.in_words(failure.message())
+        {
+            failure.set_message(message);
+        }
+        failure
+    }
+
+    /// What the client is asked to visit before the server does anything.
+    fn to_visit(&self, failure: &Failure, lasting: &Lasting) -> Option<String> {
+        let (seal, data) = (self.seal.as_ref()?, failure.data()?);
+        let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
+        is_asked.then(|| mrtr::to_visit(data, seal, self.client.askable(), lasting))?
+    }
+
+    /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the
+    /// gateway's own request, not about the client's.
+    ///
+    /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
+    /// > (MCP 2026-07-28, basic/index, "Error Codes")
+    fn in_the_words_of_the_client(&self, mut failure: Failure) -> Failure {
+        let of_the_gateway = |failure: &Failure| {
+            Failure::internal(format!(
+                "the server refused the gateway: {}",
+                failure.message()
+            ))
+        };
+        match (failure.code(), self.client.era()) {
+            (RESOURCE_NOT_FOUND, Era::Modern) => failure.set_code(INVALID_PARAMS),
+            (INVALID_PARAMS, Era::Legacy) if self.reads_from_a_modern_server() => {
+                failure.set_code(RESOURCE_NOT_FOUND);
+            }
+            (HEADER_MISMATCH | UNSUPPORTED_VERSION, _)
+            | (MISSING_CLIENT_CAPABILITY, Era::Legacy)
+            | (URL_ELICITATION_REQUIRED, Era::Modern) => return of_the_gateway(&failure),
+            (MISSING_CLIENT_CAPABILITY, Era::Modern) if self.declares_what_is_missing(&failure) => {
+                return of_the_gateway(&failure);
+            }
+            _ => {}
+        }
+        failure
+    }
+
+    /// Whether `-32602` of the server is about the resource: its era has no other code for that, and that
+    /// `uri` is a string was checked before.
+    ///
+    /// Source: MCP 2026-07-28, server/resources, "Error Handling".
+    fn reads_from_a_modern_server(&self) -> bool {
+        matches!(self.action, Action::Read) && self.upstream == Era::Modern
+    }
+
+    /// Whether the client has the capabilities that the server misses, so that it is the gateway that
+    /// does not carry them.
+    fn declares_what_is_missing(&self, failure: &Failure) -> bool {
+        let missing = failure
+            .data()
+            .and_then(|data| edit::get(data, "requiredCapabilities"));
+        let missing: Option<Map<String, Value>> =
+            missing.and_then(|missing| serde_json::from_str(missing).ok());
+        let declares = |name: &str| self.client.capabilities.contains(name);
+        missing.is_some_and(|missing| {
+            missing.iter().all(|(name, settings)| {
+                let inner = settings.as_object().into_iter().flat_map(Map::keys);
+                let mut inner = inner.map(|inner| format!("{name}/{inner}"));
+                declares(name) && inner.all(|inner| declares(&inner))
+            })
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Members of a request that another reader may take for others than the gateway did.
+//!
+//! The gateway decides by the members that it reads what a request may reach, and sends on those it does not know.
+//! A server that ignores case, or that takes the other one of two equal keys, would act on something that was
+//! never checked. Such requests are refused.
+//! Source: CVE-2026-27896; docs/decisions/0021-lookalike-members.md.
+
+use mcp_vary::extension::EXTENSIONS;
+use mcp_vary::json::{Members, is_lookalike};
+use mcp_vary_wire::era::{LOG_LEVEL, PROGRESS_TOKEN};
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::task_dialect::RELATED;
+
+use crate::pipeline::router::Action;
+
+/// The members of `params` that decide what a request of the protocol reaches or means.
+const PARAMS: &[&str] = &[
+    "name",
+    "arguments",
+    "_meta",
+    "uri",
+    "ref",
+    "argument",
+    "context",
+    "cursor",
+    "level",
+    "task",
+    "taskId",
+    "requestState",
+    "inputResponses",
+];
+
+/// The keys of `_meta` that the gateway acts on, beside those of its extensions.
+const META: &[&str] = &[
+    PROTOCOL_VERSION,
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    PROGRESS_TOKEN,
+    LOG_LEVEL,
+    RELATED,
+    SUBSCRIPTION_ID,
+];
+
+/// Refuses `params` that a server may read otherwise than the gateway does.
+///
+/// Of a method that the protocol does not have the gateway reads `_meta` alone.
+///
+/// # Errors
+///
+/// When a member imitates a known one, or when an object that is checked repeats a key.
+pub(crate) fn check(action: Action, params: &Params<'_>) -> Result<(), Refusal> {
+    let known: &[&str] = match action {
+        Action::OfExtension => &["_meta"],
+        _ => PARAMS,
+    };
+    check_members("params", &params.members, known)?;
+    check_meta(&params.meta)?;
+    match action {
+        Action::Complete => {
+            check_object(params, "ref", &["type", "name", "uri"])?;
+            check_object(params, "argument", &["name", "value"])?;
+            check_object(params, "context", &["arguments"])
+        }
+        Action::Call => check_object(params, "task", &["ttl"]),
+        _ => Ok(()),
+    }
+}
+
+fn check_meta(meta: &Members<'_>) -> Result<(), Refusal> {
+    for (key, _) in meta.iter() {
+        let is_of_an_extension = || EXTENSIONS.iter().any(|it| it.meta.contains(&key));
+        if META.contains(&key) || is_of_an_extension() {
+            continue;
+        }
+        let of_extensions = EXTENSIONS.iter().flat_map(|extension| extension.meta);
+        let mut known = META.iter().chain(of_extensions);
+        if let Some(known) = known.find(|known| is_lookalike(key, known)) {
+            return Err(Refusal::lookalike("params._meta", key, known));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the object that the member `key` is; another value is checked where it is read.
+fn check_object(params: &Params<'_>, key: &str, known: &[&str]) -> Result<(), Refusal> {
+    let object = params.members.get(key);
+    let Some(object) = object.filter(|value| value.starts_with('{')) else {
+        return Ok(());
+    };
+    let members = Members::parse(object).map_err(|error| Refusal::unreadable(key, &error))?;
+    check_members(key, &members, known)
+}
+
+fn check_members(place: &str, members: &Members<'_>, known: &[&str]) -> Result<(), Refusal> {
+    for (key, _) in members.iter() {
+        if known.contains(&key) {
+            continue;
+        }
+        if let Some(known) = known.iter().find(|known| is_lookalike(key, known)) {
+            return Err(Refusal::lookalike(place, key, known));
+        }
+    }
+    Ok(())
+}

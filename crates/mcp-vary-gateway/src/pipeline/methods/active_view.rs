@@ -1,0 +1,132 @@
+//! Which variant a request runs under, and the cursors that belong to it.
+
+use mcp_vary::cursor::{self, CursorBinding};
+use mcp_vary::error::Error;
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::selection::variant_selection::DecidedBy;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::meta::CLIENT_INFO;
+use mcp_vary_wire::response::Failure;
+use tracing::debug;
+
+use crate::pipeline::methods::Call;
+
+impl Call<'_> {
+    /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
+    /// have for the client. A variant that is deprecated is counted (SV-25).
+    pub(crate) fn active(&self) -> Result<usize, Failure> {
+        let (index, decided_by) = self.selected()?;
+        self.note_selected(index);
+        let gateway = self.gateway;
+        let variant = gateway.variants.as_slice().get(index);
+        if let Some(variant) = variant.filter(|_| gateway.config.variants) {
+            let (method, by) = (self.asked.method, decided_by.as_str());
+            debug!(variant = %variant.id, by, method, "variant selected");
+        }
+        let deprecated = variant.filter(|it| it.status == Status::Deprecated);
+        if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
+            let now = (gateway.config.outside.now)();
+            gateway
+                .lasting
+                .deprecations
+                .note(deprecated, self.client_name(), now);
+        }
+        Ok(gateway.faces.in_manner(index, self.client.manner))
+    }
+
+    /// How the client calls itself, be it in its session or in this request.
+    fn client_name(&self) -> ClientName {
+        match &self.client.session {
+            Some(session) => session.fixed.client.clone(),
+            None => ClientName::read(self.asked.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
+        }
+    }
+
+    /// A session that runs under a variant which was not offered to it is notified of its lists from then on (SV-16).
+    fn note_selected(&self, index: usize) {
+        let session = self.client.session.as_ref();
+        let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
+            return;
+        };
+        let variant = self.gateway.variant_id(index);
+        if self.gateway.config.variants && session.note_selected(variant) {
+            let audience = &self.gateway.lasting.audience;
+            audience.add_variant(session.client, variant);
+        }
+    }
+
+    fn selected(&self) -> Result<(usize, DecidedBy), Failure> {
+        let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
+        let Some(requested) = requested else {
+            let offers = &self.client.offers;
+            return Ok((offers.default(), offers.decided_by));
+        };
+        if !self.gateway.config.variants {
+            return Err(Failure::from(&Error::VariantsNotSupported));
+        }
+        let id: Option<String> = serde_json::from_str(requested).ok();
+        let offers = &self.client.offers;
+        let index = id.and_then(|id| self.gateway.variant_index(&id));
+        // SV-9: for a pinned credential there is one variant, so another is none.
+        let index = index.filter(|index| offers.shows(*index));
+        let index = index.ok_or_else(|| {
+            let requested = serde_json::from_str(requested).unwrap_or_default();
+            self.gateway.invalid_variant(offers, &requested)
+        })?;
+        Ok((index, DecidedBy::Selector))
+    }
+
+    /// Where the client goes on reading; `None` at the beginning.
+    pub(crate) fn bookmark(
+        &self,
+        variant: usize,
+        kind: ListKind,
+    ) -> Result<Option<String>, Failure> {
+        let Some(cursor) = self.asked.params.members.get("cursor") else {
+            return Ok(None);
+        };
+        let cursor: String = serde_json::from_str(cursor)
+            .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
+        let binding = self.binding(variant, kind);
+        let bookmark = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor);
+        bookmark.map(Some).map_err(|error| {
+            let error = error.into_error(binding.variant, |_| true);
+            self.without_variant(Failure::from(&error))
+        })
+    }
+
+    pub(crate) fn seal(&self, variant: usize, kind: ListKind, bookmark: &str) -> String {
+        let binding = self.binding(variant, kind);
+        cursor::seal(&self.gateway.lasting.cursor_keys, &binding, bookmark)
+    }
+
+    fn binding(&self, variant: usize, kind: ListKind) -> CursorBinding<'_> {
+        CursorBinding {
+            variant: self.gateway.variant_id(variant),
+            method: kind.method(),
+            principal: self.client.principal(),
+        }
+    }
+
+    pub(crate) fn invalid_cursor(&self, variant: usize) -> Failure {
+        let active = self.gateway.variant_id(variant).clone();
+        self.without_variant(Failure::from(&Error::InvalidCursor { active }))
+    }
+
+    /// Where variants are off nothing is said of them (EXT-3).
+    fn without_variant(&self, failure: Failure) -> Failure {
+        if self.gateway.config.variants {
+            failure
+        } else {
+            Failure::new(failure.code(), failure.message())
+        }
+    }
+
+    /// The id of the active variant, unless variants are off.
+    pub(crate) fn active_variant(&self, variant: usize) -> Option<VariantId> {
+        let on = self.gateway.config.variants;
+        on.then(|| self.gateway.variant_id(variant).clone())
+    }
+}

@@ -1,0 +1,211 @@
+//! `completion/complete`: the argument of a prompt or template, by the names that its server has.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::json;
+use mcp_vary::json::edit;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::name_rewriter::Words;
+use mcp_vary_catalog::shown::Prompt;
+use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
+use mcp_vary_wire::response::Failure;
+
+use super::Call;
+use super::forward::Forwarding;
+use crate::pipeline::exchange::Downward;
+use crate::pipeline::router::Outcome;
+
+/// What `ref` refers to: the name of a prompt, or the URI of a resource template.
+#[derive(Debug, Eq, PartialEq)]
+enum Reference {
+    Prompt(String),
+    Resource(String),
+}
+
+impl Reference {
+    /// Reads `ref`, which goes by its `type`, as servers do.
+    ///
+    /// # Errors
+    ///
+    /// When it is of no type that the protocol has, or has a member of the other type: a server that goes by that
+    /// would complete what was never checked.
+    fn read(reference: &str) -> Result<Self, String> {
+        let text = |key| serde_json::from_str::<String>(edit::get(reference, key)?).ok();
+        let kind = text("type").unwrap_or_default();
+        let (key, other) = match kind.as_str() {
+            "ref/prompt" => ("name", "uri"),
+            "ref/resource" => ("uri", "name"),
+            _ => return Err("`ref.type` must be `ref/prompt` or `ref/resource`".to_owned()),
+        };
+        if edit::get(reference, other).is_some() {
+            return Err(format!(
+                "`ref.{other}` has no place in a `{kind}`; leave it out"
+            ));
+        }
+        let value = text(key).ok_or_else(|| format!("`ref.{key}` must be a string"))?;
+        Ok(match key {
+            "name" => Self::Prompt(value),
+            _ => Self::Resource(value),
+        })
+    }
+}
+
+impl Call<'_> {
+    pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
+        self.may_complete()?;
+        for key in ["ref", "argument"] {
+            self.asked.params.object(key)?;
+        }
+        let variant = self.active()?;
+        let (server, words) = self.server_of_reference(variant).await?;
+        let forwarding = Forwarding {
+            server,
+            downward: Downward {
+                words,
+                undeclared: self.completes(server)?,
+                ..Downward::default()
+            },
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The server of the prompt or template whose argument is to be completed, and what the view calls
+    /// otherwise there; a prompt's name, or a template, becomes the server's own.
+    async fn server_of_reference(
+        &mut self,
+        variant: usize,
+    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
+        let reference = self.asked.params.object("ref")?.to_owned();
+        match Reference::read(&reference).map_err(Failure::invalid_params)? {
+            Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
+            Reference::Resource(uri) => {
+                let server = self.server_of_template(variant, &reference, uri).await?;
+                Ok((server, None))
+            }
+        }
+    }
+
+    async fn server_of_prompt(
+        &mut self,
+        variant: usize,
+        reference: &str,
+        name: &str,
+    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
+        let face = &self.gateway.faces.all[variant];
+        let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
+        let is_listed = self.catalog.prompt(variant, name).is_some();
+        if self.is_before_one_server() && shows_all && !is_listed {
+            return Ok((0, None));
+        }
+        let prompt = self.known_prompt(variant, name).await?;
+        self.complete_own_argument(variant, &prompt)?;
+        let place = &prompt.place;
+        if *place.own != *name {
+            let renamed = edit::set(reference, "name", &json::string(&place.own)).into_owned();
+            self.asked.params.members.set("ref", renamed);
+        }
+        Ok((place.server, prompt.words.clone()))
+    }
+
+    async fn server_of_template(
+        &mut self,
+        variant: usize,
+        reference: &str,
+        uri: String,
+    ) -> Result<usize, Failure> {
+        let (server, own) = self.located_template(variant, &uri).await?;
+        if own != uri {
+            let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
+            self.asked.params.members.set("ref", renamed);
+        }
+        Ok(server)
+    }
+
+    /// The server of the template, or of the resource, that the variant calls `uri`, and what it calls it.
+    async fn located_template(
+        &self,
+        variant: usize,
+        uri: &str,
+    ) -> Result<(usize, String), Failure> {
+        let faces = &self.gateway.faces;
+        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        if shows_all && !faces.checks_uris(variant) {
+            return Ok((0, uri.to_owned()));
+        }
+        let find = |catalog: &Catalog| {
+            if let Some(template) = catalog.listed_template(variant, uri) {
+                return Some((template.listed_by?, template.own.into_owned()));
+            }
+            let address = catalog.address(faces, variant, uri)?;
+            let own = &*address.own;
+            let server = address.listed_by.or_else(|| {
+                let is_fine = address.fault.is_none();
+                let shown = || {
+                    let server = catalog.by_template(variant, own)?;
+                    self.shows_unlisted(variant, own, server).then_some(server)
+                };
+                match is_fine && shows_all {
+                    true => Some(0),
+                    false => is_fine.then(shown).flatten(),
+                }
+            });
+            Some((server?, address.own.into_owned()))
+        };
+        self.find(ListKind::Templates, find, || {
+            self.no_such_uri(variant, uri, Identifier::Resource)
+        })
+        .await
+    }
+
+    /// Puts the server's own names of the argument to complete, and of those that were completed before, in
+    /// the place of the view's.
+    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), Failure> {
+        let Some(prepared) = &prompt.prepared else {
+            return Ok(());
+        };
+        let argument = self.asked.params.object("argument")?.to_owned();
+        let name = edit::get(&argument, "name").unwrap_or("null");
+        let name: String = serde_json::from_str(name).unwrap_or_default();
+        let own = prepared.upstream_argument(&name);
+        let own = own.ok_or_else(|| {
+            let why = "`argument.name` is no argument of the prompt";
+            self.about_the_variant(variant, Failure::invalid_params(why))
+        })?;
+        let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
+        let context = self
+            .own_context(prepared, &name, own)
+            .map_err(|faults| self.about_the_variant(variant, self.invalid_arguments(&faults)))?;
+        self.asked.params.members.set("argument", renamed);
+        if let Some(context) = context {
+            self.asked.params.members.set("context", context);
+        }
+        Ok(())
+    }
+
+    /// What is said beside the argument `name`, which the server calls `completed`: the other arguments as `prompts/get` would send them, by
+    /// the server's names. Nothing when there are none.
+    ///
+    /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
+    fn own_context(
+        &self,
+        prepared: &PreparedPrompt,
+        name: &str,
+        completed: &str,
+    ) -> Result<Option<String>, Vec<ArgumentError>> {
+        let context = self.asked.params.members.get("context").unwrap_or("{}");
+        let given = edit::get(context, "arguments").unwrap_or("{}");
+        let own = prepared.arguments(given)?;
+        // Its default is what a request without it gets; here it is being asked for.
+        let own = match edit::get(given, name) {
+            Some(_) => own,
+            None => edit::remove(&own, completed).into_owned().into(),
+        };
+        if own == "{}" && !self.asked.params.members.contains("context") {
+            return Ok(None);
+        }
+        Ok(Some(edit::set(context, "arguments", &own).into_owned()))
+    }
+}

@@ -1,0 +1,207 @@
+//! Methods and notifications of extensions of which the gateway knows nothing.
+
+use std::sync::Arc;
+
+use mcp_vary::json::Members;
+use mcp_vary::json::edit;
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::methods::is_of_the_protocol;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Failure;
+use tracing::debug;
+
+use super::Call;
+use super::forward::Forwarding;
+use crate::pipeline::member_check;
+use crate::pipeline::methods::initialize;
+use crate::pipeline::router::{Action, Asked, Outcome, unknown};
+use crate::pipeline::snapshot::Setup;
+use crate::pool::dedicated::Held;
+use crate::session::client::Client;
+
+impl Call<'_> {
+    /// A method of an extension is carried to the server that declares one, if that is only one.
+    pub(crate) async fn of_extension(self) -> Result<Outcome, Failure> {
+        let told = self.catalog.told.iter().enumerate();
+        let mut declaring = told.filter(|(_, told)| {
+            let hello = told.hello.as_ref();
+            hello.is_some_and(|hello| initialize::declares_others(&hello.capabilities))
+        });
+        let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
+            return Err(unknown(self.asked.method));
+        };
+        let variant = self.active()?;
+        self.may_pass(variant, server)?;
+        let forwarding = Forwarding {
+            server,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// Refuses an unknown method where the view hides something of the servers, since it could reach what is hidden.
+    ///
+    /// # Errors
+    ///
+    /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
+    fn may_pass(&self, variant: usize, server: usize) -> Result<(), Failure> {
+        let allowed = &self.gateway.config.servers[server].allowed_methods;
+        let is_allowed = allowed.iter().any(|method| method == self.asked.method);
+        if is_allowed || !self.gateway.faces.all[variant].hides_something() {
+            return Ok(());
+        }
+        let counters = &self.gateway.lasting.counters;
+        counters.increment(Counter::RefusedExtensionMethods);
+        let cut: String = self.asked.method.chars().take(128).collect();
+        let why = format!(
+            "Method not found: {cut}: it could reach what the active variant hides; the operator can let it pass \
+             with `allow-methods`"
+        );
+        Err(self.about_the_variant(variant, Failure::method_not_found(why)))
+    }
+
+    /// The server that declares an extension that it was told of the client, too, if that is only one.
+    fn server_of_the_same_extension(&self) -> Option<usize> {
+        let extensions = edit::get(self.client.mirrored(), "extensions")?;
+        let extensions = Members::parse(extensions).ok()?;
+        let told = self.catalog.told.iter().enumerate();
+        let mut sharing = told.filter(|(_, told)| {
+            let hello = told.hello.as_ref();
+            let declared =
+                |id| hello.is_some_and(|hello| initialize::declares(&hello.capabilities, id));
+            let mut ids = extensions.iter().map(|(id, _)| id);
+            ids.any(|id| initialize::may_notify(id) && declared(id))
+        });
+        match (sharing.next(), sharing.next()) {
+            (Some((server, _)), None) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Sends a notification on to its server, on the connection that the client's calls to it take.
+    async fn notify(&mut self) -> Result<(), Failure> {
+        let Some(server) = self.server_of_the_same_extension() else {
+            return Err(unknown(self.asked.method));
+        };
+        let counters = &self.gateway.lasting.counters;
+        member_check::check(self.action, &self.asked.params)
+            .map_err(|refusal| refusal.counted(counters))?;
+        let variant = self.active()?;
+        self.may_pass(variant, server)?;
+        let alone = self.alone(server).await?;
+        let source = &self.class.sources()[server];
+        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
+        let upstream = line.ready().await?;
+        let told = self.told_to(server, upstream.handshake().era());
+        let upward = Upward {
+            revision: upstream.handshake().revision,
+            capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
+            progress_token: None,
+            log_level: None,
+        };
+        self.relate_upward();
+        let has_params = !self.asked.params.members.is_empty();
+        let params = era::params_upward(&mut self.asked.params, &upward);
+        let params = (has_params || params != "{}").then_some(params);
+        upstream
+            .notify(self.asked.method.to_owned(), params)
+            .await?;
+        alone.iter().for_each(Held::settle);
+        Ok(())
+    }
+}
+
+/// Carries a notification of an extension to the server that declares the same one, unless that takes too long. One
+/// that is the protocol's own, of whatever revision, or of no such extension, is ignored as JSON-RPC says.
+pub(crate) async fn carry(gateway: &Arc<Setup>, client: &Client, method: &str, params: Params<'_>) {
+    if !is_of_an_extension(method) {
+        return;
+    }
+    let carried = async {
+        let class = gateway
+            .classes
+            .of_client(client.class.as_ref(), client.connection);
+        let class = class.await?;
+        let mut call = Call {
+            gateway,
+            catalog: class.catalog.current(),
+            class,
+            client,
+            asked: Asked {
+                id: "null",
+                method,
+                params,
+                headers: None,
+                message: None,
+            },
+            action: Action::OfExtension,
+        };
+        call.notify().await
+    };
+    let patience = gateway.classes.patience();
+    match tokio::time::timeout(patience, carried).await {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),
+        Err(_elapsed) => debug!(method, "notification given up: its server does not take it"),
+    }
+}
+
+/// Whether a notification may be one of an extension.
+pub(crate) fn is_of_an_extension(method: &str) -> bool {
+    const OF_THE_PROTOCOL: [&str; 4] = ["initialized", "cancelled", "progress", "message"];
+    match method.strip_prefix("notifications/") {
+        Some(rest) => {
+            let mut known = OF_THE_PROTOCOL.iter();
+            !is_of_the_protocol(rest) && !known.any(|known| known.eq_ignore_ascii_case(rest))
+        }
+        None => !is_of_the_protocol(method),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_an_extension;
+
+    #[track_caller]
+    fn is_carried(methods: &[&str], expected: bool) {
+        for method in methods {
+            assert_eq!(is_of_an_extension(method), expected, "{method}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_the_protocols_own_is_not_carried() {
+        is_carried(
+            &["notifications/ledger/changed", "com.example/changed"],
+            true,
+        );
+        is_carried(
+            &[
+                "notifications/initialized",
+                "notifications/cancelled",
+                "notifications/progress",
+            ],
+            false,
+        );
+        is_carried(
+            &[
+                "notifications/tools/list_changed",
+                "notifications/tasks",
+                "notifications/",
+                "tools/call",
+                "Tools/call",
+                " tools/call",
+                "tools\0/call",
+                "tool\u{17f}/call",
+                "tools:call",
+                "./tools/call",
+                "x/../tools/call",
+                "Notifications/tools/call",
+                "notifications/Cancelled",
+                "",
+            ],
+            false,
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! A request on its way to its server, and what it takes to turn the answer into the client's.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
+
+use http::{HeaderName, HeaderValue};
+use mcp_vary_upstream::sent_request::SentRequest;
+use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
+use mcp_vary_view::UriMap;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Call;
+use crate::mrtr::{self, Relay, Round, Subject};
+use crate::pipeline::exchange::{Again, ByTask, Downward, Finish, Progress, Running, Taken};
+use crate::pipeline::router::Outcome;
+use crate::pool::InUse;
+use crate::pool::dedicated::Held;
+use crate::session::{NO_CLASS, Session};
+
+/// What a method found out: where its request goes, and what is known of the way back.
+#[derive(Debug, Default)]
+pub(crate) struct Forwarding {
+    /// The index of the server.
+    pub(crate) server: usize,
+    /// What the header `Mcp-Name` says.
+    pub(crate) name: Option<String>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// What the states of its rounds are bound to.
+    pub(crate) subject: Option<Subject>,
+    /// Whether it may be sent once more when the server is lost.
+    pub(crate) repeatable: bool,
+    /// Whether its server makes a task of it, of which the client knows nothing.
+    pub(crate) by_task: bool,
+    pub(crate) downward: Downward,
+}
+
+impl Call<'_> {
+    /// Sends the request to its server: on the connection of the class, or on one that the client has alone.
+    pub(crate) async fn forward(
+        mut self,
+        variant: usize,
+        mut forwarding: Forwarding,
+    ) -> Result<Outcome, Failure> {
+        let source = Arc::clone(&self.class.sources()[forwarding.server]);
+        let mut finish = self.finish(variant, &mut forwarding)?;
+        let round = self.round(variant, finish.seal.as_ref())?;
+        let turn = source.line.acquire().await?;
+        if let Round::Held(call) = round {
+            return self.go_on(call, turn, finish);
+        }
+        // What the server asks on the way to such a task it asks in results.
+        let has_task = finish.downward.task.as_ref();
+        let alone = match has_task.is_some_and(|task| task.forms.is_to_core()) {
+            true => None,
+            false => self.alone(forwarding.server).await?,
+        };
+        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
+        if let Some(level) = finish.client.log_level {
+            Box::pin(line.set_log_level_if_supported(level)).await;
+        }
+        let upstream = line.ready().await?;
+        finish.upstream = upstream.handshake().era();
+        round.prepare(&mut self.asked.params, finish.upstream)?;
+        let (is_repeatable, is_by_task) = (forwarding.repeatable, forwarding.by_task);
+        let road = self.road_of_task(&line, &finish);
+        let sent = SentRequest {
+            request: self.request(&upstream, &finish, forwarding),
+            supervised: line,
+            connection: upstream,
+        };
+        let by_task = is_by_task.then(|| {
+            let lasting = Arc::clone(&self.gateway.lasting);
+            Box::new(ByTask::new(Arc::new(sent.clone()), lasting))
+        });
+        let taken = Taken {
+            turn: Some(turn),
+            alone,
+            class: Some(InUse::new(&self.class)),
+            road,
+            by_task,
+        };
+        let running = self.send(sent, is_repeatable, taken, finish).await?;
+        Ok(Outcome::Running(Box::new(running)))
+    }
+
+    /// The request as the server gets it.
+    fn request(
+        &mut self,
+        upstream: &UpstreamConnection,
+        finish: &Finish,
+        forwarding: Forwarding,
+    ) -> Request {
+        let told = self.told_to(forwarding.server, finish.upstream);
+        let token = finish.progress.as_ref().map(|it| it.ours.as_str());
+        let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
+        let task = finish.downward.task.as_ref();
+        let upward = Upward {
+            revision: upstream.handshake().revision,
+            capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
+                true => task_dialect::with_extension(told),
+                false => Cow::Borrowed(told),
+            },
+            progress_token: token,
+            log_level: finish.client.log_level.map(level_name),
+        };
+        self.relate_upward();
+        let params = era::params_upward(&mut self.asked.params, &upward);
+        let method = self.action.in_rounds().map(Cow::Borrowed);
+        let method = method.unwrap_or_else(|| Cow::Owned(self.asked.method.to_owned()));
+        let mut request = Request::new(method, Some(params));
+        request.progress_token = token.map(str::to_owned);
+        request.name = forwarding.name;
+        request.param_headers = forwarding.headers;
+        request.caller = Some(CallerId(self.client.id));
+        request.out_of_band = self.beside(finish.client.log_level);
+        request
+    }
+
+    /// Who hears what the server says beside the call, which is what it logs: a session as long as it lasts, other
+    /// clients until the answer, if they want to.
+    fn beside(&self, log_level: Option<u8>) -> OutOfBand {
+        match (&self.client.session, log_level) {
+            (Some(session), _) => {
+                let session: Weak<Session> = Arc::downgrade(session);
+                OutOfBand::Client(session)
+            }
+            (None, Some(_)) => OutOfBand::Call,
+            (None, None) => OutOfBand::Discard,
+        }
+    }
+
+    /// What a server of `era` is told with the request of what the client can do, where that may be more than it
+    /// was told of the class: a class may hold more clients than one that can do the same, and a server without
+    /// sessions is told of each.
+    pub(crate) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
+        let mirrored = self.client.mirrored();
+        let may_differ = era == Era::Modern && mirrored != NO_CLASS;
+        let classes = &self.gateway.classes;
+        may_differ.then(|| classes.told_of(&self.class, server, mirrored))
+    }
+
+    /// Sends the request, and keeps it where it may have to be sent once more.
+    async fn send(
+        &self,
+        sent: SentRequest,
+        is_repeatable: bool,
+        taken: Taken,
+        finish: Finish,
+    ) -> Result<Running, Failure> {
+        let is_relayed = self.is_relayed(finish.upstream);
+        let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
+        let exchange = sent.connection.request(sent.request).await?;
+        let lasting = Arc::clone(&self.gateway.lasting);
+        let mut running = Running::new(lasting, exchange, taken, finish);
+        if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
+            let limit = self.gateway.config.limits.rounds;
+            running.relay_with(Relay::new(Arc::clone(sent), limit));
+        }
+        if let Some(sent) = kept.filter(|_| is_repeatable) {
+            running.repeat_with(Again::new(sent));
+        }
+        Ok(running)
+    }
+
+    /// The connection that the client has alone, where the server could ask it something on the way.
+    ///
+    /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
+    /// without a gateway.
+    pub(crate) async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
+        if !self.class.can_be_asked {
+            return Ok(None);
+        }
+        let shared = &self.class.shared().sources()[server];
+        let upstream = shared.line.ready().await?;
+        if upstream.handshake().era() == Era::Modern {
+            let may_ask = || shared.line.server_facts().may_support(Era::Legacy);
+            if self.client.session.is_none() || !may_ask() {
+                return Ok(None);
+            }
+        }
+        let classes = &self.gateway.classes;
+        let held = classes.alone(&self.class, server, self.client)?;
+        held.ready().await?;
+        held.tells(shared).await;
+        Ok(Some(held))
+    }
+
+    /// What it takes to turn the answer into the client's.
+    pub(crate) fn finish(
+        &self,
+        variant: usize,
+        forwarding: &mut Forwarding,
+    ) -> Result<Finish, Failure> {
+        let mut client = self.client.clone();
+        client.log_level = self.log_level()?;
+        let mut downward = std::mem::take(&mut forwarding.downward);
+        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
+        let subject = forwarding.subject.take();
+        Ok(Finish {
+            id: self.asked.id.to_owned(),
+            client,
+            active_variant: self.active_variant(variant),
+            action: self.action,
+            server: self.server_name(forwarding.server),
+            downward,
+            uris: self.changed_uris(variant),
+            seal: self.seal_of_rounds(variant, forwarding.server, subject),
+            // Until there is a connection; those whose calls wait are of this one.
+            upstream: Era::Legacy,
+            progress: self.progress()?,
+        })
+    }
+
+    /// What the variant calls resources, where that is not what the servers do.
+    pub(crate) fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
+        let uris = self.gateway.faces.uris(variant);
+        (!uris.is_empty()).then(|| Arc::clone(uris))
+    }
+
+    fn progress(&self) -> Result<Option<Progress>, Failure> {
+        let Some(theirs) = self.asked.params.meta.get(era::PROGRESS_TOKEN) else {
+            return Ok(None);
+        };
+        if !envelope::is_id(theirs) {
+            let why = "`_meta.progressToken` must be a string or an integer";
+            return Err(Failure::invalid_params(why));
+        }
+        let theirs = theirs.to_owned();
+        let ours = self.gateway.lasting.new_progress_token().to_string();
+        Ok(Some(Progress { ours, theirs }))
+    }
+
+    /// Whether what a server of `era` asks in results is asked of the client in requests.
+    fn is_relayed(&self, era: Era) -> bool {
+        let is_between = era == Era::Modern && self.client.session.is_some();
+        is_between && self.action.in_rounds().is_some()
+    }
+
+    /// Goes on with a call that waits for what the client says.
+    fn go_on(
+        &self,
+        call: u64,
+        turn: OwnedSemaphorePermit,
+        mut finish: Finish,
+    ) -> Result<Outcome, Failure> {
+        let responses = self.responses()?;
+        let lasting = &self.gateway.lasting;
+        let call = lasting.held.take(call).ok_or_else(mrtr::not_held)?;
+        // The server knows its own token alone.
+        finish.progress = match (finish.progress, &call.progress) {
+            (Some(progress), Some(ours)) => Some(Progress {
+                ours: ours.clone(),
+                ..progress
+            }),
+            _ => None,
+        };
+        let running = Running::resumed(Arc::clone(lasting), call, &responses, turn, finish);
+        Ok(Outcome::Running(Box::new(running)))
+    }
+}

@@ -1,0 +1,57 @@
+//! From which level a client wants to be told what servers log: of a session, and of one modern request.
+
+use futures_util::future::join_all;
+use mcp_vary_wire::era;
+use mcp_vary_wire::log_level::level_from_name;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+
+use super::Call;
+use crate::pipeline::router::{Outcome, unknown};
+
+impl Call<'_> {
+    pub(crate) async fn set_level(&self) -> Result<Outcome, Failure> {
+        let name = self.asked.params.string("level")?;
+        let level = level_from_name(&name).ok_or_else(|| {
+            Failure::invalid_params("`level` is no log level; use one of debug to emergency")
+        })?;
+        let asked = self.class.sources().iter();
+        join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
+        if !self.catalog.has("logging") {
+            return Err(unknown(self.asked.method));
+        }
+        if let Some(session) = &self.client.session {
+            session.set_log_level(level);
+        }
+        match self.class.sources() {
+            [only] if !only.is_starting() => only.log_from(level).await?,
+            // One that is starting or down takes the level with its next call.
+            several => {
+                drop(join_all(several.iter().map(|it| it.log_from_if_possible(level))).await)
+            }
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// The level that this request's logs are wanted from.
+    pub(super) fn log_level(&self) -> Result<Option<u8>, Failure> {
+        if self.client.era() == Era::Legacy {
+            return Ok(self
+                .client
+                .session
+                .as_ref()
+                .and_then(|session| session.log_level()));
+        }
+        if !self.asked.params.meta.contains(era::LOG_LEVEL) {
+            return Ok(None);
+        }
+        let level = self
+            .asked
+            .params
+            .meta
+            .get_str(era::LOG_LEVEL)
+            .and_then(|name| level_from_name(&name));
+        let bad = || Failure::invalid_params(format!("`_meta.{}` is no log level", era::LOG_LEVEL));
+        level.map(Some).ok_or_else(bad)
+    }
+}

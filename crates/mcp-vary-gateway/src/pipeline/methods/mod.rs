@@ -1,0 +1,161 @@
+//! One request on its way: what each method checks, and what it needs to be sent on.
+//!
+//! A method of which the gateway knows the answer [gives](Call::answer) it. The others check that what they are about
+//! exists in the active variant, put the server's own names in the place of the variant's, and are
+//! [sent on](forward) with what will turn the answer into the client's.
+
+pub(crate) mod active_view;
+mod completion;
+mod extensions;
+mod forward;
+pub(crate) mod initialize;
+mod lists;
+mod logging;
+mod prompts;
+pub(crate) mod read_result;
+mod resources;
+pub(crate) mod response_plan;
+pub(crate) mod subscriptions;
+pub(crate) mod tasks;
+mod tools;
+mod undeclared;
+
+use std::sync::Arc;
+
+use mcp_vary::error::{Error, Identifier};
+use mcp_vary::json;
+use mcp_vary_view::ArgumentError;
+
+pub(crate) use self::forward::Forwarding;
+pub(crate) use self::undeclared::Undeclared;
+pub(crate) use crate::pipeline::methods::extensions::{carry, is_of_an_extension};
+use crate::pipeline::router::{Action, Asked, Outcome, unknown};
+use crate::pipeline::snapshot::Setup;
+use crate::pool::Class;
+use crate::session::client::Client;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::meta;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::response::{self, Failure};
+
+/// One request on its way.
+pub(crate) struct Call<'a> {
+    pub(crate) gateway: &'a Arc<Setup>,
+    pub(crate) client: &'a Client,
+    /// Whose connections and lists are used.
+    pub(crate) class: Arc<Class>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) asked: Asked<'a>,
+    pub(crate) action: Action,
+}
+
+impl Call<'_> {
+    pub(crate) fn answer(&self, result: &str) -> Outcome {
+        let sent = era::result_downward(result, self.client.era(), Caching::None);
+        Outcome::Done(response::result(self.asked.id, sent.as_bytes()))
+    }
+
+    pub(crate) fn discover(&self) -> Result<Outcome, Failure> {
+        let capabilities = self
+            .asked
+            .params
+            .meta
+            .get(meta::CLIENT_CAPABILITIES)
+            .unwrap_or("{}");
+        let known = self.gateway.know(capabilities)?;
+        let result = self
+            .gateway
+            .discover(&self.catalog, &known, &self.client.offers);
+        Ok(Outcome::Done(response::result(
+            self.asked.id,
+            result.as_bytes(),
+        )))
+    }
+
+    /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
+    async fn requires(&mut self, kind: ListKind) -> Result<(), Failure> {
+        if !self.catalog.offers(kind) {
+            self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
+        }
+        match self.catalog.offers(kind) {
+            true => Ok(()),
+            false => Err(unknown(self.asked.method)),
+        }
+    }
+
+    /// Finds something that a list must show to exist; a list that cannot be read says so itself. What is missing is
+    /// looked for in lists that are read again, also on connections that the client has alone (SV-12).
+    pub(crate) async fn find<T>(
+        &self,
+        kind: ListKind,
+        find: impl Fn(&Catalog) -> Option<T>,
+        not_found: impl FnOnce() -> Failure,
+    ) -> Result<T, Failure> {
+        if let Some(found) = find(&self.catalog) {
+            return Ok(found);
+        }
+        let failure = match self.class.catalog.find(kind, &find).await {
+            Ok(found) => return Ok(found),
+            Err(failure) => failure,
+        };
+        let (classes, client) = (&self.gateway.classes, self.client.connection);
+        let again = classes.read_again(&self.class, client, kind).await;
+        let found = again.and_then(|class| find(&class.catalog.current()));
+        found.ok_or_else(|| failure.unwrap_or_else(not_found))
+    }
+
+    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {
+        let active = self.active_variant(variant);
+        let era = self.client.era();
+        Failure::from(&Error::NotFound {
+            identifier: what,
+            active,
+            era,
+        })
+    }
+
+    /// The failure with the active variant in its data.
+    pub(crate) fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
+        match self.active_variant(variant) {
+            Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
+            None => failure,
+        }
+    }
+
+    fn is_before_one_server(&self) -> bool {
+        self.class.sources().len() == 1
+    }
+
+    fn arguments(&self) -> Result<&str, Failure> {
+        if !self.asked.params.members.contains("arguments") {
+            return Ok("{}");
+        }
+        self.asked.params.object("arguments")
+    }
+
+    /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
+    fn call_by_its_own_name(&mut self, name: &str, place: &Place) {
+        if *place.own != *name {
+            let own = json::string(&place.own);
+            self.asked.params.members.set("name", own);
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The error for arguments that a prompt does not take.
+    fn invalid_arguments(&self, faults: &[ArgumentError]) -> Failure {
+        match Refusal::of_arguments(faults) {
+            Some(refusal) => refusal.counted(&self.gateway.lasting.counters),
+            None => Failure::invalid_params(sentence(faults)),
+        }
+    }
+}
+
+fn sentence(faults: &[ArgumentError]) -> String {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    format!("invalid arguments: {}", faults.join("; "))
+}

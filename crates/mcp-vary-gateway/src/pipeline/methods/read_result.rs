@@ -1,0 +1,163 @@
+//! The tool that reads what was left out of results, for models that cannot read resources.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members};
+use mcp_vary::render::Part;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::View;
+use mcp_vary_results::result_store::{Kept, Unread};
+use mcp_vary_wire::response::Failure;
+
+use crate::pipeline::methods::Call;
+use crate::pipeline::router::Outcome;
+
+/// What the tool is called where no server has one of the name.
+const NAME: &str = "read_result";
+
+/// The tool but for its name.
+const TOOL: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
+
+impl Call<'_> {
+    /// The name of the tool in this variant, where the operator has it on. A tool of a server that has the name
+    /// keeps it.
+    pub(crate) fn reader(&self, variant: usize) -> Option<Arc<str>> {
+        let view = self.catalog.view(ListKind::Tools, variant);
+        let is_on = self.gateway.config.read_result;
+        is_on.then(|| view.map_or_else(|| NAME.into(), name_in))
+    }
+
+    /// The result of `tools/list`, `list`, with the tool at its end.
+    pub(crate) fn with_reader<'l>(&self, view: &View, list: &'l str) -> Cow<'l, str> {
+        if !self.gateway.config.read_result {
+            return Cow::Borrowed(list);
+        }
+        let mut tool = Members::default();
+        tool.set("name", json::string(&name_in(view)));
+        let tools = edit::get(list, "tools").unwrap_or("[]").trim_end();
+        let before = tools.strip_suffix(']').unwrap_or(tools).trim_end();
+        let comma = if before.ends_with('[') { "" } else { "," };
+        let name = tool.to_json();
+        let named = name.trim_end_matches('}');
+        let rest = TOOL.trim_start_matches('{');
+        edit::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
+    }
+
+    /// The answer of the tool, if it is the one that is called as `name`.
+    pub(crate) async fn rest(
+        &self,
+        variant: usize,
+        name: &str,
+    ) -> Result<Option<Outcome>, Failure> {
+        if self.reader(variant).as_deref() != Some(name) {
+            return Ok(None);
+        }
+        let arguments = self.asked.params.members.get("arguments").unwrap_or("{}");
+        let told = match uri(arguments) {
+            Ok(uri) => self.rest_at(variant, &uri).await,
+            Err(why) => Err(why),
+        };
+        let (texts, is_error) = match told {
+            Ok(texts) => (texts, false),
+            Err(why) => (vec![why], true),
+        };
+        let block = |text: &String| format!(r#"{{"type":"text","text":{}}}"#, json::string(text));
+        let blocks: Vec<_> = texts.iter().map(block).collect();
+        let blocks = blocks.join(",");
+        let result = match is_error {
+            true => format!(r#"{{"content":[{blocks}],"isError":true}}"#),
+            false => format!(r#"{{"content":[{blocks}]}}"#),
+        };
+        Ok(Some(self.answer(&result)))
+    }
+
+    /// The part at `uri`, and what is said of the next one; or what is wrong, for the model that asked.
+    async fn rest_at(&self, variant: usize, uri: &str) -> Result<Vec<String>, String> {
+        let unknown = || {
+            "there is no such result, or its time is over; call the tool that made it again"
+                .to_owned()
+        };
+        self.may_read_kept(variant, uri)
+            .await
+            .map_err(|_| unknown())?;
+        match self.gateway.lasting.kept.read(uri, self.client.id) {
+            Ok(rest) => {
+                let next = rest.next.map(|(_, told)| told);
+                Ok(std::iter::once(rest.text).chain(next).collect())
+            }
+            Err(Unread::Unknown) => Err(unknown()),
+            Err(Unread::Part(error)) => Err(error.to_string()),
+        }
+    }
+
+    /// Refuses what is not kept for the client, and what was made by a tool that it may not call in this variant.
+    pub(crate) async fn may_read_kept(&self, variant: usize, uri: &str) -> Result<(), Failure> {
+        let not_found = || self.not_found(variant, Identifier::Resource(uri.to_owned()));
+        let tool = self.gateway.lasting.kept.tool(uri, self.client.id);
+        let tool = tool.ok_or_else(not_found)?;
+        let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
+            let view = catalog.view(ListKind::Tools, variant)?;
+            let mut places = view.places().map(|(_, place)| place);
+            let is_it = |place: &mcp_vary_catalog::item::Place| {
+                place.own == tool.own && *self.server_name(place.server) == *tool.server
+            };
+            places.any(is_it).then_some(())
+        };
+        self.find(ListKind::Tools, shows, not_found).await
+    }
+}
+
+/// A name that no tool of the view has.
+fn name_in(view: &View) -> Arc<str> {
+    let names = [NAME.to_owned(), format!("vary_{NAME}")].into_iter();
+    let mut names = names.chain((2..).map(|number| format!("vary_{NAME}_{number}")));
+    let free = names.find(|name| view.tool(name).is_none());
+    free.map_or_else(|| NAME.into(), Into::into)
+}
+
+/// The URI of the part that these arguments ask for; or what is wrong with them.
+fn uri(arguments: &str) -> Result<String, String> {
+    let arguments: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    for key in arguments.keys() {
+        if !["uri", "pointer", "offset", "limit"].contains(&key.as_str()) {
+            return Err("an argument is none of `uri`, `pointer`, `offset` and `limit`".to_owned());
+        }
+    }
+    let uri = arguments.get("uri").and_then(serde_json::Value::as_str);
+    let uri = uri.ok_or("`uri` is missing; name the URI that the result names")?;
+    let uri = Kept::uri_of(uri);
+    let (id, query) = uri.split_once('?').unwrap_or((&uri, ""));
+    let mut part = Part::parse(query).map_err(|error| error.to_string())?;
+    let text = arguments
+        .get("pointer")
+        .filter(|pointer| !pointer.is_null());
+    if let Some(pointer) = text {
+        let pointer = pointer.as_str().ok_or("`pointer` is no string")?;
+        // What the URI says of another place is not meant.
+        part = Part::at(pointer);
+    }
+    let count = |name: &str| match arguments.get(name).filter(|count| !count.is_null()) {
+        None => Ok(None),
+        Some(count) => {
+            let count = count.as_u64().and_then(|count| usize::try_from(count).ok());
+            count.map(Some).ok_or(format!("`{name}` is no count"))
+        }
+    };
+    if let Some(offset) = count("offset")? {
+        part = part.with_offset(offset);
+    }
+    if let Some(limit) = count("limit")? {
+        if limit == 0 {
+            return Err("`limit` is 0; ask for one at the least".to_owned());
+        }
+        part = part.with_limit(limit);
+    }
+    Ok(match part.to_query() {
+        query if query.is_empty() => id.to_owned(),
+        query => format!("{id}?{query}"),
+    })
+}

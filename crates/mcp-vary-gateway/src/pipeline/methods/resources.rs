@@ -1,0 +1,196 @@
+//! `resources/read`, and which server a resource is read from.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::json;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::resource::Address;
+use mcp_vary_results::are_about;
+use mcp_vary_results::result_store::{Kept, Unread};
+use mcp_vary_view::{UriRejection, check_uri};
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::response::{self, Failure};
+
+use super::Call;
+use super::forward::Forwarding;
+use crate::pipeline::exchange::Downward;
+use crate::pipeline::router::Outcome;
+
+impl Call<'_> {
+    pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
+        let uri = self.asked.params.string("uri").unwrap_or_default();
+        if Kept::is_uri(&uri) {
+            return self.read_kept(uri).await;
+        }
+        let undeclared = self.requires_resources().await?;
+        let uri = self.asked.params.string("uri")?;
+        let variant = self.active()?;
+        let rules = &self.gateway.config.told_resources.0;
+        let located = self.located_resource(variant, &uri, Identifier::Resource);
+        let (server, own) = located.await?;
+        let caching = match are_about(rules, &self.server_name(server), &own) {
+            true => Caching::Never,
+            false => self.class.catalog.layout.caching,
+        };
+        if own != uri {
+            self.asked.params.members.set("uri", json::string(&own));
+        }
+        let origin = Origin {
+            kind: ListKind::Resources,
+            own: (&*own).into(),
+        };
+        let forwarding = Forwarding {
+            server,
+            name: Some(own),
+            subject: self.subject(&uri),
+            downward: Downward {
+                origin: Some(origin),
+                caching,
+                resource_rules: Arc::clone(rules),
+                shape: self.resource_shape(variant, server),
+                undeclared,
+                ..Downward::default()
+            },
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
+    async fn read_kept(&self, uri: String) -> Result<Outcome, Failure> {
+        let variant = self.active()?;
+        self.may_read_kept(variant, &uri).await?;
+        match self.gateway.lasting.kept.read(&uri, self.client.id) {
+            Ok(rest) => {
+                let era = self.client.era();
+                let contents = rest.contents();
+                let sent = era::result_downward(&contents, era, Caching::Never);
+                Ok(Outcome::Done(response::result(
+                    self.asked.id,
+                    sent.as_bytes(),
+                )))
+            }
+            Err(Unread::Unknown) => Err(self.not_found(variant, Identifier::Resource(uri))),
+            Err(Unread::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),
+        }
+    }
+
+    /// The server to read `uri` from, and what it calls it: the server that lists it, whose template may stand for
+    /// it, or that pointed to it. Of a single server a variant that does not select among resources shows
+    /// whatever there is.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` with what to write where it cannot be decided which resource `uri` names. When there is none in the variant, the
+    /// error about `what`.
+    pub(crate) async fn located_resource(
+        &self,
+        variant: usize,
+        uri: &str,
+        what: impl FnOnce(String) -> Identifier,
+    ) -> Result<(usize, String), Failure> {
+        let faces = &self.gateway.faces;
+        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        if shows_all && !faces.checks_uris(variant) {
+            return Ok((0, uri.to_owned()));
+        }
+        let find = |catalog: &Catalog| {
+            let address = catalog.address(faces, variant, uri)?;
+            let listed = address.listed_by;
+            let server = listed.or_else(|| match address.fault {
+                None if shows_all => Some(0),
+                _ => self.unlisted(catalog, variant, &address),
+            });
+            Some((server?, address.own.into_owned()))
+        };
+        self.find(ListKind::Resources, find, || {
+            self.no_such_uri(variant, uri, what)
+        })
+        .await
+    }
+
+    /// The server of a resource that no server lists.
+    fn unlisted(&self, catalog: &Catalog, variant: usize, address: &Address<'_>) -> Option<usize> {
+        let own = &*address.own;
+        // What is not listed must be selected by its own URI, too.
+        let shows = |server: &usize| self.shows_unlisted(variant, own, *server);
+        let fault = address.fault.as_ref();
+        let interface = || {
+            let view = catalog.view(ListKind::Tools, variant)?;
+            view.server_of_interface(own, shows)
+        };
+        let linked = || self.linked(catalog, variant, own, shows);
+        let template = catalog.by_checked_template(variant, address, shows);
+        let known = template.or_else(interface);
+        // A server that points to it may write it as it likes, as long as that says what it is.
+        known.or_else(|| {
+            fault
+                .is_none_or(UriRejection::is_spelling)
+                .then(linked)
+                .flatten()
+        })
+    }
+
+    pub(super) fn shows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
+        let face = &self.gateway.faces.all[variant];
+        face.shows_unlisted(own, &self.gateway.config.servers[server].name)
+    }
+
+    /// There is no `uri` in the variant, or it cannot be decided what it names.
+    pub(crate) fn no_such_uri(
+        &self,
+        variant: usize,
+        uri: &str,
+        what: impl FnOnce(String) -> Identifier,
+    ) -> Failure {
+        let catalog = self.class.catalog.current();
+        let address = catalog.address(&self.gateway.faces, variant, uri);
+        let fault = match address {
+            Some(address) => address.fault,
+            None => check_uri(uri).err(),
+        };
+        let Some(fault) = fault else {
+            return self.not_found(variant, what(uri.to_owned()));
+        };
+        let counters = &self.gateway.lasting.counters;
+        counters.increment(Counter::RefusedUris);
+        let refused = Failure::invalid_params(format!("`uri` {fault}"));
+        self.about_the_variant(variant, refused)
+    }
+
+    /// The first server that `may` have what it calls `own`, and of which something that the variant shows
+    /// pointed to it.
+    fn linked(
+        &self,
+        catalog: &Catalog,
+        variant: usize,
+        own: &str,
+        may: impl Fn(&usize) -> bool,
+    ) -> Option<usize> {
+        let (links, servers) = (&self.gateway.lasting.links, &self.gateway.config.servers);
+        let shows = |server: usize, origin: &Origin| {
+            let place = Place {
+                server,
+                own: Arc::clone(&origin.own),
+            };
+            let view = catalog.view(origin.kind, variant);
+            let is_listed = view.is_some_and(|view| view.lists(&place));
+            let is_of_template = || {
+                origin.kind == ListKind::Resources
+                    && catalog.by_template(variant, &origin.own) == Some(server)
+                    && self.shows_unlisted(variant, &origin.own, server)
+            };
+            is_listed || is_of_template()
+        };
+        let mut servers = servers.iter().enumerate();
+        let found = servers.find(|(at, server)| {
+            may(at) && links.leads(&server.name, own, |origin| shows(*at, origin))
+        });
+        found.map(|(at, _)| at)
+    }
+}

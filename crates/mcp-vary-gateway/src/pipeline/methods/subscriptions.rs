@@ -1,0 +1,340 @@
+//! `resources/subscribe` and `resources/unsubscribe`, and `subscriptions/listen`, which takes their place.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use mcp_vary::error::{Identifier, with_active_variant};
+use mcp_vary::json;
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_upstream::SubscribeError;
+use mcp_vary_wire::methods::SUBSCRIBE;
+use mcp_vary_wire::response::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
+use mcp_vary_wire::revision::Era;
+use tokio::time::timeout;
+
+use crate::pipeline::methods::Call;
+use crate::pipeline::router::{Outcome, unknown};
+use crate::pool::dedicated::Kept;
+use crate::session::Session;
+use crate::subscriptions::filter::{Filter, check_length};
+use crate::subscriptions::listen_stream::{Membership, open};
+use crate::subscriptions::{Audience, Bound, Ear, Member, Place};
+
+impl Call<'_> {
+    /// Subscribes a session to a resource of the active variant (SV-14).
+    pub(crate) async fn subscribe(self) -> Result<Outcome, Failure> {
+        self.offers_subscriptions()?;
+        let uri = self.asked.params.string("uri")?;
+        let view = self.active()?;
+        let session = self.client.session.as_ref();
+        let session = session.ok_or_else(|| unknown(self.asked.method))?;
+        check_length(&uri).map_err(|why| Failure::invalid_params(format!("`uri` {why}")))?;
+        let (server, own) = self.located(view, &uri).await?;
+        self.gateway.admit(session).await;
+        if self.may_bind(session, &uri, view)? {
+            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
+            self.class.sources()[server].line.ready().await?;
+            let alone = self.kept_alone(server).await?;
+            let bound = self.bound(view, (server, &own), alone, memory);
+            self.settled(&bound, &uri).await?;
+            self.bind(session, uri, bound)?;
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// Ends a subscription. It succeeds whatever is selected and whatever became of the resource.
+    ///
+    /// > Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the
+    /// > underlying resource is no longer available. (server-variants, "Resource Disappearance")
+    pub(crate) fn unsubscribe(&self) -> Result<Outcome, Failure> {
+        self.offers_subscriptions()?;
+        let uri = self.asked.params.string("uri")?;
+        if let Some(session) = &self.client.session {
+            let mut members = self.audience().lock();
+            let subscribed = members.of_session(session.client);
+            let subscribed = subscribed
+                .and_then(|(number, member)| Some((number, member.subscribed_spelling(&uri)?)));
+            let ended = subscribed.and_then(|(number, uri)| members.unbind(number, &uri));
+            drop(members);
+            drop(ended);
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// Opens a stream of what the client asks for and its variant has (SV-15).
+    pub(crate) async fn listen(self) -> Result<Outcome, Failure> {
+        let most = self.gateway.config.limits.subscriptions;
+        let mut filter = Filter::read(self.asked.params.object("notifications")?, most)?;
+        let view = self.active()?;
+        filter
+            .kinds
+            .retain(|kind| self.catalog.offered.contains(kind.capability()));
+        let listened = self.listened(&mut filter).await?;
+        let bound = self.honoured(view, &mut filter).await?;
+        let (id, variant) = (self.asked.id, self.active_variant(view));
+        let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
+        let kinds = filter.kinds;
+        let ear = Ear::Stream { outlet, kinds };
+        let audience = self.audience();
+        let number = {
+            let mut members = audience.lock();
+            let number = members.add(ear, self.place(view), None);
+            for (uri, bound) in bound {
+                members.bind(number, uri.into(), bound);
+            }
+            for (key, listened) in listened {
+                members.listen(number, key, listened);
+            }
+            number
+        };
+        let membership = Membership {
+            audience: Arc::clone(audience),
+            number,
+        };
+        let listener = tail.listener(membership);
+        let listener = listener.until(self.gateway.lasting.stopped.clone());
+        audience.catch_up(number).await;
+        if let Some(client) = self.client.connection {
+            audience
+                .relocate(client, self.gateway.lasting.own.lists())
+                .await;
+        }
+        Ok(Outcome::Listening(listener))
+    }
+
+    /// Subscribes to the resources of `filter` and leaves those in it that are told of.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for them.
+    async fn honoured(
+        &self,
+        view: usize,
+        filter: &mut Filter,
+    ) -> Result<Vec<(String, Bound)>, Failure> {
+        let asked = filter
+            .resources
+            .take()
+            .filter(|_| self.catalog.subscribes());
+        let Some(uris) = asked else {
+            return Ok(Vec::new());
+        };
+        let leased = uris.into_iter().map(|uri| {
+            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
+            Ok((uri, memory))
+        });
+        let leased: Vec<_> = leased.collect::<Result<_, Failure>>()?;
+        let honoured = leased.into_iter().map(|(uri, memory)| async move {
+            let (server, own) = self.located(view, &uri).await.ok()?;
+            let bound = self.bound(view, (server, &own), None, memory);
+            self.is_honoured(&bound).await.then_some((uri, bound))
+        });
+        let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
+        filter.resources = Some(honoured.iter().map(|(uri, _)| uri.clone()).collect());
+        Ok(honoured)
+    }
+
+    fn audience(&self) -> &Arc<Audience> {
+        &self.gateway.lasting.audience
+    }
+
+    fn offers_subscriptions(&self) -> Result<(), Failure> {
+        // A legacy server that does not declare it may have it all the same.
+        let mut sources = self.class.sources().iter();
+        let mut may_have = || {
+            sources.any(|source| {
+                let hello = source.told().hello.clone();
+                hello.is_some_and(|hello| hello.era() == Era::Legacy)
+                    && source
+                        .line
+                        .server_facts()
+                        .undeclared_methods()
+                        .has(SUBSCRIBE)
+                        != Some(false)
+            })
+        };
+        if self.catalog.subscribes() || may_have() {
+            Ok(())
+        } else {
+            Err(unknown(self.asked.method))
+        }
+    }
+
+    fn place(&self, view: usize) -> Place {
+        Place {
+            setup: self.gateway.number(),
+            class: Arc::clone(&self.class),
+            key: self.client.class.clone(),
+            client: self.client.connection,
+            variants: [self.variant_shown_by(view)].into(),
+            named: self.gateway.config.variants,
+        }
+    }
+
+    /// The index of the variant whose view it is.
+    fn variant_shown_by(&self, view: usize) -> usize {
+        let id = self.gateway.variant_id(view).as_str();
+        self.gateway.variant_index(id).unwrap_or(view)
+    }
+
+    /// The server of the resource that the view calls `uri`, and what it calls it.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when there is no such resource in the variant.
+    async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), Failure> {
+        let located = self.located_resource(view, uri, Identifier::SubscribedResource);
+        located.await.map_err(|failure| match failure.code() {
+            RESOURCE_NOT_FOUND => self.no_resource(view, uri),
+            _ => failure,
+        })
+    }
+
+    /// The connection that the session has alone: what its calls change there a server may tell of there only.
+    async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, Failure> {
+        let alone = self.alone(server).await?;
+        // Where sessions share nothing it is the same one.
+        let alone = alone.filter(|alone| !alone.is_adopted());
+        Ok(alone.map(|alone| alone.keep()))
+    }
+
+    fn bound(
+        &self,
+        view: usize,
+        (server, own): (usize, &str),
+        alone: Option<Kept>,
+        memory: Lease,
+    ) -> Bound {
+        let source = &self.class.sources()[server];
+        let line = alone.as_ref().map_or(&source.line, Kept::line);
+        let subscription = line.subscribe(own);
+        let catalog = self.class.catalog.current();
+        Bound {
+            variant: self.variant_shown_by(view),
+            view,
+            manner: self.client.manner,
+            source: Arc::clone(source),
+            alone,
+            subscription,
+            memory: Arc::new(memory),
+            was_listed: catalog.resource(view, own).is_some(),
+        }
+    }
+
+    fn no_resource(&self, view: usize, uri: &str) -> Failure {
+        self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
+    }
+
+    /// Waits for what the server says to a subscription.
+    ///
+    /// # Errors
+    ///
+    /// What it says when it refuses; and when it says nothing for a while.
+    async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), Failure> {
+        let server = bound.source.name();
+        let limit = bound.source.line.config().limits.ready_timeout;
+        match timeout(limit, bound.subscription.settled()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(self.refusal(bound, uri, refused)),
+            Err(_elapsed) => Err(Failure::internal(format!(
+                "server `{server}` did not answer resources/subscribe within {limit:?}"
+            ))),
+        }
+    }
+
+    /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
+    async fn is_honoured(&self, bound: &Bound) -> bool {
+        let line = &bound.source.line;
+        if line.current().is_none() {
+            // It is asked as soon as it is back.
+            return true;
+        }
+        let settled = timeout(
+            line.config().limits.ready_timeout,
+            bound.subscription.settled(),
+        );
+        !matches!(settled.await, Ok(Err(_)))
+    }
+
+    fn refusal(&self, bound: &Bound, uri: &str, refused: SubscribeError) -> Failure {
+        let failure = match refused {
+            SubscribeError::NotOffered => Failure::invalid_params(format!(
+                "server `{}` does not tell of changes of this resource",
+                bound.source.name()
+            ))
+            .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
+            SubscribeError::Rejected(error) => {
+                let mut failure = Failure::told_by_upstream(&error);
+                // Only a read has a code of its own for what is not there.
+                if failure.code() == RESOURCE_NOT_FOUND {
+                    failure.set_code(INVALID_PARAMS);
+                }
+                failure
+            }
+        };
+        match self.active_variant(bound.view) {
+            Some(id) if failure.code() == INVALID_PARAMS => {
+                let data = with_active_variant(failure.data(), &id);
+                failure.with_data(data)
+            }
+            _ => failure,
+        }
+    }
+
+    /// Whether a session may be subscribed to `uri` in the variant of `view`, and is not yet.
+    ///
+    /// > If a client wants notifications for the same resource URI in a different variant, it MUST […]
+    /// > unsubscribe from the current subscription (server-variants, "Resubscription Across Variants")
+    fn may_bind(&self, session: &Session, uri: &str, view: usize) -> Result<bool, Failure> {
+        let mut members = self.audience().lock();
+        let member = members
+            .of_session(session.client)
+            .map(|(_, member)| &*member);
+        self.check_bound(member, uri, view)
+    }
+
+    fn check_bound(
+        &self,
+        member: Option<&Member>,
+        uri: &str,
+        view: usize,
+    ) -> Result<bool, Failure> {
+        let Some(member) = member else {
+            return Err(Failure::internal(
+                "the session cannot be told of changes now",
+            ));
+        };
+        let data = |more: &str| {
+            let active = self.active_variant(view);
+            let data = format!(r#"{{"uri":{}{more}}}"#, json::string(uri));
+            active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id))
+        };
+        match member.bound.get(uri) {
+            Some(other) if other.variant == self.variant_shown_by(view) => Ok(false),
+            Some(other) => {
+                let subscribed = member.place.id(other.variant).map(|id| id.as_str());
+                let subscribed = json::string(subscribed.unwrap_or_default());
+                let why = "Resource is subscribed in another variant; unsubscribe first";
+                let more = format!(r#","subscribedVariant":{subscribed}"#);
+                Err(Failure::invalid_params(why).with_data(data(&more)))
+            }
+            None if member.bound.len() >= self.gateway.config.limits.subscriptions => {
+                let why = "Too many subscriptions in this session; unsubscribe from some first";
+                Err(Failure::invalid_params(why).with_data(data("")))
+            }
+            None => Ok(true),
+        }
+    }
+
+    /// Binds a subscription that the server has taken, unless another request was faster.
+    fn bind(&self, session: &Session, uri: String, bound: Bound) -> Result<(), Failure> {
+        let mut members = self.audience().lock();
+        let member = members.of_session(session.client);
+        let number = member.as_ref().map(|(number, _)| *number);
+        let may = self.check_bound(member.map(|(_, member)| &*member), &uri, bound.view)?;
+        if let Some(number) = number.filter(|_| may) {
+            members.bind(number, uri.into(), bound);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! Requests of legacy clients about tasks of servers that have them by the extension, where these are answered in
+//! more than one step, or by the gateway itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_vary::json::edit;
+use mcp_vary_wire::era::{self, PROGRESS_TOKEN, Upward};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, INVALID_PARAMS};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::task_dialect::with_extension;
+
+use crate::pipeline::exchange::{Finish, Running, Taken};
+use crate::pipeline::methods::tasks::Found;
+use crate::pipeline::methods::{Call, Forwarding};
+use crate::pipeline::router::{Action, Outcome, TaskAction, unknown};
+use crate::pool::InUse;
+use crate::tasks::client::{Inquiry, Said, is_over, status};
+use crate::tasks::{Awaited, Key, Teller, related_to};
+
+impl Call<'_> {
+    /// What is said of a task that the gateway keeps, being done; none when there is no such task.
+    pub(super) fn finished(&self, id: &str) -> Option<Result<Outcome, Failure>> {
+        let finished = &self.gateway.lasting.finished;
+        if self.client.era() == Era::Modern {
+            return None;
+        }
+        let task = finished.task(id)?;
+        Some(match self.action {
+            Action::Task(TaskAction::Get) => Ok(self.answer(&task)),
+            Action::Task(TaskAction::Result) => {
+                let result = finished.result(id)?;
+                Ok(self.answer(&related_to(&result, id)))
+            }
+            Action::Task(TaskAction::Cancel) => Err(not_to_be_cancelled(&status(&task))),
+            _ => Err(unknown(self.asked.method)),
+        })
+    }
+
+    /// Of the client's tasks those that the gateway keeps; they stand on the first page.
+    pub(super) fn finished_tasks(&self, after: u64) -> Vec<String> {
+        match after {
+            0 => self.gateway.lasting.finished.of(self.client.id),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits for what a task comes to.
+    pub(super) fn await_task(mut self, found: &Found, id: String) -> Result<Outcome, Failure> {
+        let finish = self.finish_of(found)?;
+        let inquiry = self.inquiry(found);
+        let taken = Taken {
+            class: Some(InUse::new(&self.class)),
+            ..Taken::default()
+        };
+        let awaited = Awaited::new(inquiry, id);
+        let lasting = Arc::clone(&self.gateway.lasting);
+        let running = Running::awaiting(lasting, awaited, taken, finish);
+        Ok(Outcome::Running(Box::new(running)))
+    }
+
+    /// Cancels a task, and waits a little while until it is.
+    ///
+    /// > Receivers MUST reject cancellation requests for tasks already in a terminal status with error code `-32602`
+    /// > […] and MUST transition the task to `cancelled` status before sending the response.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
+    pub(super) async fn cancel_task(mut self, found: &Found) -> Result<Outcome, Failure> {
+        let finish = self.finish_of(found)?;
+        let inquiry = self.inquiry(found);
+        let lasting = &self.gateway.lasting;
+        let said = match inquiry.stands().await? {
+            Ok(task) if is_over(&status(&task)) => {
+                return Err(not_to_be_cancelled(&status(&task)));
+            }
+            Ok(task) => cancelled(&inquiry, task).await?,
+            Err(error) => Err(error),
+        };
+        Ok(Outcome::Done(match said {
+            Ok(task) => finish.result(&task, lasting),
+            Err(error) => finish.error(&error, lasting),
+        }))
+    }
+
+    /// After which of its tasks the client wants to read on.
+    pub(super) fn cursor_of_tasks(&self) -> Result<u64, Failure> {
+        let Some(cursor) = self.asked.params.members.get("cursor") else {
+            return Ok(0);
+        };
+        let cursor: Option<String> = serde_json::from_str(cursor).ok();
+        let number = cursor.and_then(|cursor| cursor.parse().ok());
+        number.ok_or_else(|| Failure::invalid_params("Invalid cursor: it was not made here"))
+    }
+
+    /// The tasks that the client had made by servers of the extension, each as its server says that it stands now,
+    /// and where the next page begins.
+    pub(super) async fn tasks_of_extension(
+        &self,
+        after: u64,
+    ) -> Result<(Vec<String>, Option<u64>), Failure> {
+        let made = &self.gateway.lasting.made;
+        let mut own = made.after(self.client.id, after, PAGE + 1);
+        let is_last = own.len() <= PAGE;
+        own.truncate(PAGE);
+        let next = own.last().map(|(number, ..)| *number);
+        let mut told = Vec::new();
+        for some in own.chunks(AT_ONCE) {
+            let asked = some.iter().map(|(_, key, teller)| self.listed(key, teller));
+            for listed in join_all(asked).await {
+                told.extend(listed?);
+            }
+        }
+        Ok((told, next.filter(|_| !is_last)))
+    }
+
+    /// How one task stands; none when it is not there any more.
+    async fn listed(&self, key: &Key, teller: &Teller) -> Result<Option<String>, Failure> {
+        let (server, own) = key;
+        let mut sources = self.class.sources().iter();
+        let Some(at) = sources.position(|source| source.name() == &**server) else {
+            return Ok(None);
+        };
+        let inquiry = Inquiry {
+            line: Arc::clone(&self.class.sources()[at].line),
+            own: Arc::clone(own),
+            params: self.params(at, Params::default()),
+            client: self.client.id,
+        };
+        let made = &self.gateway.lasting.made;
+        match inquiry.stands().await? {
+            Ok(task) => {
+                if is_over(&status(&task)) {
+                    made.is_over(key);
+                }
+                Ok(Some(teller.told(&task)))
+            }
+            Err(error) => {
+                if Failure::told_by_upstream(&error).code() == INVALID_PARAMS {
+                    made.forget(key);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// What it takes to ask the server about a task, with what the client says beside.
+    fn inquiry(&mut self, found: &Found) -> Inquiry {
+        self.relate_upward();
+        let mut params = std::mem::take(&mut self.asked.params);
+        params.meta.remove(PROGRESS_TOKEN);
+        Inquiry {
+            line: Arc::clone(&self.class.sources()[found.place.server].line),
+            own: found.task.id.as_str().into(),
+            params: self.params(found.place.server, params),
+            client: self.client.id,
+        }
+    }
+
+    /// The params of requests about tasks to the server at index `server`, where the client says `params`.
+    fn params(&self, server: usize, mut params: Params<'_>) -> Arc<str> {
+        let told = self.told_to(server, Era::Modern);
+        let config = self.class.sources()[server].line.config();
+        let told = told.as_deref().unwrap_or(&config.capabilities);
+        let hello = self.catalog.told[server].hello.as_ref();
+        let upward = Upward {
+            revision: hello.map_or(Revision::V2026_07_28, |hello| hello.revision),
+            capabilities: &with_extension(told),
+            progress_token: None,
+            log_level: None,
+        };
+        era::params_upward(&mut params, &upward).into()
+    }
+
+    /// What it takes to turn an answer about a task into the client's.
+    fn finish_of(&self, found: &Found) -> Result<Finish, Failure> {
+        let mut downward = self.downward_of(found);
+        let own = Some(found.task.id.clone());
+        let names = self.names(found.forms, found.variant, &found.place, own);
+        downward.task = Some(Box::new(names));
+        let mut forwarding = Forwarding {
+            server: found.place.server,
+            downward,
+            ..Forwarding::default()
+        };
+        let mut finish = self.finish(found.variant, &mut forwarding)?;
+        finish.upstream = Era::Modern;
+        Ok(finish)
+    }
+}
+
+/// Cancels a task that stands so, and waits a little while until it is; how it stands then.
+async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, Failure> {
+    if let Err(error) = inquiry.ask("tasks/cancel", None).await? {
+        return Ok(Err(error));
+    }
+    for pause in PAUSES {
+        tokio::time::sleep(Duration::from_millis(*pause)).await;
+        match inquiry.stands().await? {
+            Ok(stands) => task = stands,
+            // > receivers MAY delete cancelled tasks at their discretion at any time, including immediately after
+            // > cancellation (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
+            Err(_) => return Ok(Ok(edit::set(&task, "status", CANCELLED).into_owned())),
+        }
+        if is_over(&status(&task)) {
+            break;
+        }
+    }
+    Ok(Ok(task))
+}
+
+fn not_to_be_cancelled(status: &str) -> Failure {
+    Failure::invalid_params(format!("Cannot cancel task: it is `{status}` already"))
+}
+
+const CANCELLED: &str = r#""cancelled""#;
+
+/// Milliseconds before it is asked whether a task is cancelled.
+const PAUSES: &[u64] = &[0, 50, 100, 200, 400, 800, 1600];
+
+/// Tasks on one page.
+const PAGE: usize = 50;
+/// Tasks that are asked about at once.
+const AT_ONCE: usize = 8;

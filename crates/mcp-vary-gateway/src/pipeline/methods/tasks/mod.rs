@@ -1,0 +1,454 @@
+//! Requests about tasks.
+
+pub(crate) mod core_over_ext;
+pub(crate) mod ext_over_core;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members, elements};
+use mcp_vary::task::Task;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::shown::Tool;
+use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect::{EXTENSION, Form, RELATED, gives_core_form, has_extension};
+
+use crate::pipeline::exchange::{Downward, Retelling};
+use crate::pipeline::methods::{Call, Forwarding};
+use crate::pipeline::router::{Action, Outcome, TaskAction, unknown};
+use crate::pool::dedicated::Held;
+use crate::tasks::parted;
+use crate::tasks::proxy::CROSSED;
+use crate::tasks::{Forms, TaskNames, Teller, own_id, string};
+
+/// A server's list is read so far.
+const PAGES: usize = 16;
+
+/// A task that a client asks about.
+pub(super) struct Found {
+    pub(super) forms: Forms,
+    /// The view that it was made under.
+    pub(super) variant: usize,
+    pub(super) place: Place,
+    pub(super) task: Task,
+    /// The tool whose call it is, if the view still has it.
+    tool: Option<Arc<Tool>>,
+}
+
+/// Why a task is not there.
+pub(super) struct Gone {
+    why: Cow<'static, str>,
+    /// Whether it was made here.
+    is_known: bool,
+}
+
+impl Gone {
+    fn unknown() -> Self {
+        Self {
+            why: "it was not made here, or is gone".into(),
+            is_known: false,
+        }
+    }
+
+    /// What made it `is` something now.
+    fn from(task: &Task, is: &str) -> Self {
+        Self {
+            why: format!("server `{}`, which made it, {is}", task.server).into(),
+            is_known: true,
+        }
+    }
+
+    /// Its server says `said` of one that nobody watches here.
+    pub(super) fn lost(task: &Task, said: &str) -> Self {
+        let why = "it was made at another gateway, before this one was started again, or its time is over";
+        let server = &task.server;
+        Self {
+            why: format!("{why}; server `{server}` says: {said}").into(),
+            is_known: true,
+        }
+    }
+
+    pub(super) fn failure(&self) -> Failure {
+        Failure::invalid_params(format!("Task not found: {}", self.why))
+    }
+}
+
+impl Call<'_> {
+    /// What is needed to name the task that a call of a tool of the server at index `server` may lead to; none
+    /// where none can come of it. A wish for one that cannot be fulfilled is taken out.
+    ///
+    /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
+    /// > normally, ignoring any task-augmentation metadata if present.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
+    ///
+    /// A tool that can only be called as a task of the core form is called so for a client of the extension.
+    pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
+        let place = &tool.place;
+        let is_wished = self.asked.params.members.contains("task");
+        let core = is_wished && self.knows(Form::Core);
+        let takes_wishes = core && self.offers(place.server, Form::Core);
+        let wish = match is_wished && !takes_wishes {
+            true => self.asked.params.members.remove("task"),
+            false => None,
+        };
+        let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
+        let form = match takes_wishes {
+            true => Some(Form::Core),
+            false => extension.then_some(Form::Extension),
+        };
+        if let Some(form) = form {
+            let names = self.names(Forms::both(form), variant, place, None);
+            return Some(Box::new(names));
+        }
+        if core && self.in_core_form(place.server) {
+            let names = self.names(Forms::TO_CORE, variant, place, None);
+            return Some(Box::new(TaskNames {
+                ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
+                line: Some(Arc::clone(&self.class.sources()[place.server].line)),
+                ..names
+            }));
+        }
+        let is_crossed =
+            tool.needs_task && self.declares_tasks() && self.offers(place.server, Form::Core);
+        is_crossed.then(|| {
+            self.asked.params.members.set("task", "{}");
+            let lasting = &self.gateway.lasting;
+            let mark = Some(lasting.watches.mark(lasting));
+            let names = self.names(CROSSED, variant, place, None);
+            Box::new(TaskNames { mark, ..names })
+        })
+    }
+
+    /// Whether a call of `tool` has to be a task, and its client knows none; it is called as one then. In its own era
+    /// a client is told by the server that the call has to be a task.
+    pub(crate) fn becomes_a_task(&mut self, tool: &Tool) -> bool {
+        let becomes = tool.needs_task
+            && self.client.era() == Era::Modern
+            && !self.declares_tasks()
+            && self.offers(tool.place.server, Form::Core);
+        if becomes {
+            self.asked.params.members.set("task", "{}");
+        }
+        becomes
+    }
+
+    pub(super) fn names(
+        &self,
+        forms: Forms,
+        variant: usize,
+        place: &Place,
+        own: Option<String>,
+    ) -> TaskNames {
+        TaskNames {
+            forms,
+            lasting: Arc::clone(&self.gateway.lasting),
+            server: self.server_name(place.server),
+            variant: self.gateway.variant_id(variant).clone(),
+            tool: Arc::clone(&place.own),
+            own,
+            mark: None,
+            ttl: None,
+            line: None,
+            longest: self.gateway.config.limits.task_lifetime,
+        }
+    }
+
+    /// Whether the client knows tasks in the core form alone, and gets such of the server at index `server`, which
+    /// makes them by the extension.
+    fn in_core_form(&self, server: usize) -> bool {
+        let told = self.catalog.told.get(server);
+        let hello = told.and_then(|told| told.hello.as_ref());
+        // A client that declares the extension has them by that.
+        let is_meant = self.knows(Form::Core) && !self.declares_tasks();
+        is_meant && hello.is_some_and(|hello| gives_core_form(hello))
+    }
+
+    /// Whether clients of `form` get tasks of a server.
+    fn makes(&self, server: usize, form: Form) -> bool {
+        let is_crossed = form == CROSSED.client && self.offers(server, CROSSED.server);
+        let in_core_form = form == Form::Core && self.in_core_form(server);
+        self.offers(server, form) || is_crossed || in_core_form
+    }
+
+    fn offers(&self, server: usize, form: Form) -> bool {
+        let told = self.catalog.told.get(server);
+        let hello = told.and_then(|told| told.hello.as_ref());
+        hello.is_some_and(|hello| form.is_offered(hello))
+    }
+
+    /// Whether the client declares the extension, with this request or for its session.
+    fn declares_tasks(&self) -> bool {
+        match &self.client.class {
+            // What servers are not told of, they do not make.
+            Some(class) => has_extension(&class.capabilities),
+            None => false,
+        }
+    }
+
+    /// Whether the client knows tasks of this form.
+    fn knows(&self, form: Form) -> bool {
+        match form {
+            Form::Core => self.client.era() == Era::Legacy,
+            Form::Extension => self.declares_tasks(),
+        }
+    }
+
+    /// The form in which the client asks; refused where no server has such tasks, and to a client that does not
+    /// know them.
+    ///
+    /// > Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and
+    /// > `tasks/cancel` requests. (SEP-2663, "Protocol Errors")
+    fn forms(&self) -> Result<Vec<Form>, Failure> {
+        let has = |form: &Form| match self.action {
+            Action::Task(TaskAction::Update) => *form == Form::Extension,
+            Action::Task(TaskAction::Result) | Action::ListTasks => *form == Form::Core,
+            _ => true,
+        };
+        let servers = 0..self.catalog.told.len();
+        // What a server makes in one form, clients of the other have of the gateway.
+        let is_offered = |form: &Form| {
+            let mut servers = servers.clone();
+            servers.any(|server| self.makes(server, *form))
+        };
+        let forms: Vec<_> = Form::BOTH
+            .into_iter()
+            .filter(has)
+            .filter(is_offered)
+            .collect();
+        let known: Vec<_> = forms
+            .iter()
+            .copied()
+            .filter(|form| self.knows(*form))
+            .collect();
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        if self.client.era() == Era::Modern && forms.contains(&Form::Extension) {
+            self.declares(Form::Extension)?;
+        }
+        Err(unknown(self.asked.method))
+    }
+
+    /// Refuses a modern client that does not declare that it knows tasks of this form.
+    pub(crate) fn declares(&self, form: Form) -> Result<(), Failure> {
+        if self.knows(form) {
+            return Ok(());
+        }
+        let data = format!(r#"{{"requiredCapabilities":{{"extensions":{{"{EXTENSION}":{{}}}}}}}}"#);
+        let why = format!("declare the extension `{EXTENSION}` to ask about tasks");
+        Err(Failure::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
+    }
+
+    /// Whether some server has tasks of this form.
+    pub(crate) fn has_servers_with(&self, form: Form) -> bool {
+        let mut servers = 0..self.catalog.told.len();
+        servers.any(|server| self.makes(server, form))
+    }
+
+    /// Asks the server that made a task about it.
+    pub(crate) async fn task(mut self) -> Result<Outcome, Failure> {
+        let forms = self.forms();
+        let id = self.asked.params.string("taskId")?;
+        if let Some(outcome) = self.finished(&id) {
+            return outcome;
+        }
+        let task = self.opened(&id);
+        let forms = match (forms, &task) {
+            // With the server the method may be gone, too.
+            (Err(failure), Err(gone)) if failure.code() == METHOD_NOT_FOUND && gone.is_known => {
+                return Err(gone.failure());
+            }
+            (forms, _) => forms?,
+        };
+        let found = self.found(task.map_err(|gone| gone.failure())?, &forms)?;
+        if found.forms.is_to_core() {
+            match self.action {
+                Action::Task(TaskAction::Result) => return self.await_task(&found, id),
+                Action::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
+                _ => {}
+            }
+        } else if found.forms.differ() {
+            return self.crossed_task(found).await;
+        }
+        let mut downward = self.downward_of(&found);
+        let (variant, place, own) = (found.variant, found.place, found.task.id);
+        self.asked.params.members.set("taskId", json::string(&own));
+        let names = self.names(found.forms, variant, &place, Some(own.clone()));
+        downward.task = Some(Box::new(names));
+        let forwarding = Forwarding {
+            server: place.server,
+            name: Some(own),
+            downward,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The task that the client names as related to what it says, in the server's words.
+    ///
+    /// > All requests, responses, and notifications associated with a task MUST include the
+    /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+    pub(crate) fn relate_upward(&mut self) {
+        let Some(related) = self.asked.params.meta.get(RELATED) else {
+            return;
+        };
+        let keys = &self.gateway.lasting.cursor_keys;
+        let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
+        if let Some(own) = own {
+            let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
+            self.asked.params.meta.set(RELATED, related);
+        }
+    }
+
+    /// How the result of a task is told: as that of the call would be.
+    pub(super) fn downward_of(&self, found: &Found) -> Downward {
+        let tool = found.tool.as_ref();
+        Downward {
+            origin: tool.map(|_| Origin::at(&found.place, ListKind::Tools)),
+            words: tool.and_then(|tool| tool.words.clone()),
+            shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
+            task: None,
+            undeclared: None,
+            caching: Caching::None,
+            resource_rules: Arc::default(),
+        }
+    }
+
+    /// The task of an id, and the index of its server.
+    fn opened(&self, id: &str) -> Result<(Task, usize), Gone> {
+        let keys = &self.gateway.lasting.cursor_keys;
+        let task = Task::open(keys, "", id).ok_or_else(Gone::unknown)?;
+        let mut servers = self.gateway.config.servers.iter();
+        match servers.position(|server| server.name == task.server) {
+            Some(server) => Ok((task, server)),
+            None => Err(Gone::from(&task, "is not behind this gateway any more")),
+        }
+    }
+
+    /// What it takes to ask about a task, which is of one of these `forms`.
+    fn found(&self, (task, server): (Task, usize), forms: &[Form]) -> Result<Found, Failure> {
+        let is_unknown = self.catalog.told[server].hello.is_none();
+        // One that is not there is asked all the same, and says so.
+        let is_offered = |form: Form| is_unknown || self.offers(server, form);
+        let is_crossed = parted(&task.id).0.is_some()
+            && forms.contains(&CROSSED.client)
+            && is_offered(CROSSED.server);
+        let form = forms.iter().copied().find(|form| is_offered(*form));
+        let forms = match form {
+            _ if is_crossed => CROSSED,
+            Some(form) => Forms::both(form),
+            None if forms.contains(&Form::Core) && self.in_core_form(server) => Forms::TO_CORE,
+            None => return Err(Gone::from(&task, "makes no tasks any more").failure()),
+        };
+        let variant = self.variant_of(&task);
+        let variant = variant.ok_or_else(|| Gone::unknown().failure())?;
+        let own = task.tool.as_str().into();
+        let place = Place { server, own };
+        let view = self.catalog.view(ListKind::Tools, variant);
+        let tool = view.and_then(|view| view.tool_at(&place)).cloned();
+        Ok(Found {
+            forms,
+            variant,
+            place,
+            task,
+            tool,
+        })
+    }
+
+    /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
+    /// sides, and what the task is known by there.
+    pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
+        let found = self.found_by(id)?;
+        let mut downward = self.downward_of(&found);
+        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
+        let teller = Teller {
+            // What is watched is told in the form of its clients.
+            forms: Forms::both(Form::Extension),
+            sealed: id.into(),
+            server: self.server_name(found.place.server),
+            retelling: Retelling::new(downward, self.changed_uris(found.variant)),
+            links: Arc::clone(&self.gateway.lasting.links),
+        };
+        Some((found.place.server, teller, found.forms, found.task.id))
+    }
+
+    /// What it takes to ask about a task of the extension.
+    pub(super) fn found_by(&self, id: &str) -> Option<Found> {
+        self.found(self.opened(id).ok()?, &[Form::Extension]).ok()
+    }
+
+    /// The view that a task was made under (SV-28), if its client still has the variant.
+    fn variant_of(&self, task: &Task) -> Option<usize> {
+        let faces = &self.gateway.faces;
+        let mut faces_of = faces.all.iter();
+        let index = faces_of.position(|face| face.variant.id == task.variant)?;
+        let is_offered = !self.gateway.config.variants || self.client.offers.shows(index);
+        is_offered.then(|| faces.in_manner(index, self.client.manner))
+    }
+
+    /// The tasks that the client had made, of all servers, as far as they are remembered.
+    pub(crate) async fn list_tasks(&self) -> Result<Outcome, Failure> {
+        self.forms()?;
+        let after = self.cursor_of_tasks()?;
+        let mut tasks = self.finished_tasks(after);
+        let (others, next) = self.tasks_of_extension(after).await?;
+        for (at, source) in self.class.sources().iter().enumerate() {
+            if after == 0 && self.offers(at, Form::Core) {
+                // A server knows the tasks of a client where that had them made.
+                let alone = self.alone(at).await?;
+                let line = alone.as_ref().map_or(&source.line, Held::line);
+                tasks.extend(self.tasks_of(source.name(), line).await?);
+            }
+        }
+        tasks.extend(others);
+        let next = next.map(|next| format!(r#","nextCursor":"{next}""#));
+        let (tasks, next) = (tasks.join(","), next.unwrap_or_default());
+        let result = format!(r#"{{"tasks":[{tasks}]{next}}}"#);
+        Ok(self.answer(&result))
+    }
+
+    /// Of one server's tasks those that the client had made, in its words.
+    async fn tasks_of(
+        &self,
+        server: &str,
+        line: &SupervisedConnection,
+    ) -> Result<Vec<String>, Failure> {
+        let server: Arc<str> = server.into();
+        let mut found = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES {
+            let mut params = Members::default();
+            if let Some(cursor) = &cursor {
+                params.set("cursor", cursor.clone());
+            }
+            let mut request = Request::new("tasks/list", Some(params.to_json()));
+            request.caller = Some(CallerId(self.client.id));
+            let turn = line.acquire().await?;
+            let exchange = line.ready().await?.request(request).await?;
+            let answer = exchange.answer().await?;
+            drop(turn);
+            // A server that lists none of its tasks may still have some.
+            let Ok(page) = answer.outcome() else { break };
+            let listed = edit::get(page, "tasks").unwrap_or("[]");
+            for task in elements(listed).unwrap_or_default() {
+                let own = string(task, "taskId").unwrap_or_default();
+                let sealed = self.gateway.lasting.made.of(&server, &own, self.client.id);
+                found.extend(
+                    sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
+                );
+            }
+            cursor = edit::get(page, "nextCursor")
+                .filter(|next| *next != "null")
+                .map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,143 @@
+//! `tools/call`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::json;
+use mcp_vary_catalog::apps::Meant;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::shown::Tool;
+use mcp_vary_upstream::RetryPolicy;
+use mcp_vary_view::ArgumentError;
+use mcp_vary_wire::headers;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::response::Failure;
+
+use super::forward::Forwarding;
+use super::{Call, sentence};
+use crate::pipeline::exchange::Downward;
+use crate::pipeline::methods::initialize;
+use crate::pipeline::router::Outcome;
+use crate::session::memory_cost;
+
+impl Call<'_> {
+    pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {
+        self.requires(ListKind::Tools).await?;
+        let name = self.asked.params.string("name")?;
+        let variant = self.active()?;
+        if let Some(rest) = self.rest(variant, &name).await? {
+            return Ok(rest);
+        }
+        let tool = self.known_tool(variant, &name).await?;
+        let subject = self.subject(&name);
+        let arguments = self.arguments()?;
+        if let Some(headers) = self.asked.headers {
+            headers::check_params(&tool.headers, headers, arguments)?;
+        }
+        let own = match self.server_arguments(&tool, arguments)? {
+            Ok(own) => own,
+            Err(faults) => {
+                if let Some(refusal) = Refusal::of_arguments(&faults) {
+                    return Err(refusal.counted(&self.gateway.lasting.counters));
+                }
+                return Ok(self.answer(&refused_arguments(&faults)));
+            }
+        };
+        let headers = tool.own_headers.iter();
+        let headers = headers.filter_map(|header| header.to_send(&own)).collect();
+        if let Cow::Owned(own) = own {
+            self.asked.params.members.set("arguments", own);
+        }
+        let task = self.task_of_call(variant, &tool);
+        let by_task = task.is_none() && self.becomes_a_task(&tool);
+        self.call_by_its_own_name(&name, &tool.place);
+        let forwarding = Forwarding {
+            server: tool.place.server,
+            name: Some(tool.place.own.to_string()),
+            headers,
+            subject,
+            repeatable: tool.idempotent
+                && self.repeats(tool.place.server)
+                && task.is_none()
+                && !by_task,
+            by_task,
+            downward: Downward {
+                origin: Some(Origin::at(&tool.place, ListKind::Tools)),
+                words: tool.words.clone(),
+                shape: self.tool_shape(variant, &tool),
+                task,
+                ..Downward::default()
+            },
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The tool that the variant lists as `name`, or that an app of a client that has such means by it.
+    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
+        let meant = |catalog: &Catalog| {
+            let view = catalog.view(ListKind::Tools, variant);
+            match view?.meant_by_an_app(name)? {
+                Meant::Tool(tool) => Some(Ok(Arc::clone(tool))),
+                Meant::Any(all) => Some(Err(self.unclear(variant, name, &all))),
+            }
+        };
+        let has_apps = initialize::declares(self.client.mirrored(), initialize::UI);
+        let find = |catalog: &Catalog| {
+            let listed = catalog.tool(variant, name).cloned().map(Ok);
+            listed.or_else(|| meant(catalog).filter(|_| has_apps))
+        };
+        let found = self.find(ListKind::Tools, find, || {
+            self.not_found(variant, Identifier::Tool(name.to_owned()))
+        });
+        found.await?
+    }
+
+    /// The failure of an app whose server cannot be told.
+    fn unclear(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> Failure {
+        let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
+        let why = format!(
+            "several servers have a tool `{name}`; call one of {}",
+            all.join(", ")
+        );
+        self.about_the_variant(variant, Failure::invalid_params(why))
+    }
+
+    fn repeats(&self, server: usize) -> bool {
+        self.class.sources()[server].line.config().retry == RetryPolicy::Idempotent
+    }
+}
+
+impl Call<'_> {
+    /// The arguments as the server takes them, or what is wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// When the memory budget has no room for the tree that the arguments are checked in.
+    fn server_arguments<'t>(
+        &self,
+        tool: &Tool,
+        arguments: &'t str,
+    ) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, Failure> {
+        let Some(prepared) = &tool.prepared else {
+            return Ok(Ok(Cow::Borrowed(arguments)));
+        };
+        let tree = match prepared.forwards_arguments_unchanged() {
+            true => 0,
+            false => memory_cost::of_tree(arguments),
+        };
+        let _memory = self.gateway.lasting.lease(tree)?;
+        Ok(prepared.arguments(arguments))
+    }
+}
+
+/// The result of a call whose arguments the tool does not take: the model that made them can make others.
+///
+/// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
+/// > (MCP 2025-11-25, server/tools, "Error Handling")
+fn refused_arguments(faults: &[ArgumentError]) -> String {
+    let text = json::string(&sentence(faults));
+    format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#)
+}

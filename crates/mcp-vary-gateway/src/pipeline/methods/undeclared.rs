@@ -1,0 +1,89 @@
+//! Methods of capabilities that a server does not declare: passed on as a client without a gateway would send them,
+//! until the server answers that it does not have them ([0029](../../../../docs/decisions/0029-undeclared-capabilities.md)).
+
+use std::sync::Arc;
+
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_upstream::ServerFacts;
+use mcp_vary_wire::methods::COMPLETE;
+use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
+
+use super::Call;
+use crate::pipeline::router::unknown;
+
+/// A method that the server of a request does not declare, and where to remember whether it has it.
+#[derive(Debug)]
+pub(crate) struct Undeclared {
+    learned: Arc<ServerFacts>,
+    method: &'static str,
+}
+
+impl Undeclared {
+    /// Remembers what the server's answer shows: an error about the params shows nothing.
+    pub(crate) fn note(&self, outcome: Result<&str, &str>) {
+        let has = match outcome {
+            Ok(_) => true,
+            Err(error) if Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND => false,
+            Err(_) => return,
+        };
+        self.learned.undeclared_methods().note(self.method, has);
+    }
+}
+
+const READ: &str = "resources/read";
+
+impl Call<'_> {
+    /// Refuses `completion/complete` where no server declares it, and each one is known not to have it.
+    pub(super) fn may_complete(&self) -> Result<(), Failure> {
+        let mut sources = self.class.sources().iter();
+        let mut may_have = || {
+            sources
+                .any(|it| it.line.server_facts().undeclared_methods().has(COMPLETE) != Some(false))
+        };
+        match self.catalog.offered.contains("completions") || may_have() {
+            true => Ok(()),
+            false => Err(unknown(self.asked.method)),
+        }
+    }
+
+    /// What to remember of a `completion/complete` of `server`; nothing where it declares the capability.
+    ///
+    /// # Errors
+    ///
+    /// `-32601` where the server is known not to have the method.
+    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<Undeclared>>, Failure> {
+        self.undeclared(server, "completions", COMPLETE)
+    }
+
+    /// Refuses `resources/read` where no server has resources. The only server is not asked for its lists before: whether
+    /// it has the method is remembered from its answer, as what is returned says.
+    pub(super) async fn requires_resources(&mut self) -> Result<Option<Box<Undeclared>>, Failure> {
+        let is_offered = self.catalog.offers(ListKind::Resources);
+        if !is_offered && self.class.sources().len() == 1 {
+            return self.undeclared(0, "resources", READ);
+        }
+        if self.requires(ListKind::Resources).await.is_err() {
+            self.requires(ListKind::Templates).await?;
+        }
+        Ok(None)
+    }
+
+    fn undeclared(
+        &self,
+        server: usize,
+        capability: &str,
+        method: &'static str,
+    ) -> Result<Option<Box<Undeclared>>, Failure> {
+        let source = &self.class.sources()[server];
+        let told = source.told();
+        if told.hello.is_none() || told.capabilities().contains(capability) {
+            return Ok(None);
+        }
+        let learned = Arc::clone(source.line.server_facts());
+        match learned.undeclared_methods().has(method) {
+            Some(false) => Err(unknown(method)),
+            Some(true) => Ok(None),
+            None => Ok(Some(Box::new(Undeclared { learned, method }))),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What stays while one configuration takes the place of another.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hmac::Mac as _;
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary_base::environment::Outside;
+use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
+use mcp_vary_catalog::link_index::Links;
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_results::negotiation_log::Ignorings;
+use mcp_vary_results::result_store::Kept;
+use mcp_vary_upstream::chain::Behind;
+use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::response::Failure;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::mrtr::HeldCalls;
+use crate::pool::dedicated::OwnLines;
+use crate::session::deprecation::Deprecations;
+use crate::session::memory_cost;
+use crate::session::pending_server_requests::Questions;
+use crate::session::replay::Streams;
+use crate::session::{self, Sessions};
+use crate::settings::config::Config;
+use crate::settings::keys::Keys;
+use crate::settings::limits::Limits;
+use crate::subscriptions::Audience;
+use crate::tasks::{Claims, Finished, Made, Watches};
+
+/// What a gateway has from its start to its end, whatever it is configured to be in between.
+///
+/// Whoever works on a request that a server has holds this, and nothing of the configuration, so that the
+/// end of what was configured before waits for nobody.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    pub(crate) sessions: Sessions,
+    pub(crate) cursor_keys: CursorKeys,
+    pub(crate) links: Arc<Links>,
+    /// Who hears of changes.
+    pub(crate) audience: Arc<Audience>,
+    /// What was refused or dropped, for the status.
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) deprecations: Deprecations,
+    pub(crate) ignorings: Ignorings,
+    pub(crate) made: Arc<Made>,
+    /// Tasks that were done before they were made.
+    pub(crate) finished: Finished,
+    /// What clients were asked for tasks.
+    pub(crate) claims: Arc<Claims>,
+    /// When the gateway was opened, in seconds since 1970-01-01 UTC.
+    pub(crate) opened: u64,
+    /// What results left out.
+    pub(crate) kept: Arc<Kept>,
+    /// Calls that wait for what they asked of clients whose requests have ended.
+    pub(crate) held: HeldCalls,
+    /// Tasks that are watched for clients which know another form of them.
+    pub(crate) watches: Arc<Watches>,
+    /// Tells this gateway from others, to those in front of it and behind it.
+    pub(crate) id: [u8; 8],
+    /// The gateways behind this one.
+    pub(crate) behind: Arc<Behind>,
+    /// Tells this gateway from others that share its keys, and from itself before it was started again.
+    pub(crate) number: u64,
+    outside: Outside,
+    /// What clients were asked.
+    pub(crate) questions: Arc<Questions>,
+    /// Connections that clients have alone.
+    pub(crate) own: Arc<OwnLines>,
+    /// Streams that clients may come back to.
+    pub(crate) streams: Streams,
+    /// What clients can make the gateway hold.
+    pub(crate) memory: Arc<MemoryBudget>,
+    /// Of it what they can for as long as their sessions last.
+    pub(crate) pinned: Arc<MemoryBudget>,
+    /// What several classes of clients see alike.
+    pub(crate) shared_lists: Arc<SharedLists>,
+    tokens: AtomicU64,
+    /// Places for requests that run on although their client is gone.
+    pub(crate) unheard: Arc<Semaphore>,
+    /// Cancelled when the gateway stops.
+    pub(crate) stopped: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    /// The limits at the start, of which some hold until the end.
+    started_with: Limits,
+    /// The keys that the file named at the start.
+    named_keys: Keys,
+}
+
+impl Lasting {
+    pub(crate) fn new(config: &Config) -> Self {
+        let previous = config.previous_keys.iter();
+        let previous = previous.map(|key| derived_key(key, "cursor"));
+        let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
+        let number = u64::from_le_bytes(random(config.outside));
+        let questions = Arc::new(Questions::new(
+            config.limits.questions,
+            config.limits.ask_timeout,
+            config.outside,
+            number,
+        ));
+        let tasks = TaskTracker::new();
+        let memory = MemoryBudget::new(config.limits.memory);
+        let audience = Arc::<Audience>::default();
+        let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
+        let session_keys = session_keys.map(|key| derived_key(key, "session"));
+        let made = Arc::new(Made::new(Arc::clone(&audience)));
+        let watches = Arc::<Watches>::default();
+        Self {
+            sessions: Sessions::new(config, session_keys.collect()),
+            cursor_keys: cursor_keys.with_previous(previous),
+            links: Arc::default(),
+            audience: Arc::clone(&audience),
+            counters: Arc::default(),
+            deprecations: Deprecations::default(),
+            ignorings: Ignorings::default(),
+            opened: (config.outside.now)(),
+            kept: Arc::new(Kept::new(
+                config.limits.kept_results,
+                config.limits.kept_for,
+                config.outside,
+            )),
+            finished: Finished::new(config.outside),
+            claims: Arc::default(),
+            held: HeldCalls::default(),
+            watches: Arc::clone(&watches),
+            number,
+            id: random(config.outside),
+            behind: Arc::default(),
+            outside: config.outside,
+            streams: Streams::new(&config.limits, config.outside),
+            pinned: memory.part(config.limits.memory / PINNED),
+            memory,
+            shared_lists: Arc::new(SharedLists::default()),
+            // Some servers take 0 for no token.
+            tokens: AtomicU64::new(1),
+            unheard: Arc::new(Semaphore::new(config.limits.unheard)),
+            stopped: CancellationToken::new(),
+            own: OwnLines::new(
+                config.limits.own_connections,
+                Arc::clone(&questions),
+                (Arc::clone(&made), watches),
+                Arc::clone(&audience),
+                tasks.clone(),
+            ),
+            made,
+            questions,
+            tasks,
+            started_with: config.limits,
+            named_keys: config.named_keys.clone(),
+        }
+    }
+
+    /// Leases so many bytes for a request.
+    ///
+    /// # Errors
+    ///
+    /// When `limits.memory` leaves no room for them, which is counted.
+    pub(crate) fn lease(&self, bytes: usize) -> Result<Lease, Failure> {
+        self.memory.lease(bytes).map_err(|exhausted| {
+            self.counters.increment(Counter::RefusedForMemory);
+            exhausted.into()
+        })
+    }
+
+    /// The same for a subscription to `uri`.
+    ///
+    /// # Errors
+    ///
+    /// When subscriptions take as much as they may, or `limits.memory` leaves no room.
+    pub(crate) fn lease_for_subscription(&self, uri: &str) -> Result<Lease, Failure> {
+        let lease = self.pinned.lease(memory_cost::of_subscription(uri));
+        lease.map_err(|_| {
+            self.counters.increment(Counter::RefusedForMemory);
+            Failure::internal(
+                "subscriptions take a quarter of `limits.memory`, which is all they may; unsubscribe from some, or try \
+                 again later",
+            )
+        })
+    }
+
+    /// A token for progress that no other request to a server uses.
+    pub(crate) fn new_progress_token(&self) -> u64 {
+        self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A name that nobody guesses.
+    pub(crate) fn new_name(&self) -> String {
+        format!("{:032x}", u128::from_le_bytes(random(self.outside)))
+    }
+
+    /// Seconds since 1970-01-01 UTC.
+    pub(crate) fn now(&self) -> u64 {
+        (self.outside.now)()
+    }
+
+    /// What `config` would change and what holds until the end, by its keys in a file.
+    pub(crate) fn fixed(&self, config: &Config) -> Vec<&'static str> {
+        let limits = &config.limits;
+        let before = &self.started_with;
+        let fixed = [
+            (
+                "limits.connections",
+                before.connections != limits.connections,
+            ),
+            ("limits.memory", before.memory != limits.memory),
+            ("limits.sessions", before.sessions != limits.sessions),
+            ("limits.unheard", before.unheard != limits.unheard),
+            (
+                "limits.kept-results",
+                before.kept_results != limits.kept_results,
+            ),
+            (
+                "limits.own-connections",
+                before.own_connections != limits.own_connections,
+            ),
+            (
+                "limits.ask-timeout",
+                before.ask_timeout != limits.ask_timeout,
+            ),
+            ("limits.questions", before.questions != limits.questions),
+            ("limits.kept-for", before.kept_for != limits.kept_for),
+            (
+                "limits.kept-events",
+                before.kept_events != limits.kept_events,
+            ),
+            (
+                "limits.kept-events-for",
+                before.kept_events_for != limits.kept_events_for,
+            ),
+            ("keys", self.named_keys != config.named_keys),
+        ];
+        let changed = fixed.into_iter().filter(|(_, differs)| *differs);
+        changed.map(|(key, _)| key).collect()
+    }
+}
+
+/// Which part of the memory that clients can take they can take for long.
+const PINNED: usize = 4;
+
+fn random<const N: usize>(outside: Outside) -> [u8; N] {
+    let mut bytes = [0; N];
+    (outside.random)(&mut bytes);
+    bytes
+}
+
+/// A key for one purpose, drawn from a secret of the gateway.
+fn derived_key(key: &[u8; 32], label: &str) -> [u8; 32] {
+    let mut mac = session::keyed(key);
+    mac.update(b"vary key v1\0");
+    mac.update(label.as_bytes());
+    mac.finalize().into_bytes().into()
+}

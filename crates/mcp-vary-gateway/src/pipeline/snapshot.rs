@@ -1,0 +1,294 @@
+//! The gateway as one configuration has it: the servers behind, what they offer together, and to whom.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_vary::error::Error;
+use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
+use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::selection::rankings::{HintsDigest, Ordered, Rankings};
+use mcp_vary_catalog::selection::rules::Rules;
+use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
+use mcp_vary_catalog::view::Layout;
+use mcp_vary_upstream::chain::Position;
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use serde_json::{Map, Value};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::pipeline::runtime::Lasting;
+use crate::pool::Classes;
+use crate::session::Session;
+use crate::session::client::Declared;
+use crate::settings::config::Config;
+
+/// What one configuration makes of the gateway.
+///
+/// Each request takes the one of its moment and keeps it until it was sent on or answered, so that it sees
+/// one configuration from its first step to its last, whatever takes its place in the meantime.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// Tells one from the next.
+    number: u64,
+    pub(crate) config: Config,
+    pub(crate) classes: Arc<Classes>,
+    pub(crate) variants: Variants,
+    pub(crate) faces: Arc<Faces>,
+    /// What is said of clients by the names that they give themselves.
+    pub(crate) rules: Rules,
+    pub(crate) known: Memo<Known>,
+    pub(crate) rankings: Rankings,
+    /// Whether the operator shortens results for clients that do not declare content negotiation.
+    pub(crate) shortens_for_all: bool,
+    pub(crate) lasting: Arc<Lasting>,
+    /// Where the gateway is among others.
+    pub(crate) position: Position,
+    /// Cancels [`released`](Self::released).
+    released: DropGuard,
+}
+
+/// What follows from the capabilities of a client.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) declared: Declared,
+    pub(crate) features: Option<Arc<Features>>,
+    /// What a ranking is found by.
+    hints: HintsDigest,
+    /// The names of the capabilities, and of what they have: `elicitation`, `elicitation/url`.
+    pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// What servers may know of them, JSON text.
+    pub(crate) mirrored: Arc<str>,
+    /// The first required extension that they lack.
+    lacks: Option<ExtensionId>,
+}
+
+/// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
+fn shortens_for_all(config: &Config, faces: &Faces, rules: &Rules) -> bool {
+    let of_variants = faces.all.iter().filter_map(|face| face.features.as_deref());
+    let mut granted = of_variants.chain(rules.features());
+    let shortens = |features: &Features| {
+        features.verbosity() == Verbosity::Compact || config.results.cut_for(Some(features))
+    };
+    config.results.cut_for(None) || config.negotiation && granted.any(shortens)
+}
+
+impl Known {
+    /// That the client declared whatever is required.
+    ///
+    /// # Errors
+    ///
+    /// > the supporting party MUST either revert to core protocol behavior or reject the request with an
+    /// > appropriate error if the extension is mandatory. (SEP-2133, "Graceful Degradation")
+    pub(crate) fn has_required(&self, era: Era) -> Result<(), Failure> {
+        match self.lacks.clone() {
+            None => Ok(()),
+            Some(id) => Err(Failure::from(&Error::RequiredExtension { id, era })),
+        }
+    }
+}
+
+/// Bytes of the capabilities of a client. Real ones take some hundred.
+const MAX_CAPABILITIES: usize = 64 << 10;
+
+/// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
+/// different clients.
+const REMEMBERED_CLIENTS: usize = 8 << 20;
+
+impl Setup {
+    /// What `config` makes of the gateway; servers whose entry is as it was `before` keep their connections.
+    pub(crate) async fn open(
+        mut config: Config,
+        lasting: Arc<Lasting>,
+        before: Option<&Self>,
+    ) -> Self {
+        let behind = Arc::clone(&lasting.behind);
+        let position = Position::new(lasting.id, &config.ancestors, &config.servers, behind);
+        for server in &mut config.servers {
+            server.chain = position.to_servers();
+            server.fill_random = config.outside.random;
+        }
+        let rules = Rules::new(&config.choosing);
+        let faces = Faces::in_manners(&config.faces, &rules.manners());
+        let layout = Layout {
+            faces: Arc::clone(&faces),
+            naming: config.naming,
+            results: Arc::clone(&config.results.0),
+            page_size: config.page_size,
+            caching: match config.variants || !rules.is_empty() || config.read_result {
+                true => Caching::Never,
+                false => Caching::AsTold,
+            },
+        };
+        lasting.questions.name_servers(config.servers.len() > 1);
+        let classes = Classes::new(
+            config.servers.clone(),
+            (layout, config.limits.classes),
+            config.start_patience,
+            before.map(|before| &*before.classes),
+            &lasting,
+        );
+        Self {
+            number: before.map_or(0, |before| before.number + 1),
+            classes: Arc::new(classes.await),
+            rankings: Rankings::new(
+                faces.variants.clone(),
+                config.weights.clone(),
+                config.advertised,
+            ),
+            variants: faces.variants.clone(),
+            shortens_for_all: shortens_for_all(&config, &faces, &rules),
+            faces,
+            rules,
+            known: Memo::new(REMEMBERED_CLIENTS),
+            released: CancellationToken::new().drop_guard(),
+            lasting,
+            position,
+            config,
+        }
+    }
+
+    /// Tells one configuration from the next, which has a higher one.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Cancelled when the last request has let go of this, so that nothing is sent by it any more.
+    pub(crate) fn released(&self) -> CancellationToken {
+        self.released.token().clone()
+    }
+
+    /// Whether what a result points to decides where, or whether, it can be read.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.classes.servers() > 1 || self.faces.all.iter().any(VariantConfig::selects_resources)
+    }
+
+    /// What follows from a client's capabilities, as JSON text.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: read, they take some sixty times their size.
+    pub(crate) fn know(&self, capabilities: &str) -> Result<Arc<Known>, Failure> {
+        if capabilities.len() > MAX_CAPABILITIES {
+            return Err(Failure::invalid_params(format!(
+                "the capabilities of the client are {} bytes long; {MAX_CAPABILITIES} are allowed",
+                capabilities.len()
+            )));
+        }
+        Ok(self.known.get_or_read(capabilities, |text| {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let names = names(&value);
+            let declared = Declared::read(&value, &self.lasting.ignorings);
+            let lacks = self.lacking(&value, &declared);
+            let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
+            Known { lacks, ..known }
+        }))
+    }
+
+    /// The first required extension that `capabilities` lack.
+    fn lacking(&self, capabilities: &Value, declared: &Declared) -> Option<ExtensionId> {
+        let is_there = |id: &&ExtensionId| match id.as_str() {
+            CONTENT_NEGOTIATION => !self.config.negotiation || declared.negotiation.is_some(),
+            SERVER_VARIANTS => !self.config.variants || declared.variants.is_some(),
+            id => extension::settings(capabilities, id).is_some(),
+        };
+        let mut required = self.config.required.iter();
+        required.find(|id| !is_there(id)).cloned()
+    }
+
+    fn knowledge_of(
+        &self,
+        declared: Declared,
+        capabilities: BTreeSet<String>,
+        mirrored: Arc<str>,
+    ) -> Known {
+        let features = declared
+            .features
+            .clone()
+            .filter(|_| self.config.negotiation)
+            .map(Arc::new);
+        Known {
+            hints: HintsDigest::of(&declared.hints),
+            declared,
+            features,
+            capabilities: Arc::new(capabilities),
+            mirrored,
+            lacks: None,
+        }
+    }
+
+    /// The variants in the order in which they suit a client; none where variants are off.
+    pub(crate) fn ordered(&self, known: &Known) -> Arc<Ordered> {
+        if !self.config.variants {
+            return Arc::default();
+        }
+        let now = (self.config.outside.now)();
+        let hints = &known.declared.hints;
+        self.rankings.of(hints, &known.hints, None, now)
+    }
+
+    /// The variant of clients of which rules say `variant`, or nothing.
+    pub(crate) fn ruled(&self, variant: Option<&VariantId>) -> Option<usize> {
+        let variant = variant.or(self.config.choosing.default.as_ref())?;
+        self.variant_index(variant.as_str())
+    }
+
+    /// The index of a variant in the catalogue's views.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
+        self.variants
+            .iter()
+            .position(|variant| variant.id.as_str() == id)
+    }
+
+    /// The id of the variant whose view is at `index`, in whatever manner.
+    pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
+        &self.faces.all[index].variant.id
+    }
+
+    /// The variants of whose lists a session is notified: those that it was offered, best first, then those that it has
+    /// selected beside them. `None` as for [`order_of`](Self::order_of).
+    pub(crate) fn seen_by(&self, session: &Session) -> Option<Arc<[usize]>> {
+        let order = self.order_of(session)?;
+        let selected = session.selected();
+        if selected.is_empty() {
+            return Some(order);
+        }
+        let selected = selected
+            .iter()
+            .filter_map(|id| self.variant_index(id.as_str()));
+        let selected = selected.filter(|index| !order.contains(index));
+        Some(order.iter().copied().chain(selected).collect())
+    }
+
+    /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered
+    /// now and were not then, or the reverse.
+    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+        session.views(self.number, |ids| {
+            if ids.is_empty() == self.config.variants {
+                return None;
+            }
+            ids.iter().map(|id| self.variant_index(id)).collect()
+        })
+    }
+}
+
+/// The names of capabilities, and of what each has; of more than [`MAX_NAMES`] the first ones.
+///
+/// They word an error alone, so that what is left out changes no answer of a client that declares what there is.
+fn names(capabilities: &Value) -> BTreeSet<String> {
+    let all = capabilities.as_object().into_iter().flatten();
+    let names = all.flat_map(|(name, settings)| {
+        let inner = settings.as_object().into_iter().flat_map(Map::keys);
+        let inner = inner.map(move |inner| format!("{name}/{inner}"));
+        inner.chain([name.clone()])
+    });
+    names
+        .filter(|name| name.len() <= MAX_NAME)
+        .take(MAX_NAMES)
+        .collect()
+}
+
+const MAX_NAMES: usize = 256;
+const MAX_NAME: usize = 256;

@@ -1,0 +1,161 @@
+//! The connections of a class: followed for its catalogue, and kept for as long as they are used.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::{Class, lock};
+use crate::pool::live_catalog::{self, Catalogs, LiveCatalog};
+use crate::pool::source::Source;
+use crate::subscriptions::{Audience, source_id};
+use crate::tasks::{self, Made};
+
+/// The connections of a class, in the order of configuration. They may outlast the class: another takes over
+/// those to servers that are still the same when the gateway is configured anew.
+#[derive(Debug)]
+pub(super) struct Connections {
+    pub(super) followers: Vec<Arc<Follower>>,
+    used: Mutex<Instant>,
+}
+
+impl Connections {
+    pub(super) fn new(followers: Vec<Arc<Follower>>) -> Self {
+        Self {
+            followers,
+            used: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Those that `are_wanted`, last used when these were; none where there are none.
+    pub(super) fn only(&self, are_wanted: impl Fn(&Follower) -> bool) -> Option<Self> {
+        let followers = self.followers.iter().filter(|it| are_wanted(it));
+        let followers: Vec<_> = followers.cloned().collect();
+        let used = Mutex::new(*lock(&self.used));
+        (!followers.is_empty()).then_some(Self { followers, used })
+    }
+
+    pub(super) fn sources(&self) -> Vec<Arc<Source>> {
+        let sources = self.followers.iter().map(|it| Arc::clone(&it.source));
+        sources.collect()
+    }
+
+    /// Tells `catalog` of what changes from now on.
+    pub(super) fn show_in(&self, catalog: &Arc<LiveCatalog>) {
+        for follower in &self.followers {
+            let mut catalogs = lock(&follower.catalogs);
+            catalogs.retain(|catalog| catalog.strong_count() > 0);
+            catalogs.push(Arc::downgrade(catalog));
+        }
+    }
+
+    pub(super) fn note_use(&self) {
+        self.keep_for(Duration::ZERO);
+    }
+
+    /// They count as used for so long from now on.
+    fn keep_for(&self, time: Duration) {
+        let mut used = lock(&self.used);
+        *used = used.max(Instant::now() + time);
+    }
+
+    /// How long ago they were used last.
+    pub(super) fn idle(&self) -> Duration {
+        lock(&self.used).elapsed()
+    }
+
+    /// Whether somebody uses them, or did within `unused`.
+    pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
+        Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
+    }
+}
+
+/// A class in use: its connections stay open, and count as used until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InUse(Arc<Connections>);
+
+impl InUse {
+    pub(crate) fn new(class: &Class) -> Self {
+        Self(Arc::clone(&class.connections))
+    }
+
+    /// Lets them count as used for so long, also without this.
+    pub(crate) fn keep_for(&self, time: Duration) {
+        self.0.keep_for(time);
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.note_use();
+    }
+}
+
+/// One server on one connection, followed for every catalogue that shows it.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    pub(crate) source: Arc<Source>,
+    catalogs: Catalogs,
+    /// Ends the following.
+    _following: Option<DropGuard>,
+}
+
+impl Follower {
+    /// A follower of a source whose events another task [follows](live_catalog::follow_on).
+    pub(crate) fn of(source: Arc<Source>) -> Self {
+        Self {
+            source,
+            catalogs: Catalogs::default(),
+            _following: None,
+        }
+    }
+
+    /// The catalogues that show the source.
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.catalogs
+    }
+
+    /// Follows a server from now on.
+    pub(super) fn begin(line: Arc<SupervisedConnection>, background: &Background) -> Arc<Self> {
+        let following = background.stop.child_token();
+        let follower = Arc::new(Self {
+            source: Arc::new(Source::new(line, Arc::clone(&background.shared))),
+            catalogs: Arc::default(),
+            _following: Some(following.clone().drop_guard()),
+        });
+        let (source, catalogs) = (&follower.source, &follower.catalogs);
+        let audience = Arc::clone(&background.audience);
+        let follow = live_catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
+        let stop = following.clone();
+        let follow = following.run_until_cancelled_owned(follow);
+        background.tasks.spawn(follow);
+        let (line, of) = (Arc::clone(&source.line), source_id(source));
+        let (server, events) = (source.name().into(), line.events());
+        // A server without sessions is asked to tell on each connection of what is listened to there.
+        let is_modern = move || {
+            let upstream = line.current();
+            upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
+        };
+        let made = Arc::clone(&background.made);
+        let follow = tasks::follow(server, events, made, move || is_modern().then_some(of));
+        let follow = stop.run_until_cancelled_owned(follow);
+        background.tasks.spawn(follow);
+        follower
+    }
+}
+
+/// What runs beside requests: until when, and who is told what comes of it.
+#[derive(Clone, Debug)]
+pub(super) struct Background {
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) audience: Arc<Audience>,
+    pub(super) made: Arc<Made>,
+    /// What several classes see alike.
+    pub(super) shared: Arc<SharedLists>,
+}

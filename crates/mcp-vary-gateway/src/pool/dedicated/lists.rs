@@ -1,0 +1,317 @@
+//! Lists of dedicated connections: what a server lists to one client alone.
+//!
+//! A server may change its lists in the session whose call asked for it. When a dedicated connection announces a
+//! change, its lists are read there and compared with those of the class. If they are the same, or the class's have
+//! changed, too, nothing else follows. If they differ, the client gets a class of its own, which shows the lists of
+//! the dedicated connection in place of the shared ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_upstream::{Event, SupervisedConnection};
+use mcp_vary_wire::client_id::ClientId;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::lock;
+use crate::pool::live_catalog;
+use crate::pool::source::{PAUSE, Source};
+use crate::pool::{Class, Follower};
+use crate::subscriptions::Audience;
+
+/// The clients that have lists of their own, or are about to.
+#[derive(Debug)]
+pub(crate) struct ClientLists {
+    clients: Mutex<BTreeMap<ClientId, Arc<Entry>>>,
+    /// How many there are, for requests of all other clients.
+    count: AtomicUsize,
+    audience: Arc<Audience>,
+}
+
+/// The connections of one client whose lists changed.
+#[derive(Debug, Default)]
+struct Entry {
+    connections: Mutex<Vec<Arc<DedicatedLists>>>,
+    /// The class that shows them.
+    class: tokio::sync::Mutex<Option<Arc<Class>>>,
+}
+
+impl ClientLists {
+    pub(super) fn new(audience: Arc<Audience>) -> Self {
+        Self {
+            clients: Mutex::default(),
+            count: AtomicUsize::new(0),
+            audience,
+        }
+    }
+
+    /// `class` as `client` sees it, after the changes that were announced on its connections.
+    pub(crate) async fn class_of(&self, class: Arc<Class>, client: Option<ClientId>) -> Arc<Class> {
+        let Some(entry) = client.and_then(|client| self.entry(client)) else {
+            return class;
+        };
+        let connections = lock(&entry.connections).clone();
+        for lists in &connections {
+            lists.settle().await;
+        }
+        let is_to = |line: &SupervisedConnection| {
+            let mut sources = class.sources().iter();
+            sources.any(|source| line.has_same_server(&source.line))
+        };
+        let dedicated = connections.iter().filter_map(|lists| lists.follower.get());
+        let dedicated = dedicated.filter(|it| is_to(&it.source.line));
+        let dedicated: Vec<_> = dedicated.cloned().collect();
+        if dedicated.is_empty() {
+            return class;
+        }
+        let mut known = entry.class.lock().await;
+        let is_current = |known: &&Arc<Class>| {
+            Arc::ptr_eq(known.shared(), class.shared()) && known.shows(&dedicated)
+        };
+        if let Some(known) = known.as_ref().filter(is_current) {
+            return Arc::clone(known);
+        }
+        let made = class.shared().with_dedicated(&dedicated).await;
+        *known = Some(Arc::clone(&made));
+        made
+    }
+
+    fn entry(&self, client: ClientId) -> Option<Arc<Entry>> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        lock(&self.clients).get(&client).cloned()
+    }
+
+    fn add(&self, client: ClientId, lists: &Arc<DedicatedLists>) {
+        let mut clients = lock(&self.clients);
+        let entry = clients.entry(client).or_default();
+        let mut connections = lock(&entry.connections);
+        if !connections.iter().any(|known| Arc::ptr_eq(known, lists)) {
+            connections.push(Arc::clone(lists));
+        }
+        drop(connections);
+        self.count.store(clients.len(), Ordering::Release);
+    }
+
+    /// Takes a connection out; whose it was.
+    fn remove(&self, lists: &Arc<DedicatedLists>) -> Vec<ClientId> {
+        let mut clients = lock(&self.clients);
+        let mut removed = Vec::new();
+        clients.retain(|client, entry| {
+            let mut connections = lock(&entry.connections);
+            let before = connections.len();
+            connections.retain(|known| !Arc::ptr_eq(known, lists));
+            if connections.len() < before {
+                removed.push(*client);
+            }
+            !connections.is_empty()
+        });
+        self.count.store(clients.len(), Ordering::Release);
+        removed
+    }
+}
+
+/// The lists of one dedicated connection.
+#[derive(Debug)]
+pub(super) struct DedicatedLists {
+    line: Arc<SupervisedConnection>,
+    all: Arc<ClientLists>,
+    /// What the class of the client that used it last shares with others.
+    shared: Mutex<Weak<Source>>,
+    /// Who used it last; none for a client that cannot be recognised.
+    client: Mutex<Option<ClientId>>,
+    /// Whether a change was announced that has not been compared yet.
+    pending: watch::Sender<bool>,
+    /// When the lists were compared last.
+    compared: Mutex<Option<Instant>>,
+    /// Set once the lists differ from the shared ones.
+    follower: OnceLock<Arc<Follower>>,
+}
+
+impl DedicatedLists {
+    pub(super) fn new(line: &Arc<SupervisedConnection>, all: &Arc<ClientLists>) -> Arc<Self> {
+        Arc::new(Self {
+            line: Arc::clone(line),
+            all: Arc::clone(all),
+            shared: Mutex::default(),
+            client: Mutex::default(),
+            pending: watch::Sender::default(),
+            compared: Mutex::default(),
+            follower: OnceLock::new(),
+        })
+    }
+
+    /// The next request is one of `client`.
+    pub(super) fn lease_to(&self, client: Option<ClientId>) {
+        *lock(&self.client) = client;
+    }
+
+    /// The next request is of the class that shares `source`.
+    pub(super) fn compare_with(&self, source: &Arc<Source>) {
+        *lock(&self.shared) = Arc::downgrade(source);
+    }
+
+    /// Whether `client` used it last.
+    pub(super) fn was_leased_to(&self, client: ClientId) -> bool {
+        *lock(&self.client) == Some(client)
+    }
+
+    /// Whether it lists what all others of the class do, as far as is known.
+    pub(super) fn is_shared(&self) -> bool {
+        self.follower.get().is_none() && !*self.pending.borrow()
+    }
+
+    /// Whether it lists something to `client` that others do not get.
+    pub(super) fn belongs_to(&self, client: Option<ClientId>) -> bool {
+        !self.is_shared() && client.is_some() && *lock(&self.client) == client
+    }
+
+    /// Whether it lists something that no request can be related to any more.
+    pub(super) fn is_tainted(&self) -> bool {
+        self.follower.get().is_some() && lock(&self.client).is_none()
+    }
+
+    /// Has a list compared although no change was announced, unless that was done a moment ago; whether it is.
+    pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
+        let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < PAUSE);
+        if is_recent || self.follower.get().is_some() || self.line.current().is_none() {
+            return false;
+        }
+        self.all.add(client, self);
+        self.pending.send_modify(|pending| {
+            // Under the lock, so that a task that watches does not reset it first.
+            self.line.list_may_have_changed(kind.kind());
+            *pending = true;
+        });
+        true
+    }
+
+    /// Waits until the changes that were announced by now were compared, unless that takes too long.
+    async fn settle(&self) {
+        let mut pending = self.pending.subscribe();
+        let patience = self.line.config().limits.ready_timeout;
+        // Who waited in vain is shown what is known.
+        let _ = tokio::time::timeout(patience, pending.wait_for(|pending| !pending)).await;
+    }
+
+    /// Compares the lists whenever the server announces a change; from when they differ on, follows them for the
+    /// client that has the connection. All of that until `stop`.
+    pub(super) async fn watch(self: Arc<Self>, stop: CancellationToken) {
+        stop.run_until_cancelled(self.follow()).await;
+        for client in self.all.remove(&self) {
+            self.all.audience.relocate(client, &self.all).await;
+        }
+    }
+
+    async fn follow(self: &Arc<Self>) {
+        let mut events = self.line.events();
+        let mut pause = Instant::now();
+        let Some(mut kinds) = announced(&mut events).await else {
+            return;
+        };
+        let source = loop {
+            self.pending.send_replace(true);
+            let client = *lock(&self.client);
+            if let Some(client) = client {
+                self.all.add(client, self);
+            }
+            tokio::time::sleep_until(pause).await;
+            kinds.extend(also_announced(&mut events));
+            if let Some(source) = self.compare(&kinds).await {
+                break source;
+            }
+            pause = Instant::now() + PAUSE;
+            *lock(&self.compared) = Some(Instant::now());
+            // Under the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
+            let mut more = BTreeSet::new();
+            self.pending.send_modify(|pending| {
+                more = also_announced(&mut events);
+                *pending = !more.is_empty();
+            });
+            if more.is_empty() {
+                self.all.remove(self);
+                let Some(next) = announced(&mut events).await else {
+                    return;
+                };
+                more = next;
+            }
+            kinds = more;
+        };
+        let server = source.name();
+        info!(server, "a dedicated connection has lists of its own");
+        // What was announced during the comparison is a part of what the client is notified of below.
+        let more = also_announced(&mut events);
+        if !more.is_empty() {
+            source.read_now(&more).await;
+        }
+        let follower = Arc::new(Follower::of(Arc::new(source)));
+        let follower = self.follower.get_or_init(|| follower);
+        self.pending.send_replace(false);
+        let client = *lock(&self.client);
+        if let Some(client) = client {
+            self.all.audience.relocate(client, &self.all).await;
+            let (source, catalogs) = (&follower.source, follower.catalogs());
+            live_catalog::follow_on(events, source, catalogs, &self.all.audience).await;
+        }
+    }
+
+    /// Reads the lists; what the connection lists, if that is something else than the class does.
+    async fn compare(&self, kinds: &BTreeSet<ListKind>) -> Option<Source> {
+        let shared = lock(&self.shared).upgrade()?;
+        let source = Source::dedicated(Arc::clone(&self.line), &shared);
+        source.read_now(kinds).await;
+        let differs = || {
+            let mut kinds = kinds.iter();
+            kinds.any(|kind| !source.has_same_items(*kind, &shared))
+        };
+        // The server may have announced it to all, and this connection may have been read first.
+        shared.settle().await;
+        if !differs() {
+            return None;
+        }
+        shared.suspect(kinds);
+        shared.settle().await;
+        differs().then_some(source)
+    }
+}
+
+/// The lists that the next announcement is about; `None` when nothing will follow.
+async fn announced(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<ListKind>> {
+    loop {
+        let kinds = match events.recv().await {
+            Ok(event) => lists_of(&event),
+            Err(RecvError::Lagged(_)) => ListKind::ALL.into(),
+            Err(RecvError::Closed) => return None,
+        };
+        if !kinds.is_empty() {
+            return Some(kinds);
+        }
+    }
+}
+
+/// The lists that further announcements are about which have arrived by now.
+fn also_announced(events: &mut broadcast::Receiver<Event>) -> BTreeSet<ListKind> {
+    let mut kinds = BTreeSet::new();
+    loop {
+        match events.try_recv() {
+            Ok(event) => kinds.extend(lists_of(&event)),
+            Err(TryRecvError::Lagged(_)) => kinds.extend(ListKind::ALL),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return kinds,
+        }
+    }
+}
+
+fn lists_of(event: &Event) -> BTreeSet<ListKind> {
+    match event {
+        Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => {
+            ListKind::of(*kind).iter().copied().collect()
+        }
+        _ => BTreeSet::new(),
+    }
+}

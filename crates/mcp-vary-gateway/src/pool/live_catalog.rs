@@ -1,0 +1,285 @@
+//! What the servers offer together, and the views of it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::catalog::Changed;
+use mcp_vary_catalog::catalog::POSSIBLE;
+use mcp_vary_catalog::catalog::changed;
+use mcp_vary_catalog::catalog::offered;
+use mcp_vary_catalog::catalog::report;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_catalog::view::Layout;
+use mcp_vary_upstream::Event;
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::response::Failure;
+use tokio::sync::{Mutex, broadcast};
+use tracing::{debug, warn};
+
+use crate::pool::source::{Changes, Source};
+use crate::subscriptions::Audience;
+
+/// The current catalogue; requests swap it in without a lock.
+#[derive(Debug)]
+pub(crate) struct LiveCatalog {
+    current: ArcSwap<Catalog>,
+    /// In the order of configuration.
+    pub(crate) sources: Vec<Arc<Source>>,
+    /// Held while one catalogue takes the place of another.
+    replacing: Mutex<()>,
+    pub(crate) layout: Layout,
+    audience: Arc<Audience>,
+    shared: Arc<SharedLists>,
+    /// Whether clients see it.
+    is_published: AtomicBool,
+    /// Whether clients were offered what servers might turn out to have.
+    has_promised: AtomicBool,
+}
+
+impl LiveCatalog {
+    pub(crate) fn new(
+        sources: Vec<Arc<Source>>,
+        layout: Layout,
+        audience: Arc<Audience>,
+        shared: Arc<SharedLists>,
+    ) -> Self {
+        for source in &sources {
+            source.set_views(layout.faces.all.len());
+        }
+        Self {
+            shared,
+            audience,
+            is_published: AtomicBool::new(false),
+            has_promised: AtomicBool::new(false),
+            current: ArcSwap::from_pointee(Catalog::empty()),
+            sources,
+            replacing: Mutex::default(),
+            layout,
+        }
+    }
+
+    /// The catalogue of other sources, which is made from this one where they list the same.
+    pub(crate) fn with_sources(&self, sources: Vec<Arc<Source>>) -> Self {
+        Self {
+            current: ArcSwap::new(self.current()),
+            sources,
+            replacing: Mutex::default(),
+            layout: self.layout.clone(),
+            audience: Arc::clone(&self.audience),
+            shared: Arc::clone(&self.shared),
+            is_published: AtomicBool::new(self.is_published.load(Ordering::Acquire)),
+            has_promised: AtomicBool::new(self.has_promised.load(Ordering::Acquire)),
+        }
+    }
+
+    pub(crate) fn current(&self) -> Arc<Catalog> {
+        self.current.load_full()
+    }
+
+    /// Clients see it from now on: what it lists stays assigned to its servers, and what it offers since some server
+    /// has not answered yet stays offered, be it empty.
+    pub(crate) async fn publish(&self) {
+        let _replacing = self.replacing.lock().await;
+        self.is_published.store(true, Ordering::Release);
+        let current = self.current();
+        if current.told.iter().any(|told| told.hello.is_none()) {
+            self.has_promised.store(true, Ordering::Release);
+        }
+        for lists in current.lists() {
+            self.shared.registry.publish(&lists.merged);
+        }
+    }
+
+    /// The catalogue to list `kind` from, after the changes that were announced; read again first when
+    /// the last reading failed, or when a server does not tell of changes and its `ttlMs` is over.
+    pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
+        self.ask_undeclared(kind).await;
+        let is_old = |source: &&Arc<Source>| !source.is_fresh(kind);
+        let old: Vec<_> = self.sources.iter().filter(is_old).collect();
+        if !old.is_empty() {
+            let read = old.iter().map(|source| async move {
+                source.settle().await;
+                if !source.is_fresh(kind) {
+                    source.read_unless_recent(kind).await;
+                }
+            });
+            join_all(read).await;
+        }
+        self.catch_up(kind).await;
+        self.current()
+    }
+
+    /// What `find` finds in the catalogue; if nothing, after the changes that were announced, and if
+    /// still nothing, after reading the list again.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the list when it could not be read, `None` when it lacks what was looked for.
+    pub(crate) async fn find<T>(
+        &self,
+        kind: ListKind,
+        find: impl Fn(&Catalog) -> Option<T>,
+    ) -> Result<T, Option<Failure>> {
+        if let Some(found) = find(&self.current.load()) {
+            return Ok(found);
+        }
+        self.ask_undeclared(kind).await;
+        // What arrived before this request is seen by whoever follows the server before it is missed.
+        tokio::task::yield_now().await;
+        join_all(self.sources.iter().map(|source| source.settle())).await;
+        if let Some(found) = find(&self.current.load()) {
+            return Ok(found);
+        }
+        let read = self.sources.iter();
+        let read = read.map(|source| source.read_unless_recent(kind));
+        join_all(read).await;
+        self.catch_up(kind).await;
+        let current = self.current();
+        find(&current).ok_or_else(|| current.failure(kind))
+    }
+
+    /// Asks the servers that do not declare a list whether they have it, each one once.
+    async fn ask_undeclared(&self, kind: ListKind) {
+        if self.sources.iter().any(|source| source.is_unasked(kind)) {
+            let asked = self.sources.iter().map(|it| it.ask_undeclared(kind));
+            Box::pin(join_all(asked)).await;
+        }
+    }
+
+    /// Merges a list anew if a server says something else than when that was last done, whoever read it.
+    async fn catch_up(&self, kind: ListKind) {
+        let current = self.current.load();
+        let from = current
+            .lists
+            .get(&kind)
+            .map_or(&[][..], |lists| &lists.from);
+        let is_behind = (0..self.sources.len()).any(|at| {
+            let then = from.get(at).and_then(|part| part.listing.as_ref());
+            self.sources[at].says_otherwise(kind, then)
+        });
+        drop(current);
+        if is_behind {
+            self.rebuild(&BTreeSet::from([kind])).await;
+        }
+    }
+
+    /// Merges the lists `kinds` anew from what the servers said last; the others stay. Which lists of which
+    /// variants are others than before.
+    ///
+    /// Views are made aside: deriving thousands of items would hold up other requests.
+    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> Changed {
+        let _replacing = self.replacing.lock().await;
+        let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
+        let mut offered = offered(&told);
+        if self.has_promised.load(Ordering::Acquire) {
+            offered.extend(POSSIBLE.map(str::to_owned));
+        }
+        let before = self.current();
+        let mut lists = before.lists.clone();
+        lists.retain(|kind, _| offered.contains(kind.capability()));
+        for kind in ListKind::ALL {
+            let has = offered.contains(kind.capability());
+            if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
+                continue;
+            }
+            let parts = self.sources.iter().map(|source| source.part(kind));
+            let parts: Vec<_> = parts.collect();
+            let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
+            let shared = Arc::clone(&self.shared);
+            let is_published = self.is_published.load(Ordering::Acquire);
+            let made = tokio::task::spawn_blocking(move || {
+                let made = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
+                report(&made.merged, before.as_ref().map(|lists| &lists.merged));
+                made
+            });
+            match made.await {
+                Ok(made) => drop(lists.insert(kind, made)),
+                Err(error) => {
+                    warn!(%error, list = kind.method(), "the views were not made; the last ones stay")
+                }
+            }
+        }
+        let changed = changed(&before.lists, &lists);
+        let undeclared = self.sources.iter();
+        let undeclared =
+            undeclared.map(|source| Arc::clone(source.line.server_facts().undeclared_methods()));
+        self.current.store(Arc::new(Catalog {
+            told,
+            offered,
+            undeclared: undeclared.collect(),
+            lists,
+        }));
+        self.tell(&changed);
+        changed
+    }
+
+    /// The lists of these kinds, of all variants.
+    fn all_of(&self, kinds: &BTreeSet<Kind>) -> Changed {
+        let current = self.current.load();
+        let kinds = kinds
+            .iter()
+            .filter(|kind| current.offered.contains(kind.capability()));
+        let lists = kinds.flat_map(|kind| ListKind::of(*kind));
+        let variants = 0..self.layout.faces.variants.as_slice().len();
+        lists
+            .flat_map(|list| variants.clone().map(|variant| (variant, *list)))
+            .collect()
+    }
+
+    fn tell(&self, changed: &Changed) {
+        let ids: Vec<_> = self.layout.faces.ids().collect();
+        for (variant, kind) in changed {
+            let (variant, list) = (
+                ids.get(*variant).map(tracing::field::display),
+                kind.method(),
+            );
+            debug!(variant, list, "list changed");
+        }
+        if !changed.is_empty() {
+            self.audience.lists_changed(self, changed);
+        }
+    }
+}
+
+/// The catalogues that show a source.
+pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
+
+/// Follows a server until its connection is closed, and merges what it says into all `catalogs` that there are by
+/// then.
+pub(crate) async fn follow(source: Arc<Source>, catalogs: Catalogs, audience: Arc<Audience>) {
+    let merge = |changes| merge(&source, &catalogs, &audience, changes);
+    source.follow(merge).await;
+}
+
+/// The same for a source whose lists have been read, with the events since then.
+pub(crate) async fn follow_on(
+    events: broadcast::Receiver<Event>,
+    source: &Arc<Source>,
+    catalogs: &Catalogs,
+    audience: &Audience,
+) {
+    let merge = |changes| merge(source, catalogs, audience, changes);
+    source.follow_on(events, merge).await;
+}
+
+async fn merge(source: &Arc<Source>, catalogs: &Catalogs, audience: &Audience, changes: Changes) {
+    let living: Vec<_> = {
+        let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        catalogs.retain(|catalog| catalog.strong_count() > 0);
+        catalogs.iter().filter_map(Weak::upgrade).collect()
+    };
+    let lists = &changes.lists;
+    if !lists.is_empty() {
+        join_all(living.iter().map(|catalog| catalog.rebuild(lists))).await;
+    }
+    for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
+        audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
+    }
+    audience.resources_changed(source, &changes.updates);
+    source.ask_requested();
+}

@@ -1,0 +1,584 @@
+//! Classes of clients: those that can do the same share connections to the servers, and a catalogue.
+//!
+//! Servers list other tools to clients with other capabilities, so a connection declares exactly what
+//! its clients can do: of their capabilities what the operator lets through, sanitised.
+
+mod beyond_limit;
+mod capabilities;
+mod connections;
+pub(crate) mod dedicated;
+pub(crate) mod list_reading;
+pub(crate) mod live_catalog;
+mod server;
+pub(crate) mod source;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use tracing::info;
+
+use self::connections::{Background, Connections};
+pub(crate) use self::connections::{Follower, InUse};
+use self::server::Server;
+use self::table::{Place, Table};
+use crate::pipeline::runtime::Lasting;
+use crate::pool::capabilities::{declared, mirror};
+use crate::pool::dedicated::{Door, Held, OwnLines};
+use crate::pool::live_catalog::LiveCatalog;
+use crate::pool::source::Source;
+use crate::session::NO_CLASS;
+use crate::session::client::Client;
+use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::Layout;
+use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::Askable;
+
+/// What tells one class from another. Clients that can do nothing particular have none.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct ClassKey {
+    /// What the clients can do and servers may know, canonical JSON text; `{}` when it is nothing.
+    pub(crate) capabilities: Arc<str>,
+    /// The only client of the class, where a server is not shared.
+    pub(crate) session: Option<ClientId>,
+    /// The era of the clients, in which servers of both are connected to.
+    pub(crate) era: Era,
+}
+
+/// One class: a connection to each server, and what the servers offer it.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) catalog: Arc<LiveCatalog>,
+    /// What its clients can do, JSON text.
+    capabilities: Arc<str>,
+    /// What each server is told of its clients; made when it is asked for first.
+    told: OnceLock<Vec<Arc<str>>>,
+    /// Whether servers can ask its clients something.
+    pub(crate) can_be_asked: bool,
+    connections: Arc<Connections>,
+    /// The class that this one stands for, where it is that of one client with lists of its own.
+    shared: Option<Arc<Self>>,
+    /// Whether lists and connections are those of another class, since there are too many.
+    is_borrowing: bool,
+}
+
+impl Class {
+    /// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that
+    /// somebody does.
+    async fn open(
+        capabilities: Arc<str>,
+        lines: Vec<Arc<SupervisedConnection>>,
+        known: &[Arc<Follower>],
+        layout: Layout,
+        background: &Background,
+    ) -> Arc<Self> {
+        let followers = lines.into_iter().map(|line| {
+            let mut known = known.iter();
+            let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
+            known.map_or_else(|| Follower::begin(line, background), Arc::clone)
+        });
+        let connections = Connections::new(followers.collect());
+        let audience = Arc::clone(&background.audience);
+        let shared = Arc::clone(&background.shared);
+        let catalog = LiveCatalog::new(connections.sources(), layout, audience, shared);
+        let catalog = Arc::new(catalog);
+        // What changes from here on is told to the catalogue, and what changed before is in it from the start.
+        connections.show_in(&catalog);
+        catalog.rebuild(&BTreeSet::new()).await;
+        Arc::new(Self {
+            catalog,
+            can_be_asked: Askable::of(&capabilities).is_any(),
+            capabilities,
+            told: OnceLock::new(),
+            connections: Arc::new(connections),
+            shared: None,
+            is_borrowing: false,
+        })
+    }
+
+    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach such
+    /// a client with questions, on connections that it has alone.
+    fn lend_to(&self, capabilities: &Arc<str>) -> Arc<Self> {
+        Arc::new(Self {
+            catalog: Arc::clone(&self.catalog),
+            can_be_asked: Askable::of(capabilities).is_any(),
+            capabilities: Arc::clone(capabilities),
+            told: OnceLock::new(),
+            connections: Arc::clone(&self.connections),
+            shared: None,
+            is_borrowing: true,
+        })
+    }
+
+    /// This class as seen by the client whose `dedicated` connections have different lists.
+    pub(crate) async fn with_dedicated(self: &Arc<Self>, dedicated: &[Arc<Follower>]) -> Arc<Self> {
+        let followers = self.connections.followers.iter().map(|shared| {
+            let line = &shared.source.line;
+            let mut dedicated = dedicated.iter();
+            let own = dedicated.find(|own| own.source.line.has_same_server(line));
+            Arc::clone(own.unwrap_or(shared))
+        });
+        let connections = Connections::new(followers.collect());
+        let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
+        connections.show_in(&catalog);
+        catalog.rebuild(&ListKind::ALL.into()).await;
+        Arc::new(Self {
+            catalog,
+            can_be_asked: self.can_be_asked,
+            capabilities: Arc::clone(&self.capabilities),
+            told: OnceLock::new(),
+            connections: Arc::new(connections),
+            shared: Some(Arc::clone(self)),
+            is_borrowing: self.is_borrowing,
+        })
+    }
+
+    /// The class that its clients share, with what the servers list there.
+    pub(crate) fn shared(self: &Arc<Self>) -> &Arc<Self> {
+        self.shared.as_ref().unwrap_or(self)
+    }
+
+    /// Whether the lists of exactly these connections are shown.
+    pub(crate) fn shows(&self, dedicated: &[Arc<Follower>]) -> bool {
+        let followers = &self.connections.followers;
+        let is_shown = |it: &Arc<Follower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
+        let shared = self.shared.as_ref();
+        let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
+        let is_shared = |it: &Arc<Follower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
+        let replaced = followers.iter().filter(|it| !is_shared(it)).count();
+        replaced == dedicated.len() && dedicated.iter().all(is_shown)
+    }
+
+    pub(crate) fn sources(&self) -> &[Arc<Source>] {
+        &self.catalog.sources
+    }
+
+    /// Waits until every server was read or could not be connected to, or for `limit`.
+    pub(crate) async fn first_readings(&self, limit: Duration) {
+        source::first_readings(self.sources(), limit).await;
+    }
+}
+
+/// The classes that there are.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    servers: Vec<Arc<Server>>,
+    layout: Layout,
+    base: Arc<Class>,
+    others: Table,
+    /// How many classes of several clients there may be.
+    most: usize,
+    /// The classes in use beyond the limit, by the capabilities and the era of their clients.
+    borrowing: Mutex<BTreeMap<ClassKey, Weak<Class>>>,
+    /// The extensions that some server may be told of.
+    mirrored: BTreeSet<String>,
+    is_isolated: bool,
+    /// How long clients of a new class wait for its servers at most.
+    start_wait: Duration,
+    /// What each server is told of clients, by what may be known of them.
+    told: Memo<Vec<Arc<str>>>,
+    own: Arc<OwnLines>,
+    base_era: Arc<BaseEra>,
+    background: Background,
+}
+
+/// The era of the clients without special capabilities, decided by the first of them. Until it comes, their connections have
+/// the era that each server prefers.
+#[derive(Debug, Default)]
+struct BaseEra {
+    era: OnceLock<Era>,
+    /// Whether the connections are of that era.
+    is_settled: AtomicBool,
+}
+
+impl Classes {
+    /// Begins to connect to the servers. Those whose configuration is as it was `before` keep their connections
+    /// and what was read from them.
+    pub(crate) async fn new(
+        configs: Vec<UpstreamConfig>,
+        (layout, most): (Layout, usize),
+        start_wait: Duration,
+        before: Option<&Self>,
+        lasting: &Lasting,
+    ) -> Self {
+        let background = Background {
+            stop: lasting.stopped.clone(),
+            tasks: lasting.tasks.clone(),
+            audience: Arc::clone(&lasting.audience),
+            made: Arc::clone(&lasting.made),
+            shared: Arc::clone(&lasting.shared_lists),
+        };
+        let own = Arc::clone(&lasting.own);
+        let mirrored = configs
+            .iter()
+            .flat_map(|config| config.forwarded_extensions.iter());
+        let mirrored = mirrored.cloned().collect();
+        let is_isolated = configs
+            .iter()
+            .any(|config| config.isolation == Isolation::Session);
+        let servers = configs.into_iter().map(|mut config| {
+            config.counters = Arc::clone(&lasting.counters);
+            let kept = before.and_then(|before| before.server(&config));
+            kept.map_or_else(|| Arc::new(Server::new(config, own.number())), Arc::clone)
+        });
+        let servers: Vec<_> = servers.collect();
+        let base_era = before.map(|before| Arc::clone(&before.base_era));
+        let base_era = base_era.unwrap_or_default();
+        let era = base_era.era.get().copied();
+        let lines = servers.iter().map(|server| server.first_line(era));
+        let lines = lines.collect();
+        let known = before.map(|before| before.base.connections.followers.as_slice());
+        let base = Class::open(
+            NO_CLASS.into(),
+            lines,
+            known.unwrap_or_default(),
+            layout.clone(),
+            &background,
+        );
+        Self {
+            base: base.await,
+            servers,
+            layout,
+            others: Table::default(),
+            most: most.max(1),
+            borrowing: Mutex::default(),
+            mirrored,
+            is_isolated,
+            start_wait,
+            told: Memo::new(REMEMBERED),
+            own,
+            base_era,
+            background,
+        }
+    }
+
+    /// The class of clients that can do nothing particular.
+    pub(crate) fn base(&self) -> &Arc<Class> {
+        &self.base
+    }
+
+    /// Lets clients see what the servers have listed by now; names of servers that are not among these any more may
+    /// be given to others.
+    pub(crate) async fn publish(&self) {
+        let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
+        self.background.shared.registry.retain(names);
+        self.base.catalog.publish().await;
+    }
+
+    /// How many servers there are.
+    pub(crate) fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// The server that is configured so.
+    fn server(&self, config: &UpstreamConfig) -> Option<&Arc<Server>> {
+        let mut servers = self.servers.iter();
+        servers.find(|server| server.config.is_same_connection(config))
+    }
+
+    fn has(&self, server: &Arc<Server>) -> bool {
+        self.servers.iter().any(|own| Arc::ptr_eq(own, server))
+    }
+
+    /// Whether a server of this name is one of `others`, too, and the same there.
+    pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
+        let mut named = self.servers.iter().filter(|it| it.config.name == name);
+        named.any(|server| others.has(server))
+    }
+
+    /// Takes over from the classes of before what they have to do with servers that are still the same, for
+    /// clients that come back.
+    pub(crate) fn inherit(&self, before: &Self) {
+        let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
+        let lines: BTreeSet<_> = lines.iter().map(Arc::as_ptr).collect();
+        let is_ours = |it: &Follower| lines.contains(&Arc::as_ptr(&it.source.line));
+        self.others.inherit(&before.others, is_ours);
+    }
+
+    /// The connections to servers that these classes have and `others` have not.
+    pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
+        let servers = self.servers.iter().filter(|server| !others.has(server));
+        let lines = servers.flat_map(|server| {
+            let own = self.own.give_up(server.number);
+            server.open_lines().into_iter().chain(own)
+        });
+        lines.collect()
+    }
+
+    /// What servers may know of a client's capabilities.
+    pub(crate) fn mirror(&self, capabilities: &Value) -> Arc<str> {
+        mirror(capabilities, &self.mirrored)
+    }
+
+    /// What a server is told of a client that uses `class`, and of which it may know `mirrored`.
+    pub(crate) fn told_of(&self, class: &Class, server: usize, mirrored: &str) -> Arc<str> {
+        if *class.capabilities == *mirrored && !class.is_borrowing {
+            let told = class.told.get_or_init(|| self.tell(mirrored));
+            return Arc::clone(&told[server]);
+        }
+        // There are too many classes for it to have its own.
+        Arc::clone(&self.told.get_or_read(mirrored, |it| self.tell(it))[server])
+    }
+
+    /// What the servers are told of clients of which they may know `mirrored`.
+    fn tell(&self, mirrored: &str) -> Vec<Arc<str>> {
+        let servers = self.servers.iter().map(|server| &server.config);
+        let told = servers.map(|config| {
+            declared(&config.capabilities, mirrored, &config.forwarded_extensions).into()
+        });
+        told.collect()
+    }
+
+    /// The key of the class of a client of `era`; `None` for [`base`](Self::base).
+    pub(crate) fn key(
+        &self,
+        capabilities: &Arc<str>,
+        session: Option<ClientId>,
+        era: Era,
+    ) -> Option<ClassKey> {
+        let session = session.filter(|_| self.is_isolated);
+        let particular =
+            session.is_some() || &**capabilities != NO_CLASS || self.era_of_base(era) != era;
+        particular.then(|| ClassKey {
+            capabilities: Arc::clone(capabilities),
+            session,
+            era,
+        })
+    }
+
+    /// The era of the clients of [`base`](Self::base): `era` from now on if there were none until now.
+    fn era_of_base(&self, era: Era) -> Era {
+        *self.base_era.era.get_or_init(|| {
+            for server in &self.servers {
+                server.prefer(era);
+            }
+            era
+        })
+    }
+
+    /// Waits until the connections of [`base`](Self::base) are of the era of its clients, unless that takes too long.
+    async fn settle_base(&self) {
+        if self.base_era.is_settled.load(Ordering::Acquire) {
+            return;
+        }
+        let settling = self.base.sources().iter().map(|it| it.in_preferred_era());
+        let limit = self.patience().min(self.start_wait);
+        let settled = tokio::time::timeout(limit, join_all(settling)).await;
+        if settled.is_ok() {
+            self.base_era.is_settled.store(true, Ordering::Release);
+        }
+    }
+
+    /// The class of `key`, made when it is used for the first time.
+    ///
+    /// # Errors
+    ///
+    /// When a server that is not shared has no connection left.
+    pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, Failure> {
+        let Some(key) = key else {
+            self.settle_base().await;
+            return Ok(Arc::clone(&self.base));
+        };
+        if self.background.stop.is_cancelled() {
+            return Err(Failure::internal("the gateway stops"));
+        }
+        let Some(place) = self.others.place(key, self.most) else {
+            return match key.session {
+                None => self.borrowing(key).await,
+                Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
+            };
+        };
+        self.opened(key, place).await
+    }
+
+    /// The class of `key` at its `place`, made if it is not there yet.
+    async fn opened(&self, key: &ClassKey, place: Place) -> Result<Arc<Class>, Failure> {
+        let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
+        let class = match class {
+            Ok(class) => Arc::clone(class),
+            Err(failure) => {
+                drop(place);
+                self.others.give_up(key);
+                return Err(failure);
+            }
+        };
+        class.connections.note_use();
+        Ok(class)
+    }
+
+    /// The class of a client, with the lists that it has of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`of`](Self::of).
+    pub(crate) async fn of_client(
+        &self,
+        key: Option<&ClassKey>,
+        client: Option<ClientId>,
+    ) -> Result<Arc<Class>, Failure> {
+        let class = self.of(key).await?;
+        Ok(self.own.lists().class_of(class, client).await)
+    }
+
+    /// `class` after a list was read again on the connections that `client` has alone; none where it has none, or they
+    /// were read a moment ago.
+    pub(crate) async fn read_again(
+        &self,
+        class: &Arc<Class>,
+        client: Option<ClientId>,
+        kind: ListKind,
+    ) -> Option<Arc<Class>> {
+        let client = client.filter(|client| class.can_be_asked && self.own.suspect(*client, kind));
+        client?;
+        Some(self.own.lists().class_of(Arc::clone(class), client).await)
+    }
+
+    async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
+        let inherited = self.others.inherited(key);
+        let lines = self.lines(key).await?;
+        let inherited = inherited.iter().flat_map(|it| &it.followers);
+        let base = &self.base.connections.followers;
+        // Clients of the other era may share the connection.
+        let others = self.others.followers();
+        let known = inherited.chain(base).cloned().chain(others);
+        let known: Vec<_> = known.collect();
+        let told = Arc::clone(&key.capabilities);
+        let layout = self.layout.clone();
+        let class = Class::open(told, lines, &known, layout, &self.background).await;
+        self.others.settle(key);
+        let (capabilities, own) = (&*key.capabilities, key.session.is_some());
+        info!(capabilities, own, "class of clients opened");
+        self.first_readings(&class).await;
+        self.show_known_lists(&class).await;
+        class.catalog.publish().await;
+        Ok(class)
+    }
+
+    /// Waits until the servers were read for a new class. One that has never answered, and has not failed either, is
+    /// not waited for: what it lists arrives later.
+    async fn first_readings(&self, class: &Class) {
+        let pairs = class.sources().iter().zip(self.base.sources());
+        let waited = pairs.filter(|(_, base)| !base.is_starting());
+        let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
+        source::first_readings(&waited, self.patience().min(self.start_wait)).await;
+    }
+
+    /// Shows a new class what the clients before it see of the servers that it is not connected to yet. Its calls wait
+    /// for the connection, and what turns out to differ is announced when it is made.
+    async fn show_known_lists(&self, class: &Class) {
+        let mut is_any_shown = false;
+        for (source, base) in class.sources().iter().zip(self.base.sources()) {
+            is_any_shown |= source.show_until_connected(base);
+        }
+        if is_any_shown {
+            class.catalog.rebuild(&ListKind::ALL.into()).await;
+        }
+    }
+
+    /// The connections of a class to all servers.
+    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<SupervisedConnection>>, Failure> {
+        let undecided: Vec<_> = self
+            .servers
+            .iter()
+            .map(|it| it.is_undecided(key.era))
+            .collect();
+        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
+        if !undecided.contains(&true) {
+            return Ok(lines);
+        }
+        let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
+        let tried = tried.map(|(line, _)| line.first_attempt());
+        // A server that turns out not to speak the era is shared with clients of the other one.
+        let limit = self.patience().min(self.start_wait);
+        let _ = tokio::time::timeout(limit, join_all(tried)).await;
+        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        lines.collect()
+    }
+
+    /// The longest that a request waits for a server of these.
+    pub(crate) fn patience(&self) -> Duration {
+        let patience = self
+            .servers
+            .iter()
+            .map(|server| server.config.limits.ready_timeout);
+        patience.max().unwrap_or_default()
+    }
+
+    /// A connection to a server that `client` has alone, for one call.
+    ///
+    /// # Errors
+    ///
+    /// When all are in use.
+    pub(crate) fn alone(
+        &self,
+        class: &Class,
+        server: usize,
+        client: &Client,
+    ) -> Result<Held, Failure> {
+        let capabilities = self.told_of(class, server, &class.capabilities);
+        let server = &self.servers[server];
+        let door = Door {
+            server: server.number,
+            config: &server.config,
+            capabilities: &capabilities,
+            places: &server.places,
+            learned: &server.learned,
+            legacy_first: client.session.is_some(),
+        };
+        match &client.session {
+            Some(session) => self.own.of_session(&door, session),
+            None => self.own.of_request(&door, client.connection),
+        }
+    }
+
+    /// Closes the class of a session that has ended.
+    pub(crate) fn forget(&self, session: ClientId) {
+        self.own.forget(session);
+        if self.is_isolated {
+            self.others.forget(session);
+        }
+    }
+
+    /// Closes classes that nobody has used for a while; how long after that to do it again.
+    pub(crate) fn sweep(&self) -> Duration {
+        self.own.sweep();
+        let unused = self.unused();
+        self.others.sweep(unused);
+        let pause = unused / 4;
+        pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
+    }
+
+    fn unused(&self) -> Duration {
+        let unused = self
+            .servers
+            .iter()
+            .map(|server| server.config.limits.idle_timeout);
+        unused.max().unwrap_or(Duration::MAX)
+    }
+
+    /// Closes all connections, and waits until that is done.
+    pub(crate) async fn close(&self) {
+        let lines = self.servers.iter().flat_map(|it| it.open_lines());
+        let lines: Vec<_> = lines.chain(self.own.give_up_all()).collect();
+        join_all(lines.iter().map(|line| line.close())).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes for what servers are told of clients, in each of two generations.
+const REMEMBERED: usize = 1 << 20;
+
+const TOO_MANY_OWN: &str =
+    "too many sessions use servers that are not shared; end a session, or try again later";

@@ -1,0 +1,169 @@
+//! One server, and its connections for all classes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use mcp_vary_upstream::{
+    ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, UpstreamConfig,
+};
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::Askable;
+
+use super::{ClassKey, lock};
+use crate::pool::capabilities::declared;
+use crate::pool::dedicated::OwnLines;
+
+/// One server and its connections.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) config: UpstreamConfig,
+    /// Tells one from another.
+    pub(super) number: usize,
+    /// Places for calls, on all connections together.
+    pub(super) places: Arc<ConcurrencyLimit>,
+    /// What was learned of it, on all connections.
+    pub(super) learned: Arc<ServerFacts>,
+    lines: Mutex<Lines>,
+}
+
+/// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
+type LineKey = (String, Option<ClientId>, Era);
+
+type Lines = BTreeMap<LineKey, Weak<SupervisedConnection>>;
+
+impl Server {
+    pub(super) fn new(config: UpstreamConfig, number: usize) -> Self {
+        Self {
+            number,
+            places: Arc::new(ConcurrencyLimit::new(&config.limits)),
+            learned: Arc::default(),
+            config,
+            lines: Mutex::default(),
+        }
+    }
+
+    /// The connection for clients that can do nothing particular, of `era` where that is known.
+    pub(super) fn first_line(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
+        let key = self.first_key(era.unwrap_or(Era::Modern));
+        let mut lines = lock(&self.lines);
+        if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
+            return line;
+        }
+        let mut config = self.config.clone();
+        config.legacy_first = era == Some(Era::Legacy);
+        let line = self.open(config);
+        lines.insert(key, Arc::downgrade(&line));
+        line
+    }
+
+    /// The clients of the first connection are of `era`, which was not known until now.
+    pub(super) fn prefer(&self, era: Era) {
+        let mut lines = lock(&self.lines);
+        let first = lines.remove(&self.first_key(Era::Modern));
+        if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
+            line.prefer_era(era);
+        }
+        if let Some(first) = first {
+            lines.insert(self.first_key(era), first);
+        }
+    }
+
+    fn first_key(&self, era: Era) -> LineKey {
+        (self.config.capabilities.clone(), None, era)
+    }
+
+    fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
+        let (places, learned) = (Arc::clone(&self.places), Arc::clone(&self.learned));
+        SupervisedConnection::open_sharing(config, places, learned)
+    }
+
+    /// The connection that is open, for clients of `era` or, before a server of one era, of the other one.
+    fn found(
+        &self,
+        lines: &Lines,
+        capabilities: &str,
+        session: Option<ClientId>,
+        era: Era,
+    ) -> Option<Arc<SupervisedConnection>> {
+        let of = |era| {
+            let key = (capabilities.to_owned(), session, era);
+            lines.get(&key).and_then(Weak::upgrade)
+        };
+        match self.learned.only_era() {
+            Some(Era::Legacy) => of(Era::Legacy).or_else(|| of(Era::Modern)),
+            Some(Era::Modern) => of(Era::Modern).or_else(|| of(Era::Legacy)),
+            None => of(era),
+        }
+    }
+
+    /// Whether the server was connected to, and it is not yet known whether it speaks `era`.
+    pub(super) fn is_undecided(&self, era: Era) -> bool {
+        self.learned.is_undecided(era)
+    }
+
+    /// The connection for clients of a class, which others may share.
+    pub(super) fn line(
+        &self,
+        key: &ClassKey,
+        own: &Arc<OwnLines>,
+    ) -> Result<Arc<SupervisedConnection>, Failure> {
+        let config = &self.config;
+        let session = key
+            .session
+            .filter(|_| config.isolation == Isolation::Session);
+        let capabilities = declared(
+            &config.capabilities,
+            &key.capabilities,
+            &config.forwarded_extensions,
+        );
+        let mut lines = lock(&self.lines);
+        lines.retain(|_, line| line.strong_count() > 0);
+        let era = key.era;
+        let found = |capabilities: &str, session| self.found(&lines, capabilities, session, era);
+        let first = || {
+            let of = |era| lines.get(&self.first_key(era)).and_then(Weak::upgrade);
+            found(&config.capabilities, None)
+                .or_else(|| of(Era::Modern))
+                .or_else(|| of(Era::Legacy))
+        };
+        if let Some(line) = found(&capabilities, session) {
+            return Ok(line);
+        }
+        // Where sessions share nothing, clients without one share the first connection, whatever they can do.
+        if config.isolation == Isolation::Session && session.is_none() {
+            return first().ok_or_else(|| no_connection_left(config));
+        }
+        if lines.len() >= config.limits.connections.max(1) {
+            let shared = first().filter(|_| session.is_none());
+            return shared.ok_or_else(|| no_connection_left(config));
+        }
+        let mut config = config.clone().with_capabilities(capabilities.clone());
+        // Where sessions share nothing, this is the connection that the client has alone.
+        let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
+        config.is_dedicated = alone.is_some();
+        config.legacy_first = era == Era::Legacy;
+        let line = self.open(config);
+        if let Some(session) = alone {
+            own.adopt(self.number, session, &line);
+        }
+        lines.insert((capabilities, session, era), Arc::downgrade(&line));
+        Ok(line)
+    }
+
+    pub(super) fn open_lines(&self) -> Vec<Arc<SupervisedConnection>> {
+        lock(&self.lines)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+}
+
+fn no_connection_left(config: &UpstreamConfig) -> Failure {
+    Failure::internal(format!(
+        "server `{}` serves each session on a connection of its own, and all {} are in use; \
+         end a session, or try again later",
+        config.name, config.limits.connections
+    ))
+}

@@ -1,0 +1,229 @@
+//! Reading the lists of one server, and replacing those of before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::server_snapshot::Told;
+use mcp_vary_upstream::UpstreamConnection;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use super::changes::News;
+use super::{PATIENCE, PAUSE, Source};
+use crate::pool::list_reading;
+
+impl Source {
+    /// Reads lists; which of them are other than before.
+    pub(super) async fn read_all(
+        &self,
+        upstream: &UpstreamConnection,
+        kinds: &BTreeSet<ListKind>,
+    ) -> BTreeSet<ListKind> {
+        let read = kinds.iter().map(|kind| async {
+            let is_other = self.read_if(upstream, *kind, |_| true).await;
+            is_other.then_some(*kind)
+        });
+        join_all(read).await.into_iter().flatten().collect()
+    }
+
+    /// Reads the lists that the news are about; which of them are other than before.
+    pub(super) async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
+        let Some(upstream) = self.line.current() else {
+            return BTreeSet::new();
+        };
+        let mut changed = BTreeSet::new();
+        if news.connected {
+            changed = self.meet(&upstream);
+        }
+        let wanted = match news.connected {
+            true => BTreeSet::from(ListKind::ALL),
+            false => news.kinds.clone(),
+        };
+        changed.extend(self.read_all(&upstream, &wanted).await);
+        changed
+    }
+
+    /// Records which server is connected now. Lists that the server before had and this one does not have are removed.
+    pub(super) fn meet(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
+        let _replacing = self.replacing();
+        let before = self.told();
+        let hello = Arc::new(upstream.handshake().clone());
+        let mut told = Told {
+            hello: Some(hello),
+            undeclared: self.known_undeclared(&before),
+            ..(*before).clone()
+        };
+        let offered = told.offered();
+        told.listings.retain(|kind, _| offered.contains(kind));
+        told.expires.retain(|kind, _| offered.contains(kind));
+        told.unread.retain(|kind, _| offered.contains(kind));
+        let gone = |kind: &ListKind| !told.listings.contains_key(kind);
+        let gone = before.listings.keys().copied().filter(gone).collect();
+        // The server's identity and era are a part of what all its lists say.
+        let same = |before: &Arc<Hello>| {
+            let now = told.hello.as_ref();
+            now.is_some_and(|now| now.result == before.result && now.era() == before.era())
+        };
+        let changed = match &before.hello {
+            Some(hello) if same(hello) => gone,
+            _ => BTreeSet::from(ListKind::ALL),
+        };
+        self.told.store(Arc::new(told));
+        changed
+    }
+
+    /// Reads a list, unless another request has just had it read.
+    ///
+    /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
+    /// said last.
+    pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
+        let Some(upstream) = self.line.current() else {
+            return;
+        };
+        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
+        let reading = self.read_if(&upstream, kind, long_ago);
+        if tokio::time::timeout(self.patience(), reading)
+            .await
+            .is_err()
+        {
+            let (server, list) = (self.name(), kind.method());
+            warn!(
+                server,
+                list, "the server is slow to list; answering from what it said last"
+            );
+            self.postpone(kind);
+        }
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.line.config().limits.ready_timeout.min(PATIENCE)
+    }
+
+    /// Does not ask for a list for a while.
+    fn postpone(&self, kind: ListKind) {
+        let _replacing = self.replacing();
+        let mut told = (*self.told()).clone();
+        told.expires
+            .insert(kind, (Instant::now() + 2 * PATIENCE).into_std());
+        self.told.store(Arc::new(told));
+    }
+
+    pub(super) async fn read_if(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+        wanted: impl FnOnce(Option<Instant>) -> bool,
+    ) -> bool {
+        let offered = self.told.load().offered().contains(&kind);
+        let Some(last) = self.readings.get(&kind).filter(|_| offered) else {
+            return false;
+        };
+        let mut last = last.lock().await;
+        if !wanted(*last) {
+            return false;
+        }
+        let listing = self.read_one(upstream, kind).await;
+        let list_ttl = self.line.config().limits.list_ttl;
+        let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
+        *last = Some(Instant::now());
+        let items = listing.as_ref().map(|listing| listing.items.len()).ok();
+        let is_other = self.put(kind, listing, life);
+        if let (Some(items), true) = (items, is_other) {
+            let (server, list) = (self.name(), kind.method());
+            info!(server, list, items, "list read");
+        }
+        is_other
+    }
+
+    async fn read_one(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+    ) -> Result<Listing, Failure> {
+        let (server, list) = (self.name(), kind.method());
+        let limit = self.line.config().limits.handshake;
+        let views = self.views.load(Ordering::Relaxed);
+        let reading = tokio::time::timeout(limit, list_reading::read(upstream, kind, views));
+        let listing = reading.await.unwrap_or_else(|_| {
+            let limit = limit.as_secs();
+            let why = format!("server `{server}` did not answer {list} within {limit} s");
+            Err(Failure::internal(why))
+        });
+        match &listing {
+            Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
+            Err(failure) => warn!(server, list, error = failure.message(), "list not read"),
+        }
+        listing
+    }
+
+    /// Puts a list in the place of the one before, unless it says the same; a failure does not replace a list.
+    pub(super) fn put(
+        &self,
+        kind: ListKind,
+        listing: Result<Listing, Failure>,
+        life: Option<Duration>,
+    ) -> bool {
+        let _replacing = self.replacing();
+        let mut told = (*self.told()).clone();
+        match life {
+            Some(life) => told
+                .expires
+                .insert(kind, (Instant::now() + life).into_std()),
+            None => told.expires.remove(&kind),
+        };
+        match &listing {
+            Ok(_) => drop(told.unread.remove(&kind)),
+            Err(failure) => drop(told.unread.insert(kind, failure.clone())),
+        }
+        let before = told.listings.get(&kind);
+        let changed = match (before, &listing) {
+            (Some(Ok(before)), Ok(now)) => **before != *now,
+            (Some(Ok(_)), Err(_)) => {
+                warn!(
+                    server = self.name(),
+                    list = kind.method(),
+                    "the last good list stays"
+                );
+                false
+            }
+            (Some(Err(before)), Err(now)) => before != now,
+            (Some(Err(_)), Ok(_)) | (None, _) => true,
+        };
+        if changed {
+            let known = before.and_then(|before| before.as_ref().ok()).cloned();
+            let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
+            told.listings.insert(kind, listing);
+        }
+        self.told.store(Arc::new(told));
+        changed
+    }
+}
+
+/// How long a list may be shown without being read again: for ever, while the server announces changes; else for what a
+/// modern server says, or for `list_ttl`, unless that is zero.
+///
+/// > In this case, the client relies entirely on TTL-based freshness.
+/// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
+pub(super) fn expiry(
+    hello: &Hello,
+    kind: ListKind,
+    listing: &Result<Listing, Failure>,
+    list_ttl: Duration,
+) -> Option<Duration> {
+    let Ok(listing) = listing else {
+        return Some(PAUSE);
+    };
+    if hello.offers(kind.capability(), "listChanged") {
+        return None;
+    }
+    let said = listing.ttl.filter(|_| hello.era() == Era::Modern);
+    let set = (!list_ttl.is_zero()).then_some(list_ttl);
+    said.or(set).map(|life| life.max(PAUSE))
+}

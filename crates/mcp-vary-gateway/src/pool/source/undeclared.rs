@@ -1,0 +1,183 @@
+//! Lists that a server has without declaring them ([0029](../../../../../docs/decisions/0029-undeclared-capabilities.md)).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::server_snapshot::Told;
+use mcp_vary_upstream::UpstreamConnection;
+use tokio::time::{Instant, timeout};
+use tracing::{debug, info};
+
+use super::Source;
+use super::reading::expiry;
+use crate::pool::list_reading;
+
+/// The lists that clients asked for although the server does not declare them.
+#[derive(Debug, Default)]
+pub(super) struct Requested {
+    /// Those for which the server could not be asked yet.
+    waiting: BTreeSet<ListKind>,
+    /// Those that the server turned out to have, and that are not merged yet.
+    found: BTreeSet<ListKind>,
+}
+
+/// How long a request waits for the answer of a server that may not have the list; it is merged when it arrives later.
+const WAIT: Duration = Duration::from_secs(1);
+/// A server that has not answered by then does not have the list.
+const LIMIT: Duration = Duration::from_secs(10);
+
+impl Source {
+    /// Whether it is not known yet if the server has a list that it does not declare.
+    pub(crate) fn is_unasked(&self, kind: ListKind) -> bool {
+        let told = self.told.load();
+        let is_known = told.listings.contains_key(&kind) || told.undeclared.contains_key(&kind);
+        !is_known && !told.declared().contains(kind.capability())
+    }
+
+    /// Asks the server for a list that it does not declare, unless it was asked before, on whatever connection.
+    ///
+    /// A server that is not connected is asked as soon as it is.
+    pub(crate) async fn ask_undeclared(self: &Arc<Self>, kind: ListKind) {
+        if !self.is_unasked(kind) {
+            return;
+        }
+        let upstream = self.line.current();
+        let Some(upstream) = upstream.filter(|_| self.told.load().hello.is_some()) else {
+            self.requested().waiting.insert(kind);
+            return;
+        };
+        let lock = self.line.server_facts().probe_lock(kind.method());
+        let Ok(turn) = timeout(WAIT, lock.lock_owned()).await else {
+            return;
+        };
+        let source = Arc::clone(self);
+        // A task, since the client that asks first may leave, and the answer is for all.
+        let probe = tokio::spawn(async move {
+            source.probe(&upstream, kind).await;
+            drop(turn);
+        });
+        let _ = timeout(WAIT, probe).await;
+    }
+
+    /// Asks for the lists that clients asked for while the server was not connected.
+    pub(crate) fn ask_requested(self: &Arc<Self>) {
+        let waiting = std::mem::take(&mut self.requested().waiting);
+        for kind in waiting {
+            let source = Arc::clone(self);
+            tokio::spawn(async move { source.ask_undeclared(kind).await });
+        }
+    }
+
+    async fn probe(&self, upstream: &UpstreamConnection, kind: ListKind) {
+        if !self.is_unasked(kind) {
+            return;
+        }
+        let (learned, method) = (self.line.server_facts(), kind.method());
+        let known = learned.undeclared_methods().has(method);
+        let has = match known {
+            Some(has) => has,
+            None => {
+                let listing = self.read_undeclared(upstream, kind).await;
+                learned.undeclared_methods().note(method, listing.is_some());
+                self.take_listing(upstream, kind, listing).await
+            }
+        };
+        self.note_undeclared(kind, has);
+        if has && known.is_some() {
+            self.read_if(upstream, kind, |_| true).await;
+        }
+        if has {
+            self.requested().found.insert(kind);
+            self.revalidate.notify_one();
+        }
+    }
+
+    /// The list, if the server has it. Errors are not logged as warnings: nobody was promised that it has.
+    async fn read_undeclared(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+    ) -> Option<Listing> {
+        let (server, list) = (self.name(), kind.method());
+        let limit = LIMIT.min(self.line.config().limits.handshake);
+        let views = self.views.load(Ordering::Relaxed);
+        let listing = match timeout(limit, list_reading::read(upstream, kind, views)).await {
+            Ok(Ok(listing)) => listing,
+            Ok(Err(failure)) => {
+                let error = failure.message();
+                debug!(
+                    server,
+                    list, error, "the server lacks a list that it does not declare"
+                );
+                return None;
+            }
+            Err(_elapsed) => {
+                debug!(
+                    server,
+                    list, "no answer about a list that the server does not declare"
+                );
+                return None;
+            }
+        };
+        let items = listing.items.len();
+        info!(
+            server,
+            list, items, "the server has a list that it does not declare"
+        );
+        Some(listing)
+    }
+
+    /// Puts in place the list that was found; whether there is one.
+    async fn take_listing(
+        &self,
+        upstream: &UpstreamConnection,
+        kind: ListKind,
+        listing: Option<Listing>,
+    ) -> bool {
+        let Some(listing) = listing.map(Ok) else {
+            return false;
+        };
+        let list_ttl = self.line.config().limits.list_ttl;
+        let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
+        if let Some(last) = self.readings.get(&kind) {
+            *last.lock().await = Some(Instant::now());
+        }
+        self.put(kind, listing, life);
+        true
+    }
+
+    fn note_undeclared(&self, kind: ListKind, has: bool) {
+        let _replacing = self.replacing();
+        let mut told = (*self.told()).clone();
+        told.undeclared.insert(kind, has);
+        self.told.store(Arc::new(told));
+    }
+
+    /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
+    /// `before`, as another version, it is asked for again.
+    pub(super) fn known_undeclared(&self, before: &Told) -> BTreeMap<ListKind, bool> {
+        let learned = self.line.server_facts().undeclared_methods().all();
+        let known = ListKind::ALL.into_iter();
+        let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
+        let known: BTreeMap<_, _> = known.collect();
+        let had = before.undeclared.iter().filter(|(_, had)| **had);
+        let unknown = had
+            .map(|(kind, _)| *kind)
+            .filter(|kind| !known.contains_key(kind));
+        self.requested().waiting.extend(unknown);
+        known
+    }
+
+    /// The lists that were found and are to be merged.
+    pub(super) fn take_found(&self) -> BTreeSet<ListKind> {
+        std::mem::take(&mut self.requested().found)
+    }
+
+    fn requested(&self) -> MutexGuard<'_, Requested> {
+        let requested = self.requested.lock();
+        requested.unwrap_or_else(PoisonError::into_inner)
+    }
+}

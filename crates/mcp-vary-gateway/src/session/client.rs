@@ -1,0 +1,203 @@
+//! Who asks: what a client declared, read once and remembered by its bytes.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_vary::extension::{Carrier, declared};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary_catalog::selection::rules::{JsonRule, Manner};
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, Told};
+use mcp_vary_results::negotiation_log::Ignorings;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_request_support::Askable;
+use serde_json::Value;
+
+use crate::pipeline::snapshot::Setup;
+use crate::pool::ClassKey;
+use crate::session::{NO_CLASS, Session};
+
+/// What a client's capabilities declare of the two extensions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared {
+    /// Present when the client declared content negotiation.
+    pub(crate) features: Option<Features>,
+    pub(crate) hints: VariantHints,
+    /// Where the client put its declarations; the answer is mirrored there (EXT-6).
+    pub(crate) negotiation: Option<Carrier>,
+    pub(crate) variants: Option<Carrier>,
+}
+
+impl Declared {
+    /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
+    pub(crate) fn read(capabilities: &Value, ignorings: &Ignorings) -> Self {
+        let features = declared::<Features>(capabilities);
+        let hints = declared::<VariantHints>(capabilities);
+        let declares = features.carrier.map(|_| &features.value);
+        ignorings.declared(declares, &features.ignored);
+        ignorings.hinted(&hints.value, &hints.ignored);
+        Self {
+            features: features.carrier.is_some().then_some(features.value),
+            hints: hints.value,
+            negotiation: features.carrier,
+            variants: hints.carrier,
+        }
+    }
+}
+
+/// The client of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) revision: Revision,
+    pub(crate) id: ClientId,
+    /// The same where it is that of a connection that nobody else uses.
+    pub(crate) connection: Option<ClientId>,
+    pub(crate) features: Option<Arc<Features>>,
+    /// The variants that there are for it.
+    pub(crate) offers: Offers,
+    /// How rules have it shown what its variant shows.
+    pub(crate) manner: Manner,
+    /// The features that rules take it to have declared.
+    pub(crate) presumed: Option<Arc<Features>>,
+    /// What rules say of the JSON that it gets.
+    pub(crate) json: JsonRule,
+    /// The names of the MCP capabilities that it declared, and of what they have: `elicitation`, `elicitation/url`.
+    pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// The class whose connections it uses; `None` when it can do nothing particular.
+    pub(crate) class: Option<ClassKey>,
+    /// The session of a legacy client.
+    pub(crate) session: Option<Arc<Session>>,
+    /// The least severe level that it wants logged for this request.
+    pub(crate) log_level: Option<u8>,
+}
+
+impl Client {
+    pub(crate) fn era(&self) -> Era {
+        self.revision.era()
+    }
+
+    /// On whose behalf it asks: nobody's in particular, since no client is asked who it is.
+    #[expect(
+        clippy::unused_self,
+        reason = "what differs between clients is asked of the client"
+    )]
+    pub(crate) fn principal(&self) -> &'static str {
+        ""
+    }
+
+    /// What servers are told of its capabilities, JSON text.
+    pub(crate) fn mirrored(&self) -> &str {
+        self.class
+            .as_ref()
+            .map_or(NO_CLASS, |class| &class.capabilities)
+    }
+
+    /// What it can be asked.
+    pub(crate) fn askable(&self) -> Askable {
+        Askable::of(self.mirrored())
+    }
+}
+
+/// The version that a modern request declares; `-32602` without it.
+pub(crate) fn modern_version<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, Failure> {
+    params.meta.get_text(PROTOCOL_VERSION).ok_or_else(|| {
+        Failure::invalid_params(format!(
+            "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
+        ))
+    })
+}
+
+pub(crate) fn check_version(told: &str) -> Result<Revision, Failure> {
+    Revision::parse(told)
+        .filter(|revision| revision.era() == Era::Modern)
+        .ok_or_else(|| Failure::unsupported_version(told))
+}
+
+impl Setup {
+    /// The client of a session.
+    ///
+    /// # Errors
+    ///
+    /// When address or header name no variant.
+    pub(crate) fn legacy_client(
+        &self,
+        session: &Arc<Session>,
+        told: &Told,
+        params: &Params<'_>,
+    ) -> Result<Client, Failure> {
+        let order = self.order_of(session).unwrap_or_default();
+        let mut offers = self.chosen(&order, told, params, || None)?;
+        if offers.decided_by == DecidedBy::Ranking {
+            offers.decided_by = DecidedBy::Session;
+        }
+        let said = self.rules.said_in_a_session(&session.fixed.client, told);
+        Ok(Client {
+            revision: session.fixed.revision,
+            id: session.client,
+            connection: Some(session.client),
+            features: session.fixed.features.clone(),
+            offers,
+            manner: said.manner,
+            presumed: said.features,
+            json: said.json,
+            capabilities: Arc::default(),
+            class: self
+                .classes
+                .key(&session.fixed.class, Some(session.client), Era::Legacy),
+            log_level: None,
+            session: Some(Arc::clone(session)),
+        })
+    }
+
+    /// The client of one modern request: what its `_meta` says, and nothing from earlier.
+    ///
+    /// # Errors
+    ///
+    /// When `_meta` lacks what every request says, or an extension that is required; when address or header
+    /// name no variant.
+    pub(crate) fn modern_client(
+        &self,
+        method: &str,
+        told: &Told,
+        params: &Params<'_>,
+    ) -> Result<Client, Failure> {
+        let revision = check_version(&modern_version(params)?)?;
+        let capabilities = params
+            .meta
+            .get(CLIENT_CAPABILITIES)
+            .filter(|told| told.starts_with('{'));
+        let capabilities = capabilities.ok_or_else(|| {
+            Failure::invalid_params(format!(
+                "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
+            ))
+        })?;
+        let known = self.know(capabilities)?;
+        // Discovery tells who is there, whoever asks.
+        if method != "server/discover" {
+            known.has_required(Era::Modern)?;
+        }
+        let said = self.rules.said(params.meta.get(CLIENT_INFO), told);
+        Ok(Client {
+            revision,
+            id: self.lasting.sessions.new_client(),
+            connection: None,
+            features: known.features.clone(),
+            offers: self.chosen(&self.ordered(&known).order, told, params, || {
+                self.ruled(said.variant.as_ref())
+            })?,
+            manner: said.manner,
+            presumed: said.features,
+            json: said.json,
+            session: None,
+            capabilities: Arc::clone(&known.capabilities),
+            class: self.classes.key(&known.mirrored, None, Era::Modern),
+            log_level: None,
+        })
+    }
+}

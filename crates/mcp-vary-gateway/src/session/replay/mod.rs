@@ -1,0 +1,270 @@
+//! Streams of legacy clients that can be come back to after their connection was lost.
+//!
+//! > If the client wishes to resume after a disconnection, it SHOULD issue an HTTP GET to the MCP endpoint,
+//! > and include the `Last-Event-ID` header. (MCP 2025-11-25, basic/transports, "Resumability and Redelivery")
+//!
+//! The [`log`] of a stream keeps its last events; [`Streams`] are those of a gateway, bounded together. What a
+//! server says about a call is [`feed`] into its log, whether anybody reads it or not.
+
+mod buffer;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_vary_wire::event::{At, EventId, event_with_id};
+
+pub(crate) use crate::pipeline::exchange::pump::feed;
+pub(crate) use crate::session::replay::buffer::{Connection, Log};
+use crate::settings::limits::Limits;
+use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::response::Failure;
+
+/// The streams of a gateway.
+///
+/// # Properties
+///
+/// Their events take up about `room` bytes together; when there are more, the oldest streams that nobody
+/// reads are given up first. A stream that has ended, or that nobody reads and nobody feeds, is given up
+/// after a while.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    room: usize,
+    time: Duration,
+    next: AtomicU64,
+    bytes: Arc<AtomicUsize>,
+    /// By their numbers: from the oldest on.
+    all: Mutex<BTreeMap<u64, Arc<Log>>>,
+}
+
+/// What becomes of a client that comes back.
+#[derive(Debug)]
+pub(crate) enum Resumed {
+    /// The stream of its request goes on.
+    Call(Connection),
+    /// The stream goes on that tells it what belongs to no request; who reads it feeds it.
+    Told(Connection),
+    /// The stream of a `GET` is not known any more; another one does as well.
+    Anew,
+    /// It has got everything; nothing follows.
+    Ended,
+    /// The answer to its request is not kept: the event that says so.
+    Lost(bytes::Bytes),
+}
+
+impl Streams {
+    pub(crate) fn new(limits: &Limits, outside: Outside) -> Self {
+        let mut first = [0; 8];
+        (outside.random)(&mut first);
+        Self {
+            room: limits.kept_events,
+            time: limits.kept_events_for,
+            // Far enough from the end to count on, and from what other replicas draw.
+            next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
+            bytes: Arc::default(),
+            all: Mutex::default(),
+        }
+    }
+
+    /// A stream of `client`, and the connection that reads it: of the answer to `request`, or of what the
+    /// client is told on its own. `primed`: the client understands an event without data.
+    pub(crate) fn open(&self, client: ClientId, request: Option<&str>, primed: bool) -> Connection {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let log = Arc::new(Log::new(number, client, request, Arc::clone(&self.bytes)));
+        if primed {
+            log.prime();
+        }
+        let connection = log.connect(None);
+        self.lock().insert(number, log);
+        self.make_room();
+        connection
+    }
+
+    /// Adds a message to a stream.
+    pub(crate) fn push(&self, log: &Log, message: &[u8]) {
+        log.push(message);
+        self.make_room();
+    }
+
+    /// Adds the last message of a stream.
+    pub(crate) fn conclude(&self, log: &Log, message: &[u8]) {
+        log.conclude(message);
+        self.make_room();
+    }
+
+    /// Lets `client` come back to where it was: after the event `last`.
+    pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> Resumed {
+        let At::Number(number) = last.at else {
+            return Resumed::Ended;
+        };
+        let known = self.lock().get(&last.stream).cloned();
+        match known.filter(|log| log.client == client) {
+            Some(log) if !log.is_of_request() => Resumed::Told(log.connect(Some(number))),
+            Some(log) if log.continues_after(number) => Resumed::Call(log.connect(Some(number))),
+            Some(_) => Resumed::Ended,
+            None => match &last.request {
+                Some(request) => Resumed::Lost(lost(last.stream, request)),
+                None => Resumed::Anew,
+            },
+        }
+    }
+
+    /// Gives up a stream: who comes back to it is told so.
+    pub(crate) fn give_up(&self, log: &Log) {
+        self.lock().remove(&log.number);
+    }
+
+    /// Gives up all streams of a client.
+    pub(crate) fn forget(&self, client: ClientId) {
+        self.lock().retain(|_, log| log.client != client);
+    }
+
+    /// Gives up what nobody came back to; how many are left.
+    pub(crate) fn sweep(&self) -> usize {
+        let mut all = self.lock();
+        all.retain(|_, log| !self.is_over(log));
+        all.len()
+    }
+
+    /// How many a [sweep](Self::sweep) would leave; changes nothing.
+    pub(crate) fn count(&self) -> usize {
+        let all = self.lock();
+        all.values().filter(|log| !self.is_over(log)).count()
+    }
+
+    fn is_over(&self, log: &Log) -> bool {
+        let idle_since = log.idle_since();
+        idle_since.is_some_and(|since| since.elapsed() > self.time)
+    }
+
+    fn make_room(&self) {
+        if self.bytes.load(Ordering::Relaxed) <= self.room {
+            return;
+        }
+        // A little more than is needed, so that not every message has to look for it.
+        let enough = self.room - self.room / 8;
+        let has_enough = || self.bytes.load(Ordering::Relaxed) <= enough;
+        self.lock().retain(|_, log| has_enough() || log.shed());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Log>>> {
+        // Streams come and go in one step.
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is said in place of an answer that is not kept. It is the end, so that nobody comes back for more.
+fn lost(stream: u64, request: &str) -> bytes::Bytes {
+    let why = "the answer is not kept any more, by this gateway at least; the request may have been carried out";
+    let message = Failure::internal(why).to_bytes(Some(request));
+    let end = EventId {
+        stream,
+        at: At::End,
+        request: Some(request.to_owned()),
+    };
+    event_with_id(&end.to_text(), &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(room: usize) -> Streams {
+        let outside = Outside::new(|| 0, |bytes| bytes.fill(0));
+        let limits = Limits::default().with_kept_events(room, Duration::from_secs(120));
+        Streams::new(&limits, outside)
+    }
+
+    fn at(log: &Log, number: u64) -> EventId {
+        EventId {
+            stream: log.number,
+            at: At::Number(number),
+            request: Some("9".to_owned()),
+        }
+    }
+
+    #[track_caller]
+    fn is_lost(streams: &Streams, client: ClientId, last: &EventId) {
+        let resumed = streams.resume(client, last);
+        assert!(matches!(resumed, Resumed::Lost(_)), "{resumed:?}");
+    }
+
+    #[test]
+    fn all_streams_together_have_room_and_no_more() {
+        let streams = streams(64 << 10);
+        let message = vec![b' '; 4 << 10];
+        let logs: Vec<_> = (0..99)
+            .map(|_| {
+                let call = streams.open(7, Some("9"), false);
+                streams.push(call.log(), &message);
+                assert!(streams.bytes.load(Ordering::Relaxed) <= (64 << 10) + (5 << 10));
+                Arc::clone(call.log())
+            })
+            .collect();
+        is_lost(&streams, 7, &at(&logs[0], 0));
+        let resumed = streams.resume(7, &at(&logs[98], 0));
+        assert!(matches!(resumed, Resumed::Call(_)), "{resumed:?}");
+        drop((resumed, logs));
+        streams.forget(7);
+        assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    /// What is read at the moment stays, whatever it takes.
+    #[test]
+    fn no_stream_is_given_up_while_somebody_reads_it() {
+        let streams = streams(0);
+        let read = streams.open(7, None, true);
+        streams.push(read.log(), b"{}");
+        let cx = std::task::Context::from_waker(std::task::Waker::noop());
+        for _ in 0..2 {
+            assert!(matches!(
+                read.poll_event(&cx),
+                std::task::Poll::Ready(Some(_))
+            ));
+        }
+        let resumed = streams.resume(7, &at(read.log(), 0));
+        assert!(matches!(resumed, Resumed::Told(_)), "{resumed:?}");
+    }
+
+    #[test]
+    fn a_stream_is_its_clients_alone() {
+        let streams = streams(1 << 20);
+        let call = streams.open(7, Some("9"), true);
+        is_lost(&streams, 8, &at(call.log(), 0));
+        let told = streams.open(7, None, true);
+        let elsewhere = EventId {
+            request: None,
+            ..at(told.log(), 0)
+        };
+        assert!(matches!(streams.resume(8, &elsewhere), Resumed::Anew));
+        assert!(matches!(streams.resume(7, &elsewhere), Resumed::Told(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_comes_back_to_is_given_up_after_a_while() {
+        let streams = streams(1 << 20);
+        let (told, running, ended) = (
+            streams.open(7, None, true),
+            streams.open(7, Some("9"), true),
+            streams.open(7, Some("9"), true),
+        );
+        let listening = streams.open(7, None, true);
+        ended.log().conclude(b"{}");
+        drop((told, running, ended));
+        assert_eq!(streams.sweep(), 4);
+        tokio::time::advance(Duration::from_secs(121)).await;
+        assert_eq!(
+            (streams.count(), streams.lock().len()),
+            (2, 4),
+            "counting changes nothing"
+        );
+        assert_eq!(streams.sweep(), 2, "what somebody reads, or feeds, stays");
+        drop(listening);
+        tokio::time::advance(Duration::from_secs(121)).await;
+        assert_eq!(streams.sweep(), 1);
+        streams.forget(7);
+        assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! The stream of one `subscriptions/listen`: from the queue of its subscription to the client.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use mcp_vary::variant::VariantId;
+use mcp_vary_wire::response;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::Audience;
+use crate::subscriptions::notification::{Notice, closed};
+
+/// Messages that may wait for a client; one that leaves more unread is closed.
+const WAITING: usize = 256;
+
+/// Where what a listener hears is put.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    messages: mpsc::Sender<Bytes>,
+    /// The id of the subscription, JSON text.
+    id: Box<str>,
+}
+
+impl Outlet {
+    /// Puts a notice in; `false` when the client reads too slowly, or is gone.
+    pub(crate) fn put(&self, notice: &Notice) -> bool {
+        self.messages.try_send(notice.to_stream(&self.id)).is_ok()
+    }
+}
+
+/// What a modern client hears, to its end.
+///
+/// # Properties
+///
+/// The acknowledgement comes first. A stream that the gateway ends, since it stops, since the variant is gone
+/// or since its client does not read, has `notifications/cancelled` and the result last.
+///
+/// > A server MUST send `notifications/cancelled` referencing a `subscriptions/listen` request ID when it tears
+/// > down that subscription stream. (MCP 2026-07-28, basic/patterns/cancellation)
+///
+/// > When a server ends a subscription on its own initiative, it SHOULD respond to the original
+/// > `subscriptions/listen` request with a completion result before closing the stream.
+/// > (MCP 2026-07-28, basic/patterns/subscriptions, "Graceful Closure")
+#[derive(Debug)]
+pub(crate) struct Listener {
+    messages: mpsc::Receiver<Bytes>,
+    farewell: VecDeque<Bytes>,
+    ends: Vec<Pin<Box<WaitForCancellationFutureOwned>>>,
+    membership: Membership,
+}
+
+/// Leaves the audience when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) audience: Arc<Audience>,
+    pub(crate) number: u64,
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.audience.remove(self.number);
+    }
+}
+
+/// The client's end of a stream, before the other one is in the audience.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    messages: mpsc::Receiver<Bytes>,
+    farewell: VecDeque<Bytes>,
+}
+
+/// The two ends of a stream of the subscription `id`, JSON text. The acknowledgement of `filter` is in it.
+pub(crate) fn open(id: &str, filter: &str, variant: Option<&VariantId>) -> (Outlet, Tail) {
+    let (sender, messages) = mpsc::channel(WAITING);
+    let outlet = Outlet {
+        messages: sender,
+        id: id.into(),
+    };
+    outlet.put(&Notice::acknowledged(filter, variant));
+    let cancelled = Notice::cancelled(id, REASON, variant).to_stream(id);
+    let result = response::result(id, closed(id).as_bytes()).body;
+    let tail = Tail {
+        messages,
+        farewell: VecDeque::from([cancelled, result]),
+    };
+    (outlet, tail)
+}
+
+impl Tail {
+    pub(crate) fn listener(self, membership: Membership) -> Box<Listener> {
+        Box::new(Listener {
+            messages: self.messages,
+            farewell: self.farewell,
+            ends: Vec::new(),
+            membership,
+        })
+    }
+}
+
+impl Listener {
+    /// The same stream, which ends in order when `stop` is cancelled, too.
+    pub(crate) fn until(mut self: Box<Self>, stop: CancellationToken) -> Box<Self> {
+        self.ends.push(Box::pin(stop.cancelled_owned()));
+        self
+    }
+
+    /// The next message; none at the end. Safe to drop while it waits.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self.messages.poll_recv(cx) {
+            Poll::Ready(Some(message)) => return Poll::Ready(Some(message)),
+            // It has left the audience, since its client reads too slowly or it was dismissed.
+            Poll::Ready(None) => return Poll::Ready(self.farewell.pop_front()),
+            Poll::Pending => {}
+        }
+        if !self
+            .ends
+            .iter_mut()
+            .any(|end| end.as_mut().poll(cx).is_ready())
+        {
+            return Poll::Pending;
+        }
+        // What is in the queue comes before the end, and nothing after it.
+        self.membership.audience.remove(self.membership.number);
+        self.messages.close();
+        self.poll_next(cx)
+    }
+}
+
+const REASON: &str = "the gateway ends the subscription";

@@ -1,0 +1,269 @@
+//! Everybody is brought along when the gateway is configured anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Weak};
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::list_kind::Kind;
+
+use super::{Audience, Bound, Ear, Member, Notices, Place};
+use crate::pipeline::snapshot::Setup;
+use crate::pool::Class;
+use crate::pool::dedicated::{ClientLists, Kept};
+
+/// The lists of each variant that are others under another configuration.
+type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
+
+impl Audience {
+    /// Brings everybody to `after`: each is told of the lists that are others than before. Streams whose variant
+    /// is gone end in order; sessions of which one is gone have expired.
+    pub(crate) async fn follow(&self, after: &Arc<Setup>) {
+        let numbers: Vec<_> = {
+            let mut members = self.lock();
+            members.latest = Some(Arc::downgrade(after));
+            members.all.keys().copied().collect()
+        };
+        let mut known = Known::default();
+        for number in numbers {
+            self.bring(number, after, &mut known).await;
+        }
+    }
+
+    /// Brings a member along that was added while another configuration was taking its place.
+    pub(crate) async fn catch_up(&self, number: u64) {
+        let latest = self.lock().latest.as_ref().and_then(Weak::upgrade);
+        if let Some(latest) = latest {
+            self.bring(number, &latest, &mut Known::default()).await;
+        }
+    }
+
+    /// Shows `client` the lists of its dedicated connections, or no longer does, and tells it what is different.
+    pub(crate) async fn relocate(&self, client: ClientId, lists: &ClientLists) {
+        let is_its = |member: &Member| member.place.client == Some(client);
+        let classes: Vec<_> = {
+            let members = self.lock();
+            let its = members.all.iter().filter(|(_, member)| is_its(member));
+            its.map(|(number, member)| (*number, Arc::clone(member.place.class.shared())))
+                .collect()
+        };
+        let mut known = Known::default();
+        for (number, shared) in classes {
+            let class = lists.class_of(Arc::clone(&shared), Some(client)).await;
+            let mut members = self.lock();
+            let Some(member) = members.all.get_mut(&number) else {
+                continue;
+            };
+            // The task that moved it to another configuration has also compared its lists.
+            if !Arc::ptr_eq(member.place.class.shared(), &shared) {
+                continue;
+            }
+            let after = Place {
+                class,
+                ..member.place.clone()
+            };
+            let differences = known.between(&member.place, &after);
+            let before = std::mem::replace(&mut member.place, after);
+            let is_gone = !tell(member, &differences, &BTreeSet::new());
+            let gone = is_gone.then(|| members.remove(number));
+            drop(members);
+            drop((before, gone));
+        }
+    }
+
+    async fn bring(&self, number: u64, after: &Arc<Setup>, known: &mut Known) {
+        let is_old = |member: &&Member| member.place.setup < after.number();
+        let (key, client) = {
+            let members = self.lock();
+            let Some(member) = members.all.get(&number).filter(is_old) else {
+                return;
+            };
+            (member.place.key.clone(), member.place.client)
+        };
+        let class = after.classes.of_client(key.as_ref(), client).await;
+        let mut members = self.lock();
+        let Some(member) = members.all.get(&number).filter(is_old) else {
+            return;
+        };
+        let place = class.ok().and_then(|class| moved(member, after, class));
+        let Some(place) = place else {
+            // A stream ends in order with that.
+            let gone = members.remove(number);
+            drop(members);
+            return drop(gone);
+        };
+        let differences = known.between(&member.place, &place);
+        let uris: Vec<_> = member.bound.keys().cloned().collect();
+        let mut missed = BTreeSet::new();
+        let mut left = Vec::new();
+        for uri in uris {
+            let Some(old) = members.unbind(number, &uri) else {
+                continue;
+            };
+            match bound_anew(&uri, &old, &place, after) {
+                Some(bound) => members.bind(number, uri, bound),
+                None => missed.extend(old.id(&members.all[&number].place).cloned()),
+            }
+            left.push(old);
+        }
+        let tasks = members.move_tasks(number, &place);
+        let mut is_gone = false;
+        if let Some(member) = members.all.get_mut(&number) {
+            let before = std::mem::replace(&mut member.place, place);
+            is_gone = !tell(member, &differences, &missed);
+            drop(before);
+        }
+        let gone = is_gone.then(|| members.remove(number));
+        drop(members);
+        drop((left, tasks, gone));
+    }
+}
+
+impl Bound {
+    fn id<'a>(&self, place: &'a Place) -> Option<&'a VariantId> {
+        let face = place.faces().all.get(self.variant);
+        face.map(|face| &face.variant.id)
+    }
+}
+
+/// The place of a member under another configuration; none when a variant of it is gone.
+fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
+    let before = &member.place;
+    if before.named != after.config.variants {
+        return None;
+    }
+    let variants = match &member.ear {
+        Ear::Session(session) if before.named => after.seen_by(&*session.upgrade()?)?,
+        _ if !before.named => Arc::clone(&before.variants),
+        _ => {
+            let ids = before.variants.iter().filter_map(|at| before.id(*at));
+            let moved: Option<Arc<[usize]>> =
+                ids.map(|id| after.variant_index(id.as_str())).collect();
+            moved?
+        }
+    };
+    Some(Place {
+        setup: after.number(),
+        class,
+        key: before.key.clone(),
+        client: before.client,
+        variants,
+        named: before.named,
+    })
+}
+
+/// The same subscription with the server that has the resource now; none when there is none.
+fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Option<Bound> {
+    let catalog = place.class.catalog.current();
+    let variant = match old.id(place) {
+        Some(id) if place.named => after.variant_index(id.as_str())?,
+        _ => old.variant,
+    };
+    let view = after.faces.in_manner(variant, old.manner);
+    let address = catalog.address(&after.faces, view, uri)?;
+    let sources = place.class.sources();
+    let face = &after.faces.all[view];
+    let shows = |server: &usize| {
+        let source = sources.get(*server);
+        let is_shown =
+            |source: &Arc<super::Source>| face.shows_unlisted(&address.own, source.name());
+        address.fault.is_none() && source.is_some_and(is_shown)
+    };
+    let template = || catalog.by_template(view, &address.own).filter(shows);
+    let listed = address.listed_by.or_else(template);
+    let same = || {
+        let mut sources = sources.iter();
+        sources.position(|source| source.name() == old.source.name())
+    };
+    let unlisted = || same().filter(|_| !old.was_listed).filter(shows);
+    let server = listed.or_else(unlisted)?;
+    let source = sources.get(server)?;
+    // Who keeps the server keeps the connection to it.
+    let alone = old.alone.clone();
+    let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
+    let line = alone.as_ref().map_or(&source.line, Kept::line);
+    let subscription = line.resubscribe(&address.own);
+    Some(Bound {
+        variant,
+        view,
+        manner: old.manner,
+        source: Arc::clone(source),
+        alone,
+        subscription,
+        memory: Arc::clone(&old.memory),
+        was_listed: listed.is_some(),
+    })
+}
+
+/// Tells a member of the lists that are others, and of those that have lost what it is subscribed to; `false`
+/// when it cannot be told anything any more.
+fn tell(member: &Member, differences: &Differences, missed: &BTreeSet<VariantId>) -> bool {
+    let place = &member.place;
+    let mut notices = Notices::default();
+    for variant in place.variants.iter() {
+        let face = place.faces().all.get(*variant);
+        let Some(id) = face.map(|face| &face.variant.id) else {
+            continue;
+        };
+        let mut kinds = differences.get(id).cloned().unwrap_or_default();
+        kinds.extend(missed.contains(id).then_some(Kind::Resources));
+        for kind in kinds.into_iter().filter(|kind| member.hears(*kind)) {
+            if !member.tell(notices.of(kind, place.id(*variant))) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The differences that were found between two catalogues.
+#[derive(Default)]
+struct Known(Vec<(Catalogs, Arc<Differences>)>);
+
+/// The one before and the one after.
+type Catalogs = (Arc<Catalog>, Arc<Catalog>);
+
+impl Known {
+    fn between(&mut self, before: &Place, after: &Place) -> Arc<Differences> {
+        let catalogs = (
+            before.class.catalog.current(),
+            after.class.catalog.current(),
+        );
+        let is_same = |known: &Catalogs| {
+            Arc::ptr_eq(&known.0, &catalogs.0) && Arc::ptr_eq(&known.1, &catalogs.1)
+        };
+        let known = self.0.iter().find(|(known, _)| is_same(known));
+        if let Some((_, known)) = known {
+            return Arc::clone(known);
+        }
+        let found = Arc::new(differences((before, &catalogs.0), (after, &catalogs.1)));
+        self.0.push((catalogs, Arc::clone(&found)));
+        found
+    }
+}
+
+fn differences(before: (&Place, &Catalog), after: (&Place, &Catalog)) -> Differences {
+    let mut differences = Differences::new();
+    let ids = |place: &Place| -> Vec<_> { place.faces().ids().collect() };
+    let old = ids(before.0);
+    for (at, id) in ids(after.0).into_iter().enumerate() {
+        // One that is new is no change of what anybody sees.
+        let Some(was_at) = old.iter().position(|old| *old == id) else {
+            continue;
+        };
+        let changed = ListKind::ALL.into_iter().filter(|kind| {
+            let (old, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
+            match (old, new) {
+                (Some(old), Some(new)) => !old.is_like(new),
+                (old, new) => old.is_some() || new.is_some(),
+            }
+        });
+        let kinds: BTreeSet<_> = changed.map(ListKind::kind).collect();
+        if !kinds.is_empty() {
+            differences.insert(id, kinds);
+        }
+    }
+    differences
+}

@@ -1,0 +1,544 @@
+//! Who hears of changes: legacy sessions and modern streams, each of the variants that it sees.
+//!
+//! A catalogue says which lists of which variants changed, a source which resources; here that becomes
+//! notifications, made once for all who hear of one variant. [`call`] takes in subscriptions, [`moving`] brings
+//! everybody along when the gateway is configured anew.
+
+pub(crate) mod filter;
+pub(crate) mod listen_stream;
+mod migrate;
+mod notification;
+mod tasks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_view::uri_identity;
+
+use self::tasks::Listened;
+use crate::pipeline::snapshot::Setup;
+use crate::pool::dedicated::Kept;
+use crate::pool::live_catalog::LiveCatalog;
+use crate::pool::source::{Source, Updates};
+use crate::pool::{Class, ClassKey};
+use crate::session::Session;
+pub(crate) use crate::subscriptions::listen_stream::Listener;
+use crate::subscriptions::listen_stream::Outlet;
+use crate::subscriptions::notification::Notice;
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::catalog::{Catalog, Changed};
+use mcp_vary_catalog::selection::rules::Manner;
+use mcp_vary_catalog::variant_config::Faces;
+use mcp_vary_upstream::{Subscription, SupervisedConnection};
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+
+/// Everybody who hears of changes.
+#[derive(Debug, Default)]
+pub(crate) struct Audience {
+    members: Mutex<Members>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    next: u64,
+    all: BTreeMap<u64, Member>,
+    sessions: BTreeMap<ClientId, u64>,
+    /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
+    resources: BTreeMap<(SourceId, Arc<str>), Subscribers>,
+    /// Who listens to a task.
+    tasks: BTreeMap<tasks::Key, BTreeSet<u64>>,
+    /// The configuration that everybody is brought to; the first one when there is none.
+    latest: Option<Weak<Setup>>,
+}
+
+/// The numbers of members, each with its own URI of one resource.
+pub(crate) type Subscribers = BTreeSet<(u64, Arc<str>)>;
+
+/// Tells sources apart while somebody is subscribed to something of them.
+pub(crate) type SourceId = usize;
+
+pub(crate) fn source_id(source: &Arc<Source>) -> SourceId {
+    Arc::as_ptr(source).addr()
+}
+
+/// Likewise a connection that one session has alone.
+pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> SourceId {
+    Arc::as_ptr(line).addr()
+}
+
+/// One who hears of changes.
+#[derive(Debug)]
+pub(crate) struct Member {
+    ear: Ear,
+    /// Whose session it is.
+    session: Option<ClientId>,
+    pub(crate) place: Place,
+    /// What it is subscribed to, by what its variant calls it.
+    pub(crate) bound: BTreeMap<Arc<str>, Bound>,
+    /// The tasks that it listens to.
+    tasks: BTreeMap<tasks::Key, Listened>,
+}
+
+/// How a member hears.
+#[derive(Debug)]
+pub(crate) enum Ear {
+    /// A legacy session, which hears of all lists that it sees.
+    Session(Weak<Session>),
+    /// A modern stream, which hears of what it asked for.
+    Stream {
+        outlet: Outlet,
+        kinds: BTreeSet<Kind>,
+    },
+}
+
+/// What a member sees of the gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The number of the configuration.
+    pub(crate) setup: u64,
+    /// Held, so that its connections stay open.
+    pub(crate) class: Arc<Class>,
+    pub(crate) key: Option<ClassKey>,
+    /// Who it is, where that can be recognised.
+    pub(crate) client: Option<ClientId>,
+    /// The variants that it sees, best first.
+    pub(crate) variants: Arc<[usize]>,
+    /// Whether variants are spoken of.
+    pub(crate) named: bool,
+}
+
+/// A subscription to a resource, bound to its variant (SV-14).
+#[derive(Debug)]
+pub(crate) struct Bound {
+    /// The index of the variant.
+    pub(crate) variant: usize,
+    /// The index of its view, which has what the manner of the client makes of it.
+    pub(crate) view: usize,
+    pub(crate) manner: Manner,
+    pub(crate) source: Arc<Source>,
+    /// The connection that its session has alone, where it is subscribed on that.
+    pub(crate) alone: Option<Kept>,
+    pub(crate) subscription: Subscription,
+    /// What it takes of the memory for clients.
+    pub(crate) memory: Arc<Lease>,
+    /// Whether the view was seen to list it, or to have a template for it; so that it can be missed.
+    pub(crate) was_listed: bool,
+}
+
+impl Bound {
+    /// Who tells of the resource, and what the server calls it.
+    fn resource(&self) -> (SourceId, Arc<str>) {
+        let teller = match &self.alone {
+            Some(alone) => line_id(alone.line()),
+            None => source_id(&self.source),
+        };
+        (teller, Arc::clone(&self.subscription.uri))
+    }
+
+    /// Whether its view lists it, or has a template for it.
+    fn is_listed(&self, catalog: &Catalog) -> bool {
+        let own = &self.subscription.uri;
+        catalog.resource(self.view, own).is_some()
+    }
+}
+
+impl Place {
+    fn faces(&self) -> &Faces {
+        &self.class.catalog.layout.faces
+    }
+
+    pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
+        let face = self.faces().all.get(variant).filter(|_| self.named);
+        face.map(|face| &face.variant.id)
+    }
+
+    fn shows(&self, catalog: &LiveCatalog) -> bool {
+        std::ptr::eq(&*self.class.catalog, catalog)
+    }
+}
+
+impl Member {
+    fn hears(&self, kind: Kind) -> bool {
+        match &self.ear {
+            Ear::Session(_) => true,
+            Ear::Stream { kinds, .. } => kinds.contains(&kind),
+        }
+    }
+
+    /// Tells it something; `false` when it cannot be told anything any more.
+    fn tell(&self, notice: &Notice) -> bool {
+        match &self.ear {
+            Ear::Session(session) => session.upgrade().is_some_and(|session| {
+                // Whoever does not read now may ask for a stream later.
+                let _ = session.tell(notice.to_session());
+                !session.has_ended()
+            }),
+            Ear::Stream { outlet, .. } => outlet.put(notice),
+        }
+    }
+
+    /// Whether nobody would miss it.
+    fn is_over(&self, now: u64) -> bool {
+        match &self.ear {
+            Ear::Session(session) => session.upgrade().is_none_or(|session| {
+                let is_unused = !session.listens() && self.bound.is_empty();
+                is_unused || session.has_ended() || session.expires() <= now
+            }),
+            // It leaves by itself.
+            Ear::Stream { .. } => false,
+        }
+    }
+
+    /// The spelling of `uri` that it is subscribed to: this one, or another where its variant takes both for one.
+    pub(crate) fn subscribed_spelling(&self, uri: &str) -> Option<Arc<str>> {
+        if let Some((known, _)) = self.bound.get_key_value(uri) {
+            return Some(Arc::clone(known));
+        }
+        let is_same = |known: &str, bound: &Bound| {
+            self.place.faces().checks_uris(bound.view) && uri_identity(known) == uri_identity(uri)
+        };
+        let mut bound = self.bound.iter();
+        let found = bound.find(|(known, bound)| is_same(known, bound));
+        found.map(|(known, _)| Arc::clone(known))
+    }
+
+    /// What it was subscribed to and is not in its variant any more.
+    fn missed(&mut self) -> Vec<Arc<str>> {
+        let catalog = self.place.class.catalog.current();
+        let mut missed = Vec::new();
+        for (uri, bound) in &mut self.bound {
+            let is_listed = bound.is_listed(&catalog);
+            if bound.was_listed && !is_listed {
+                missed.push(Arc::clone(uri));
+            }
+            bound.was_listed |= is_listed;
+        }
+        missed
+    }
+}
+
+impl Members {
+    /// Adds a member, or brings a session that is one already to `place`.
+    pub(crate) fn add(&mut self, ear: Ear, place: Place, client: Option<ClientId>) -> u64 {
+        let known = client.and_then(|client| self.sessions.get(&client).copied());
+        if let Some((number, member)) = known.and_then(|it| Some((it, self.all.get_mut(&it)?))) {
+            member.ear = ear;
+            return number;
+        }
+        let number = self.next;
+        self.next += 1;
+        let member = Member {
+            ear,
+            session: client,
+            place,
+            bound: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+        };
+        self.all.insert(number, member);
+        if let Some(client) = client {
+            self.sessions.insert(client, number);
+        }
+        number
+    }
+
+    pub(crate) fn of_session(&mut self, client: ClientId) -> Option<(u64, &mut Member)> {
+        let number = *self.sessions.get(&client)?;
+        Some((number, self.all.get_mut(&number)?))
+    }
+
+    /// Takes a member out; what it held is dropped by the caller, outside of the lock.
+    fn remove(&mut self, number: u64) -> Option<Member> {
+        let member = self.all.remove(&number)?;
+        for (uri, bound) in &member.bound {
+            self.unlist(number, uri, bound);
+        }
+        for key in member.tasks.keys() {
+            self.forget_listener(number, key);
+        }
+        if let Some(client) = &member.session {
+            self.sessions.remove(client);
+        }
+        Some(member)
+    }
+
+    pub(crate) fn bind(&mut self, number: u64, uri: Arc<str>, bound: Bound) {
+        let subscribers = self.resources.entry(bound.resource()).or_default();
+        subscribers.insert((number, Arc::clone(&uri)));
+        if let Some(member) = self.all.get_mut(&number) {
+            member.bound.insert(uri, bound);
+        }
+    }
+
+    pub(crate) fn unbind(&mut self, number: u64, uri: &str) -> Option<Bound> {
+        let member = self.all.get_mut(&number)?;
+        let bound = member.bound.remove(uri)?;
+        self.unlist(number, uri, &bound);
+        Some(bound)
+    }
+
+    fn unlist(&mut self, number: u64, uri: &str, bound: &Bound) {
+        let resource = bound.resource();
+        if let Some(subscribers) = self.resources.get_mut(&resource) {
+            subscribers.remove(&(number, Arc::from(uri)));
+            if subscribers.is_empty() {
+                self.resources.remove(&resource);
+            }
+        }
+    }
+
+    /// Takes out those of `gone`.
+    fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Member> {
+        let gone = gone.into_iter();
+        gone.filter_map(|number| self.remove(number)).collect()
+    }
+}
+
+impl Audience {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a member out.
+    fn remove(&self, number: u64) {
+        let gone = self.lock().remove(number);
+        drop(gone);
+    }
+
+    /// How many streams hear of changes, and of how many resources somebody does.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let members = self.lock();
+        let streams = members.all.len() - members.sessions.len();
+        (streams, members.resources.len())
+    }
+
+    /// A session is notified of the lists of `variant`, too, from now on.
+    pub(crate) fn add_variant(&self, session: ClientId, variant: &VariantId) {
+        let mut members = self.lock();
+        let Some((_, member)) = members.of_session(session) else {
+            return;
+        };
+        let place = &mut member.place;
+        let index = place.faces().ids().position(|id| id == *variant);
+        if let Some(index) = index.filter(|index| !place.variants.contains(index)) {
+            place.variants = place.variants.iter().copied().chain([index]).collect();
+        }
+    }
+
+    /// A session has ended.
+    pub(crate) fn forget(&self, session: ClientId) {
+        let mut members = self.lock();
+        let number = members.of_session(session).map(|(number, _)| number);
+        let gone = number.and_then(|number| members.remove(number));
+        drop(members);
+        drop(gone);
+    }
+
+    /// Lets sessions go that have ended or expired, or that have neither stream nor subscription.
+    pub(crate) fn sweep(&self, now: u64) {
+        let mut members = self.lock();
+        let over = members.all.iter().filter(|(_, member)| member.is_over(now));
+        let over: Vec<_> = over.map(|(number, _)| *number).collect();
+        let gone = members.remove_all(over);
+        drop(members);
+        drop(gone);
+    }
+
+    /// Tells of the lists of `catalog` that changed, each with its variant (SV-16).
+    ///
+    /// Whoever is subscribed to a resource that is gone with that is told once that the list changed, and
+    /// nothing more (SV-14).
+    pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &Changed) {
+        let changed = by_variant(changed);
+        let mut members = self.lock();
+        let present = members.all.iter_mut();
+        let present = present.filter(|(_, member)| member.place.shows(catalog));
+        let (mut gone, mut missed) = (Vec::new(), Vec::new());
+        let mut notices = Notices::default();
+        for (number, member) in present {
+            let own: Vec<_> = member.missed();
+            if !tell_lists(member, &changed, &own, &mut notices) {
+                gone.push(*number);
+            }
+            missed.extend(own.into_iter().map(|uri| (*number, uri)));
+        }
+        let unbound: Vec<_> = missed
+            .iter()
+            .filter_map(|(number, uri)| members.unbind(*number, uri))
+            .collect();
+        let gone = members.remove_all(gone);
+        drop(members);
+        drop((unbound, gone));
+    }
+
+    /// Tells whoever is subscribed to them that resources of `source` changed.
+    pub(crate) fn resources_changed(&self, source: &Arc<Source>, updates: &Updates) {
+        self.resources_changed_on(source_id(source), updates);
+    }
+
+    /// Tells whoever is subscribed to them there that resources of the source or line `id` changed.
+    pub(crate) fn resources_changed_on(&self, id: SourceId, updates: &Updates) {
+        let mut members = self.lock();
+        let mut gone = BTreeSet::new();
+        let mut told = Vec::new();
+        match updates {
+            Updates::Some(updates) => told.extend(updates.iter().filter_map(|(own, params)| {
+                let subscribers = members.resources.get(&(id, Arc::clone(own)))?;
+                Some((subscribers.clone(), Arc::clone(params)))
+            })),
+            Updates::Any => {
+                let resources = members.resources.iter();
+                let resources = resources.filter(|((source, _), _)| *source == id);
+                told.extend(resources.map(|(_, subscribers)| (subscribers.clone(), "{}".into())));
+            }
+        }
+        for (subscribers, params) in told {
+            let late = tell_updated(&members, &subscribers, &params);
+            gone.extend(late);
+        }
+        let gone = members.remove_all(gone);
+        drop(members);
+        drop(gone);
+    }
+}
+
+/// What changed of each variant.
+pub(crate) fn by_variant(changed: &Changed) -> BTreeMap<usize, BTreeSet<Kind>> {
+    let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for (variant, kind) in changed {
+        kinds.entry(*variant).or_default().insert(kind.kind());
+    }
+    kinds
+}
+
+/// The notices about lists that were made, for each variant.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(BTreeMap<(Option<VariantId>, Kind), Notice>);
+
+impl Notices {
+    fn of(&mut self, kind: Kind, variant: Option<&VariantId>) -> &Notice {
+        let notice = self.0.entry((variant.cloned(), kind));
+        notice.or_insert_with(|| Notice::list_changed(kind, variant))
+    }
+}
+
+/// Tells a member of the lists that `changed`, and of those that have lost what it is subscribed to; `false`
+/// when it cannot be told anything any more.
+pub(crate) fn tell_lists(
+    member: &Member,
+    changed: &BTreeMap<usize, BTreeSet<Kind>>,
+    missed: &[Arc<str>],
+    notices: &mut Notices,
+) -> bool {
+    let missed = missed.iter().filter_map(|uri| member.bound.get(uri));
+    let missed: BTreeSet<_> = missed.map(|bound| bound.variant).collect();
+    let seen: BTreeSet<_> = member.place.variants.iter().copied().collect();
+    let only_missed = missed.difference(&seen).copied();
+    let variants = member.place.variants.iter().copied().chain(only_missed);
+    for variant in variants {
+        let mut kinds = changed.get(&variant).cloned().unwrap_or_default();
+        if missed.contains(&variant) {
+            kinds.insert(Kind::Resources);
+        }
+        for kind in kinds.into_iter().filter(|kind| member.hears(*kind)) {
+            if !member.tell(notices.of(kind, member.place.id(variant))) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Tells the subscribers of one resource that it changed, while their variants have it; those that cannot be
+/// told anything any more.
+pub(crate) fn tell_updated(members: &Members, subscribers: &Subscribers, params: &str) -> Vec<u64> {
+    let mut gone = Vec::new();
+    let mut updates = Updated::default();
+    for (number, uri) in subscribers {
+        let member = members.all.get(number);
+        let bound = member.and_then(|member| Some((member, member.bound.get(uri)?)));
+        let Some((member, bound)) = bound else {
+            continue;
+        };
+        let notice = updates.of(member, uri, bound, params);
+        if notice.is_some_and(|notice| !member.tell(notice)) {
+            gone.push(*number);
+        }
+    }
+    gone
+}
+
+/// The notice of a resource that was made last, and for whom. Most subscribers are of the same catalogue and
+/// variant.
+#[derive(Default)]
+pub(crate) struct Updated<'a> {
+    of: Option<(*const LiveCatalog, usize, &'a str)>,
+    /// None where the variant does not have the resource any more.
+    notice: Option<Notice>,
+}
+
+impl<'a> Updated<'a> {
+    fn of(
+        &mut self,
+        member: &Member,
+        uri: &'a str,
+        bound: &Bound,
+        params: &str,
+    ) -> Option<&Notice> {
+        let catalog = &member.place.class.catalog;
+        let of = Some((Arc::as_ptr(catalog), bound.view, uri));
+        if self.of != of {
+            let is_there = !bound.was_listed || bound.is_listed(&catalog.current());
+            let variant = member.place.id(bound.variant);
+            self.notice = is_there.then(|| Notice::resource_updated(params, uri, variant));
+            self.of = of;
+        }
+        self.notice.as_ref()
+    }
+}
+
+impl Setup {
+    /// Lets a legacy session hear of changes from now on.
+    pub(crate) async fn admit(&self, session: &Arc<Session>) {
+        match self.place_of(session).await {
+            Ok(place) => {
+                let ear = Ear::Session(Arc::downgrade(session));
+                let audience = &self.lasting.audience;
+                let number = audience.lock().add(ear, place, Some(session.client));
+                audience.catch_up(number).await;
+                // Its lists may have become its own in the meantime.
+                audience
+                    .relocate(session.client, self.lasting.own.lists())
+                    .await;
+            }
+            Err(failure) => {
+                let error = failure.message();
+                tracing::warn!(error, "a session hears of no changes");
+            }
+        }
+    }
+
+    async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
+        let key = {
+            let (class, client) = (&session.fixed.class, session.client);
+            self.classes.key(class, Some(client), Era::Legacy)
+        };
+        let order = self.seen_by(session).unwrap_or_default();
+        let client = Some(session.client);
+        Ok(Place {
+            setup: self.number(),
+            class: self.classes.of_client(key.as_ref(), client).await?,
+            key,
+            client,
+            variants: if self.config.variants {
+                order
+            } else {
+                [0].into()
+            },
+            named: self.config.variants,
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! One notification as all who hear it get it: its bytes are made once, whoever and how many they are.
+
+use bytes::Bytes;
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json::{self, Members};
+use mcp_vary::variant::VariantId;
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::meta::SUBSCRIPTION_ID;
+
+/// A notification with the variant that it is about, for sessions and for modern streams.
+///
+/// # Examples
+///
+/// ```text
+/// {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/server-variant":"compact"}}}
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) struct Notice {
+    /// The whole message.
+    legacy: Bytes,
+    /// The message up to the id of the subscription, its last member.
+    start: Box<str>,
+}
+
+/// What follows the id of the subscription.
+const END: &str = "}}}";
+
+impl Notice {
+    /// That a list of `variant` changed (SV-16); of all, where there are no variants.
+    pub(crate) fn list_changed(kind: Kind, variant: Option<&VariantId>) -> Self {
+        Self::new(kind.list_changed(), Members::default(), variant)
+    }
+
+    /// That the resource changed that the variant lists as `uri`; `params` is what its server said, JSON text.
+    pub(crate) fn resource_updated(params: &str, uri: &str, variant: Option<&VariantId>) -> Self {
+        let mut members = Members::parse(params).unwrap_or_default();
+        members.set("uri", json::string(uri));
+        Self::new("notifications/resources/updated", members, variant)
+    }
+
+    /// That a task stands as `params` say, JSON text (SEP-2663).
+    pub(crate) fn task_changed(params: &str) -> Self {
+        let members = Members::parse(params).unwrap_or_default();
+        Self::new("notifications/tasks", members, None)
+    }
+
+    /// What a stream begins with: the part of its filter that is honoured, JSON text.
+    pub(crate) fn acknowledged(filter: &str, variant: Option<&VariantId>) -> Self {
+        let mut members = Members::default();
+        members.set("notifications", filter);
+        Self::new("notifications/subscriptions/acknowledged", members, variant)
+    }
+
+    /// What a stream ends with before its result; `id` is JSON text.
+    pub(crate) fn cancelled(id: &str, reason: &str, variant: Option<&VariantId>) -> Self {
+        let mut members = Members::default();
+        members.set("requestId", id);
+        members.set("reason", json::string(reason));
+        Self::new("notifications/cancelled", members, variant)
+    }
+
+    fn new(method: &str, mut params: Members<'_>, variant: Option<&VariantId>) -> Self {
+        let meta = params.remove("_meta").unwrap_or_default();
+        let mut meta = Members::parse(&meta).unwrap_or_default();
+        for key in [SUBSCRIPTION_ID, SERVER_VARIANT_META] {
+            meta.remove(key);
+        }
+        if let Some(variant) = variant {
+            meta.set(SERVER_VARIANT_META, json::string(variant.as_str()));
+        }
+        let head = format!(r#"{{"jsonrpc":"2.0","method":"{method}""#);
+        let start = format!(
+            r#"{head},"params":{}"_meta":{}"{SUBSCRIPTION_ID}":"#,
+            open_ended(&params),
+            open_ended(&meta)
+        );
+        if !meta.is_empty() {
+            params.set("_meta", meta.to_json());
+        }
+        let legacy = if params.is_empty() {
+            format!("{head}}}")
+        } else {
+            format!(r#"{head},"params":{}}}"#, params.to_json())
+        };
+        Self {
+            legacy: legacy.into(),
+            start: start.into(),
+        }
+    }
+
+    /// The message to a session.
+    pub(crate) fn to_session(&self) -> Bytes {
+        self.legacy.clone()
+    }
+
+    /// The message on the stream of the subscription `id`, JSON text.
+    pub(crate) fn to_stream(&self, id: &str) -> Bytes {
+        let mut out = Vec::with_capacity(self.start.len() + id.len() + END.len());
+        for part in [&*self.start, id, END] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        out.into()
+    }
+}
+
+/// The result of `subscriptions/listen`, which closes the stream; `id` is JSON text.
+pub(crate) fn closed(id: &str) -> String {
+    format!(r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}"#)
+}
+
+/// The object without its end, so that a member can follow.
+fn open_ended(members: &Members<'_>) -> String {
+    let mut text = members.to_json();
+    text.pop();
+    if !members.is_empty() {
+        text.push(',');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const META: &str = r#""io.modelcontextprotocol/server-variant":"a""#;
+
+    #[track_caller]
+    fn reads(notice: &Notice, session: &str, stream: &str) {
+        let head = r#"{"jsonrpc":"2.0","method":"notifications/"#;
+        let session = session.replace("META", META);
+        let stream = stream.replace("META", META);
+        let stream = stream.replace("ID", r#""io.modelcontextprotocol/subscriptionId":"x""#);
+        assert_eq!(notice.to_session(), format!("{head}{session}"));
+        assert_eq!(notice.to_stream(r#""x""#), format!("{head}{stream}"));
+    }
+
+    #[test]
+    fn a_notice_says_its_variant_and_its_subscription() {
+        let a: VariantId = "a".parse().unwrap();
+        reads(
+            &Notice::list_changed(Kind::Tools, Some(&a)),
+            r#"tools/list_changed","params":{"_meta":{META}}}"#,
+            r#"tools/list_changed","params":{"_meta":{META,ID}}}"#,
+        );
+        reads(
+            &Notice::list_changed(Kind::Prompts, None),
+            r#"prompts/list_changed"}"#,
+            r#"prompts/list_changed","params":{"_meta":{ID}}}"#,
+        );
+    }
+
+    #[test]
+    fn what_a_server_says_of_a_resource_is_carried() {
+        let a: VariantId = "a".parse().unwrap();
+        let told = r#"{"uri":"own:1","x":1.0,"_meta":{"io.modelcontextprotocol/subscriptionId":7,"io.modelcontextprotocol/server-variant":"z","y":{ }}}"#;
+        reads(
+            &Notice::resource_updated(told, "view:1", Some(&a)),
+            r#"resources/updated","params":{"uri":"view:1","x":1.0,"_meta":{"y":{ },META}}}"#,
+            r#"resources/updated","params":{"uri":"view:1","x":1.0,"_meta":{"y":{ },META,ID}}}"#,
+        );
+        reads(
+            &Notice::resource_updated("7", "view:1", None),
+            r#"resources/updated","params":{"uri":"view:1"}}"#,
+            r#"resources/updated","params":{"uri":"view:1","_meta":{ID}}}"#,
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! The result of a task that a client waits for, where the server tells it to whoever asks how the task stands.
+//!
+//! > When a receiver receives a `tasks/result` request for a task in any other non-terminal status (`working` or
+//! > `input_required`), it MUST block the response until the task reaches a terminal status.
+//! > (MCP 2025-11-25, basic/utilities/tasks, "Result Retrieval")
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::{Event, Subscription};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support;
+use mcp_vary_wire::task_dialect::RELATED;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::claims::Claim;
+use super::{Key, RESULT, related};
+use crate::mrtr::{
+    INPUT_REQUESTS, INPUT_RESPONSES, Required, Waiting, answered, said, with_elicitation_id,
+};
+use crate::pipeline::runtime::Lasting;
+use crate::session::client::Client;
+use crate::tasks::client::{Inquiry, Said, Unanswered, status};
+
+/// A task whose result a client waits for.
+///
+/// # Properties
+///
+/// The server is asked from time to time, and has no call of ours in between. What it asks of the client is asked
+/// once, by whichever request waits for the result, and while it is asked the server is asked on.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    inquiry: Inquiry,
+    task: Key,
+    /// What the client calls it.
+    sealed: String,
+    /// What the server is being asked.
+    asking: Option<AbortOnDropHandle<Result<Said, Unanswered>>>,
+    /// What the client said and the server is being told.
+    telling: Vec<Claim>,
+    /// When the server is asked again.
+    due: Instant,
+    /// How often in a row the server did not answer.
+    failures: usize,
+    /// What the server tells without being asked.
+    events: broadcast::Receiver<Event>,
+    _subscription: Subscription,
+    /// What the client is to be sent.
+    unsent: VecDeque<Bytes>,
+    waiting: Vec<Waiting<Claim>>,
+    /// What the client said and the server was not told yet.
+    responses: Vec<(Claim, String)>,
+    /// How it ends when everything was sent.
+    end: Option<Ended>,
+}
+
+/// What comes next for a client that waits.
+#[derive(Debug)]
+pub(crate) enum Coming {
+    /// The client is sent this.
+    Message(Bytes),
+    Ended(Ended),
+}
+
+/// How the waiting ends.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The result of the call, JSON text.
+    Result(String),
+    /// The error of the call, or the server's to the question how the task stands; JSON text.
+    Error(String),
+    Failed(Failure),
+}
+
+impl Awaited {
+    pub(crate) fn new(inquiry: Inquiry, sealed: String) -> Self {
+        let server = inquiry.line.config().name.as_str();
+        Self {
+            task: (server.into(), Arc::clone(&inquiry.own)),
+            events: inquiry.line.events(),
+            _subscription: inquiry.listen(),
+            inquiry,
+            sealed,
+            asking: None,
+            telling: Vec::new(),
+            due: Instant::now(),
+            failures: 0,
+            unsent: VecDeque::new(),
+            waiting: Vec::new(),
+            responses: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Waits for what the client gets next. Safe to drop while it waits.
+    pub(crate) async fn next(&mut self, client: &Client, lasting: &Lasting) -> Coming {
+        loop {
+            if let Some(message) = self.unsent.pop_front() {
+                return Coming::Message(message);
+            }
+            if let Some(end) = self.end.take() {
+                return Coming::Ended(end);
+            }
+            self.begin(lasting);
+            let is_asking = self.asking.is_some();
+            tokio::select! {
+                biased;
+                said = asked(&mut self.asking), if is_asking => {
+                    self.asking = None;
+                    self.hear(said, client, lasting);
+                }
+                (at, answer) = answered(&mut self.waiting), if !self.waiting.is_empty() => {
+                    let waiting = self.waiting.swap_remove(at);
+                    let said = said(answer, &self.task.0, &waiting.method);
+                    match said {
+                        Ok(result) => {
+                            let own = self.task.1.to_string();
+                            let result = related(&result, &|_| Some(own.clone())).into_owned();
+                            self.responses.push((waiting.key, result));
+                        }
+                        Err(failure) => {
+                            self.unsent.extend(waiting.question.give_up());
+                            self.finish(Ended::Failed(failure));
+                        }
+                    }
+                }
+                () = told(&mut self.events, &self.task.1), if !is_asking => self.due = Instant::now(),
+                () = tokio::time::sleep_until(self.due), if !is_asking => {}
+            }
+        }
+    }
+
+    /// Begins to ask the server what is to be asked now.
+    fn begin(&mut self, lasting: &Lasting) {
+        if self.asking.is_some() {
+            return;
+        }
+        let inquiry = self.inquiry.clone();
+        let asked = if !self.responses.is_empty() {
+            let mut said = Members::default();
+            for (claim, response) in self.responses.drain(..) {
+                said.set(claim.key.clone(), response);
+                self.telling.push(claim);
+            }
+            let said = said.to_json();
+            lasting.tasks.spawn(async move {
+                let said = Some((INPUT_RESPONSES, said.as_str()));
+                inquiry.ask("tasks/update", said).await
+            })
+        } else if self.due <= Instant::now() {
+            lasting.tasks.spawn(async move { inquiry.stands().await })
+        } else {
+            return;
+        };
+        self.asking = Some(AbortOnDropHandle::new(asked));
+    }
+
+    /// Takes what the server answered, to whichever question.
+    fn hear(&mut self, said: Result<Said, Unanswered>, client: &Client, lasting: &Lasting) {
+        let told = std::mem::take(&mut self.telling);
+        let said = match said {
+            Ok(said) => said,
+            // What the client said was told or not; a server ignores what it was told before.
+            Err(error) if error.may_pass && self.failures < PATIENCE && told.is_empty() => {
+                self.failures += 1;
+                self.due = Instant::now() + PAUSE * (1 << self.failures);
+                return;
+            }
+            Err(error) => return self.finish(Ended::Failed(error.failure)),
+        };
+        self.failures = 0;
+        match said {
+            Err(error) => self.finish(Ended::Error(error)),
+            Ok(_) if !told.is_empty() => {
+                for claim in told {
+                    claim.settle();
+                }
+                self.due = Instant::now();
+            }
+            Ok(task) => self.stands(&task, client, lasting),
+        }
+    }
+
+    /// Takes what the server says of the task.
+    fn stands(&mut self, task: &str, client: &Client, lasting: &Lasting) {
+        let status = status(task);
+        let server = &self.task.0;
+        let faulty = |why: &str| Failure::internal(format!("server `{server}` {why}"));
+        match &*status {
+            "completed" => self.finish(match edit::get(task, RESULT) {
+                Some(result) => Ended::Result(result.to_owned()),
+                None => Ended::Failed(faulty("says that the task is completed without its result")),
+            }),
+            "failed" => self.finish(match edit::get(task, "error") {
+                Some(error) => Ended::Error(error.to_owned()),
+                None => Ended::Failed(faulty("says that the task has failed without saying why")),
+            }),
+            "cancelled" => self.finish(Ended::Failed(Failure::internal("the task was cancelled"))),
+            _ => {
+                self.due = Instant::now() + pause(task);
+                if let Err(failure) = self.ask(task, client, lasting) {
+                    self.finish(Ended::Failed(failure));
+                }
+            }
+        }
+    }
+
+    /// Asks the client what the server asks, and nobody asks already.
+    fn ask(&mut self, task: &str, client: &Client, lasting: &Lasting) -> Result<(), Failure> {
+        let server = &self.task.0;
+        let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
+        if matches!(edit::get(task, INPUT_REQUESTS), None | Some("{}")) {
+            return Ok(());
+        }
+        let required = Required::read(task).map_err(faulty)?;
+        required.check(client.askable()).map_err(faulty)?;
+        let session = client.session.as_deref();
+        let session = session.ok_or_else(|| faulty("asks a client without a session".into()))?;
+        for (key, asked) in required.requests {
+            let Some(claim) = lasting.claims.claim(&self.task, &key) else {
+                continue;
+            };
+            let params = with_elicitation_id(&asked, || lasting.new_name());
+            let params = related_to(&params, &self.sealed);
+            let asker = lasting.questions.asker(server);
+            let params = server_request_support::naming(asker, &asked.method, &params);
+            let ask = (asked.method.as_str(), Some(&*params));
+            let (question, message, answer) = lasting.questions.ask(session, ask)?;
+            self.unsent.push_back(message);
+            self.waiting.push(Waiting {
+                key: claim,
+                method: asked.method,
+                question,
+                answer,
+            });
+        }
+        Ok(())
+    }
+
+    /// Ends the waiting; what the client is asked nobody wants to know any more.
+    fn finish(&mut self, end: Ended) {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        self.unsent
+            .extend(waiting.filter_map(|it| it.question.give_up()));
+        self.responses.clear();
+        self.end = Some(end);
+    }
+}
+
+/// What the server answers.
+async fn asked(
+    asking: &mut Option<AbortOnDropHandle<Result<Said, Unanswered>>>,
+) -> Result<Said, Unanswered> {
+    let Some(asking) = asking else {
+        return std::future::pending().await;
+    };
+    asking.await.unwrap_or_else(|_| {
+        Err(Unanswered {
+            failure: Failure::internal("the gateway stops"),
+            may_pass: false,
+        })
+    })
+}
+
+/// Waits until the server says of itself that the task `own` stands otherwise.
+async fn told(events: &mut broadcast::Receiver<Event>, own: &str) {
+    loop {
+        match events.recv().await {
+            Ok(Event::TaskChanged { id, .. }) if *id == *own => return,
+            Ok(_) => {}
+            // It may have been among them.
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => return std::future::pending().await,
+        }
+    }
+}
+
+/// How long a server is left alone that says this of a task.
+///
+/// > Requestors SHOULD respect this value when provided.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "TTL and Resource Management")
+fn pause(task: &str) -> Duration {
+    let told = edit::get(task, "pollIntervalMs").and_then(|told| told.parse().ok());
+    let told = told.map_or(PAUSE, Duration::from_millis);
+    told.clamp(SHORTEST, LONGEST)
+}
+
+/// `said` with the task that it is about, as the client calls it.
+///
+/// > All requests, notifications, and responses related to a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in their `_meta` field
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages")
+pub(crate) fn related_to(said: &str, sealed: &str) -> String {
+    let meta = edit::get(said, "_meta").filter(|meta| meta.starts_with('{'));
+    let related = format!(r#"{{"taskId":{}}}"#, json::string(sealed));
+    let meta = edit::set(meta.unwrap_or("{}"), RELATED, &related);
+    edit::set(said, "_meta", &meta).into_owned()
+}
+
+/// Between two questions how a task stands whose server does not say when to ask.
+const PAUSE: Duration = Duration::from_millis(500);
+/// However often a server wants to be asked.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// However seldom.
+const LONGEST: Duration = Duration::from_secs(10);
+/// A server that is lost is asked again so many times.
+const PATIENCE: usize = 3;
