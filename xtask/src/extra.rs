@@ -280,7 +280,9 @@ mod tests {
     #[test]
     fn every_slow_test_is_there() {
         let mut tests = String::new();
-        let mut folders = vec![Workspace::here().path("crates/mcp-vary/tests")];
+        let crates = ["mcp-vary", "mcp-vary-json", "mcp-vary-view"];
+        let tests_of = |name| Workspace::here().path(&format!("crates/{name}/tests"));
+        let mut folders: Vec<_> = crates.map(tests_of).into();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -25,7 +25,7 @@ use crate::uri_rewriter;
 ///
 /// ```
 /// use mcp_vary::variant::ServerVariant;
-/// use mcp_vary_gateway::{Base, VariantConfig};
+/// use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 ///
 /// let variant = ServerVariant::new("review".parse()?, "For code review");
 /// let mut config = VariantConfig::new(variant).with_base(Base::ReadOnly);

@@ -33,7 +33,7 @@ impl fmt::Display for Position {
 /// # Examples
 ///
 /// ```
-/// use crate::Source;
+/// use mcp_vary_config::Source;
 ///
 /// let text = "servers:\n  git: {comand: uvx, timeout: soon}\n";
 /// let mistakes = Source::new("vary.yaml", text).read(&|_| None).unwrap_err();

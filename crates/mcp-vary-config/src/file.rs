@@ -43,7 +43,7 @@ use mcp_vary_upstream::UpstreamConfig;
 /// # Examples
 ///
 /// ```
-/// use crate::Source;
+/// use mcp_vary_config::Source;
 ///
 /// let text = r#"
 /// servers:
@@ -52,17 +52,17 @@ use mcp_vary_upstream::UpstreamConfig;
 /// "#;
 /// let file = Source::new("vary.yaml", text).read(&|_| None)?;
 /// assert_eq!(file.servers[1].limits.idle.as_secs(), 20);
-/// # Ok::<(), crate::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Mistakes>(())
 /// ```
 ///
 /// A server that is disabled is left out with whatever is wrong in it:
 ///
 /// ```
-/// # use crate::Source;
+/// # use mcp_vary_config::Source;
 /// let text = "servers:\n  a: {command: x}\n  b: {command: '${NONE}', disabled: true}\n";
 /// let file = Source::new("vary.yaml", text).read(&|_| None)?;
 /// assert_eq!((file.servers.len(), file.disabled), (1, vec!["b".to_owned()]));
-/// # Ok::<(), crate::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Mistakes>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -86,7 +86,7 @@ impl fmt::Display for Note {
 /// # Examples
 ///
 /// ```
-/// use crate::{Foreign, import};
+/// use mcp_vary_config::{Foreign, import};
 ///
 /// let codex = "[mcp_servers.docs]\nurl = 'https://example.com/mcp'\nbearer_token_env_var = 'DOCS'\n";
 /// let imported = import(&[Foreign::new("config.toml", codex)])?;
@@ -94,7 +94,7 @@ impl fmt::Display for Note {
 ///     "servers:\n  docs:\n    url: \"https://example.com/mcp\"\n    headers:\n      Authorization: \"Bearer ${DOCS}\"\n"
 /// ));
 /// assert!(imported.notes.is_empty());
-/// # Ok::<(), crate::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Mistakes>(())
 /// ```
 pub fn import(files: &[Foreign<'_>]) -> Result<Imported, Mistakes> {
     let mut all = All::default();

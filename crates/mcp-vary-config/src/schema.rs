@@ -24,7 +24,7 @@ pub(super) type Shape = fn(&mut Schema) -> Value;
 /// # Examples
 ///
 /// ```
-/// let schema: serde_json::Value = serde_json::from_str(&crate::schema()).unwrap();
+/// let schema: serde_json::Value = serde_json::from_str(&mcp_vary_config::schema()).unwrap();
 /// assert_eq!(schema["required"], serde_json::json!(["servers"]));
 /// assert_eq!(schema["properties"]["naming"]["default"], "as-needed");
 /// // No key but those of the reader, those that begin with `x-`, and YAML's `<<`.

@@ -71,7 +71,7 @@ impl fmt::Display for Link {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::Ancestors;
+/// use mcp_vary_upstream::chain::Ancestors;
 ///
 /// assert!(Ancestors::read("").is_empty());
 /// assert!(!Ancestors::read("vary-0123456789abcdef-0123456789abcdef").is_empty());

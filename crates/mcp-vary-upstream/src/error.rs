@@ -124,7 +124,7 @@ impl From<UpstreamError> for ConnectError {
 /// # Examples
 ///
 /// ```
-/// use crate::UpstreamError;
+/// use mcp_vary_upstream::UpstreamError;
 ///
 /// fn show(error: &UpstreamError, is_operator: bool) -> String {
 ///     if is_operator { error.details() } else { error.to_string() }

@@ -165,7 +165,7 @@ impl Answer {
     /// # Examples
     ///
     /// ```
-    /// use crate::Answer;
+    /// use mcp_vary_upstream::Answer;
     ///
     /// let answer = Answer::parse(r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1.10}}"#.into()).unwrap();
     /// assert_eq!(answer.outcome(), Ok(r#"{"a": 1.10}"#));

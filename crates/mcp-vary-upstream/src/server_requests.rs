@@ -25,7 +25,7 @@ use super::stdio;
 /// # Examples
 ///
 /// ```
-/// use crate::ServerRequest;
+/// use mcp_vary_upstream::ServerRequest;
 ///
 /// fn answer(request: &ServerRequest) {
 ///     match request.method() {

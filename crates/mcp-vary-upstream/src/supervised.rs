@@ -40,7 +40,7 @@ use mcp_vary_wire::revision::Era;
 /// # Examples
 ///
 /// ```no_run
-/// use crate::{Line, Request, Target, UpstreamConfig};
+/// use mcp_vary_upstream::{Line, Request, Target, UpstreamConfig};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let target = Target::command("mcp-server-time", []);

@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 /// # Examples
 ///
 /// ```
-/// use crate::envelope::Message;
+/// use mcp_vary_wire::envelope::Message;
 ///
 /// let message = Message::read(br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#)?;
 /// assert_eq!((message.id, message.method.as_deref()), (Some("7"), Some("ping")));
 ///
 /// // A key given twice could mean one thing here and another upstream.
 /// assert!(Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#).is_err());
-/// # Ok::<(), crate::envelope::WireError>(())
+/// # Ok::<(), mcp_vary_wire::envelope::WireError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Message<'a> {

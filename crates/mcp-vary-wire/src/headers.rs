@@ -306,6 +306,7 @@ fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, Failure> {
 /// # Examples
 ///
 /// ```
+/// use mcp_vary_wire::headers::header_value;
 ///
 /// assert_eq!(header_value("us-west1"), "us-west1");
 /// assert_eq!(header_value("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");

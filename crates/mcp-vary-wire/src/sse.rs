@@ -33,7 +33,7 @@ pub struct TooLarge {
 /// # Examples
 ///
 /// ```
-/// use crate::sse::Parser;
+/// use mcp_vary_wire::sse::Parser;
 ///
 /// let mut parser = Parser::new(1024);
 /// assert!(parser.feed(b": hello\nid: 7\nda")?.is_empty());
@@ -44,7 +44,7 @@ pub struct TooLarge {
 /// // An event without data is none, but its id counts: servers send one first, to resume from.
 /// assert!(parser.feed(b"id: 8\n\n")?.is_empty());
 /// assert_eq!(parser.last_id(), Some("8"));
-/// # Ok::<(), crate::sse::TooLarge>(())
+/// # Ok::<(), mcp_vary_wire::sse::TooLarge>(())
 /// ```
 #[derive(Debug)]
 pub struct Parser {

@@ -102,7 +102,7 @@ impl ClientRule {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::Pattern;
+/// use mcp_vary_catalog::selection::rules::Pattern;
 ///
 /// let pattern = Pattern::new("claude*")?;
 /// assert!(pattern.matches("claude-code"));

@@ -24,7 +24,7 @@ pub struct Choosing {
     pub rules: Vec<ClientRule>,
     /// Whether the rules that are shipped with the program come after these (see [`KNOWN_CLIENTS`]).
     ///
-    /// [`KNOWN_CLIENTS`]: mcp_vary_gateway::KNOWN_CLIENTS
+    /// [`KNOWN_CLIENTS`]: super::known_clients::KNOWN_CLIENTS
     pub known_clients: bool,
     /// The variant of clients that no rule is about; `None` leaves it to their hints.
     pub default: Option<VariantId>,
