@@ -30,7 +30,7 @@ pub use mcp_vary_catalog::selection::rankings::Explanation;
 pub use mcp_vary_catalog::selection::rules::{ClientRule, JsonContent, Pattern};
 pub use mcp_vary_catalog::selection::variant_selection::Choosing;
 pub use mcp_vary_catalog::variant_config::{Base, VariantConfig};
-pub use mcp_vary_upstream::chain::{Ancestors, VARIABLE as CHAIN_VARIABLE};
+pub use mcp_vary_upstream::chain::{Ancestors, ENV_VAR as CHAIN_VARIABLE};
 pub use mcp_vary_upstream::{ConnectError, Target, UpstreamConfig};
 pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;

@@ -20,29 +20,29 @@ use sha2::{Digest as _, Sha256};
 use crate::{Target, UpstreamConfig};
 
 /// The variable that says to a process which gateways are in front of it.
-pub const VARIABLE: &str = "VARY_CHAIN";
+pub const ENV_VAR: &str = "VARY_CHAIN";
 
 /// The start of the last line that a process writes when it refuses to serve itself.
-pub const REFUSAL: &str = "error: this gateway would serve itself";
+pub const LOOP_REFUSAL: &str = "error: this gateway would serve itself";
 
 /// Gateways behind each other at most.
-const LONGEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 /// Links that are read of one header or variable.
-const READ: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// One gateway, as others see it: a random id, and a digest of its servers that only those can compare who have the
 /// same servers.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Link {
+struct GatewayLink {
     id: String,
-    mark: String,
+    fingerprint: String,
 }
 
-impl Link {
+impl GatewayLink {
     fn new(id: [u8; 8], digest: &[u8; 32]) -> Self {
         let id = hex(&id);
-        let mark = mark(&id, digest);
-        Self { id, mark }
+        let fingerprint = fingerprint(&id, digest);
+        Self { id, fingerprint }
     }
 
     /// Reads `vary-ID-MARK`.
@@ -51,18 +51,18 @@ impl Link {
         let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|it| it.is_ascii_hexdigit());
         (is_hex(id) && is_hex(mark)).then(|| Self {
             id: id.to_owned(),
-            mark: mark.to_owned(),
+            fingerprint: mark.to_owned(),
         })
     }
 
-    fn has(&self, digest: &[u8; 32]) -> bool {
-        self.mark == mark(&self.id, digest)
+    fn serves(&self, digest: &[u8; 32]) -> bool {
+        self.fingerprint == fingerprint(&self.id, digest)
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for GatewayLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "vary-{}-{}", self.id, self.mark)
+        write!(f, "vary-{}-{}", self.id, self.fingerprint)
     }
 }
 
@@ -79,14 +79,14 @@ impl fmt::Display for Link {
 /// assert!(Ancestors::read("something else").is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Ancestors(Vec<Link>);
+pub struct Ancestors(Vec<GatewayLink>);
 
 impl Ancestors {
     /// Reads the value of [`VARIABLE`].
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let links = text.split(',').filter_map(Link::read);
-        Self(links.take(READ).collect())
+        let links = text.split(',').filter_map(GatewayLink::read);
+        Self(links.take(MAX_LINKS).collect())
     }
 
     /// Whether there are none.
@@ -102,23 +102,23 @@ impl Ancestors {
     /// In one line what is wrong and what to do, when it would serve itself, or when too many are behind each other.
     pub fn check(&self, servers: &[UpstreamConfig]) -> Result<(), String> {
         let digest = digest(servers);
-        let is_circle = self.0.iter().any(|link| link.has(&digest));
-        if is_circle || self.0.len() >= LONGEST {
-            return Err(refusal(self.0.len() + 1, is_circle));
+        let is_circle = self.0.iter().any(|link| link.serves(&digest));
+        if is_circle || self.0.len() >= MAX_DEPTH {
+            return Err(loop_error(self.0.len() + 1, is_circle));
         }
         Ok(())
     }
 }
 
 /// Why a gateway refuses, without `error: `.
-fn refusal(depth: usize, is_circle: bool) -> String {
-    let start = REFUSAL.trim_start_matches("error: ");
+fn loop_error(depth: usize, is_circle: bool) -> String {
+    let start = LOOP_REFUSAL.trim_start_matches("error: ");
     let why = match is_circle {
         true => {
             "the configuration that it serves starts or connects to a Vary with the same servers"
                 .to_owned()
         }
-        false => format!("{depth} are behind each other, and at most {LONGEST} may be"),
+        false => format!("{depth} are behind each other, and at most {MAX_DEPTH} may be"),
     };
     format!(
         "{start}: {why}; take Vary's own entry out of the file that is served, or serve another file"
@@ -127,39 +127,39 @@ fn refusal(depth: usize, is_circle: bool) -> String {
 
 /// Where one gateway is among others, under one configuration.
 #[derive(Debug)]
-pub struct Position {
+pub struct ChainPosition {
     digest: [u8; 32],
-    link: Link,
+    link: GatewayLink,
     /// The value that servers receive: the gateways in front, then this one.
     path: Arc<str>,
-    behind: Arc<Behind>,
+    upstream_gateways: Arc<UpstreamGateways>,
 }
 
-impl Position {
+impl ChainPosition {
     /// The gateways in front of this process, as the environment names them, and its own instance.
     pub fn new(
         id: [u8; 8],
         ancestors: &Ancestors,
         servers: &[UpstreamConfig],
-        behind: Arc<Behind>,
+        upstream_gateways: Arc<UpstreamGateways>,
     ) -> Self {
         let digest = digest(servers);
-        let link = Link::new(id, &digest);
+        let link = GatewayLink::new(id, &digest);
         let all = ancestors.0.iter().chain([&link]);
         let all: Vec<_> = all.map(ToString::to_string).collect();
         Self {
             digest,
             path: all.join(",").into(),
             link,
-            behind,
+            upstream_gateways,
         }
     }
 
     /// What the connections to servers need.
-    pub fn to_servers(&self) -> ToServers {
-        ToServers {
+    pub fn outgoing(&self) -> OutgoingChain {
+        OutgoingChain {
             path: Arc::clone(&self.path),
-            behind: Arc::clone(&self.behind),
+            upstream_gateways: Arc::clone(&self.upstream_gateways),
         }
     }
 
@@ -173,18 +173,20 @@ impl Position {
         if passed.is_empty() {
             return Ok(());
         }
-        let is_self = |link: &Link| link.id == self.link.id || link.has(&self.digest);
-        let is_circle = passed.iter().any(|it| is_self(it) || self.behind.has(it));
-        if is_circle || passed.len() >= LONGEST {
-            return Err(refusal(passed.len() + 1, is_circle));
+        let is_self = |link: &GatewayLink| link.id == self.link.id || link.serves(&self.digest);
+        let is_circle = passed
+            .iter()
+            .any(|it| is_self(it) || self.upstream_gateways.contains(it));
+        if is_circle || passed.len() >= MAX_DEPTH {
+            return Err(loop_error(passed.len() + 1, is_circle));
         }
         Ok(())
     }
 
     /// Adds the gateways behind this one to a response, if a gateway sent the request.
-    pub fn answer(&self, headers: &mut HeaderMap) {
+    pub fn add_via(&self, headers: &mut HeaderMap) {
         let mut all = vec![self.link.clone()];
-        all.extend(self.behind.links());
+        all.extend(self.upstream_gateways.links());
         let all: Vec<_> = all.iter().map(|link| format!("1.1 {link}")).collect();
         if let Ok(value) = HeaderValue::try_from(all.join(", ")) {
             headers.insert(VIA, value);
@@ -193,18 +195,18 @@ impl Position {
 }
 
 /// Whether a gateway sent this head.
-pub fn is_of_gateway(headers: &HeaderMap) -> bool {
+pub fn is_from_gateway(headers: &HeaderMap) -> bool {
     headers.contains_key(VIA) && !links(headers).is_empty()
 }
 
 /// What a connection to a server sends about the gateways in front of it, and where it records the gateways behind it.
 #[derive(Clone, Debug, Default)]
-pub struct ToServers {
+pub struct OutgoingChain {
     path: Arc<str>,
-    behind: Arc<Behind>,
+    upstream_gateways: Arc<UpstreamGateways>,
 }
 
-impl ToServers {
+impl OutgoingChain {
     /// The value of [`VARIABLE`] for a process; none where no gateway is in front of it.
     pub fn variable(&self) -> Option<&str> {
         (!self.path.is_empty()).then_some(&*self.path)
@@ -221,73 +223,79 @@ impl ToServers {
     }
 
     /// Where a connection notes who is behind it.
-    pub fn connection(&self) -> BehindConnection {
-        BehindConnection {
-            behind: Arc::clone(&self.behind),
-            number: self.behind.next.fetch_add(1, Ordering::Relaxed),
+    pub fn track_connection(&self) -> ConnectionGateways {
+        ConnectionGateways {
+            gateways: Arc::clone(&self.upstream_gateways),
+            connection_id: self
+                .upstream_gateways
+                .next_id
+                .fetch_add(1, Ordering::Relaxed),
         }
     }
 }
 
 /// The gateways behind this one, by the connection that leads there.
 #[derive(Debug, Default)]
-pub struct Behind {
-    next: AtomicU64,
-    links: Mutex<BTreeMap<u64, Vec<Link>>>,
+pub struct UpstreamGateways {
+    next_id: AtomicU64,
+    links: Mutex<BTreeMap<u64, Vec<GatewayLink>>>,
 }
 
-impl Behind {
-    fn has(&self, link: &Link) -> bool {
-        self.all().values().flatten().any(|it| it.id == link.id)
+impl UpstreamGateways {
+    fn contains(&self, link: &GatewayLink) -> bool {
+        self.lock().values().flatten().any(|it| it.id == link.id)
     }
 
-    fn links(&self) -> Vec<Link> {
-        let mut links: Vec<_> = self.all().values().flatten().cloned().collect();
+    fn links(&self) -> Vec<GatewayLink> {
+        let mut links: Vec<_> = self.lock().values().flatten().cloned().collect();
         links.sort();
         links.dedup();
-        links.truncate(READ);
+        links.truncate(MAX_LINKS);
         links
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Link>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<GatewayLink>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The gateways behind one connection, until it is dropped.
 #[derive(Debug)]
-pub struct BehindConnection {
-    behind: Arc<Behind>,
-    number: u64,
+pub struct ConnectionGateways {
+    gateways: Arc<UpstreamGateways>,
+    connection_id: u64,
 }
 
-impl BehindConnection {
+impl ConnectionGateways {
     /// Notes those that a response names.
-    pub fn note(&self, headers: &HeaderMap) {
+    pub fn record(&self, headers: &HeaderMap) {
         if !headers.contains_key(VIA) {
             return;
         }
         let links = links(headers);
         if !links.is_empty() {
-            self.behind.all().insert(self.number, links);
+            self.gateways.lock().insert(self.connection_id, links);
         }
     }
 }
 
-impl Drop for BehindConnection {
+impl Drop for ConnectionGateways {
     fn drop(&mut self) {
-        self.behind.all().remove(&self.number);
+        self.gateways.lock().remove(&self.connection_id);
     }
 }
 
 /// The gateways that `Via` names; other intermediaries are left out.
-fn links(headers: &HeaderMap) -> Vec<Link> {
+fn links(headers: &HeaderMap) -> Vec<GatewayLink> {
     let values = headers.get_all(VIA).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(','));
     // `received-protocol RWS received-by`
     let names = names.filter_map(|it| it.split_whitespace().nth(1));
-    names.filter_map(Link::read).take(READ).collect()
+    names
+        .filter_map(GatewayLink::read)
+        .take(MAX_LINKS)
+        .collect()
 }
 
 /// A digest that identifies a set of servers. Values of the environment and of headers are left out, since they may differ
@@ -325,7 +333,7 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
     digest.finalize().into()
 }
 
-fn mark(id: &str, digest: &[u8; 32]) -> String {
+fn fingerprint(id: &str, digest: &[u8; 32]) -> String {
     let mut mark = Sha256::new();
     mark.update(id.as_bytes());
     mark.update(digest);
@@ -344,12 +352,12 @@ mod tests {
         vec![UpstreamConfig::new("a", Target::command(program, []))]
     }
 
-    fn position(id: u8, ancestors: &Ancestors, program: &str) -> Position {
-        Position::new([id; 8], ancestors, &servers(program), Arc::default())
+    fn position(id: u8, ancestors: &Ancestors, program: &str) -> ChainPosition {
+        ChainPosition::new([id; 8], ancestors, &servers(program), Arc::default())
     }
 
-    fn ancestors_of(position: &Position) -> Ancestors {
-        Ancestors::read(position.to_servers().variable().unwrap())
+    fn ancestors_of(position: &ChainPosition) -> Ancestors {
+        Ancestors::read(position.outgoing().variable().unwrap())
     }
 
     #[test]
@@ -377,8 +385,8 @@ mod tests {
     fn a_request_that_passed_this_gateway_is_refused() {
         let none = Ancestors::default();
         let (one, other) = (position(1, &none, "x"), position(2, &none, "y"));
-        let headers = |position: &Position| {
-            let via = position.to_servers().via().unwrap();
+        let headers = |position: &ChainPosition| {
+            let via = position.outgoing().via().unwrap();
             HeaderMap::from_iter([(VIA, HeaderValue::from_static("1.1 proxy")), (VIA, via)])
         };
         assert!(other.check(&HeaderMap::new()).is_ok());
@@ -386,10 +394,10 @@ mod tests {
         assert!(one.check(&headers(&one)).is_err());
         assert!(position(3, &none, "x").check(&headers(&one)).is_err());
         // A gateway that is behind this one must not be in front of it.
-        let connection = other.to_servers().connection();
+        let connection = other.outgoing().track_connection();
         let mut answered = HeaderMap::new();
-        one.answer(&mut answered);
-        connection.note(&answered);
+        one.add_via(&mut answered);
+        connection.record(&answered);
         assert!(other.check(&headers(&one)).is_err());
         drop(connection);
         assert!(other.check(&headers(&one)).is_ok());
@@ -398,7 +406,7 @@ mod tests {
     #[test]
     fn what_is_no_chain_is_left_out() {
         let long = "vary-0123456789abcdef-0123456789abcdef,".repeat(1000);
-        assert_eq!(Ancestors::read(&long).0.len(), READ);
+        assert_eq!(Ancestors::read(&long).0.len(), MAX_LINKS);
         for text in [
             "",
             ",",

@@ -38,7 +38,7 @@ impl Default for Clients {
 impl Clients {
     /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it between
     /// calls.
-    pub(super) fn note(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
+    pub(super) fn record(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
         let CallerId(number) = owner;
         // A release store, so that the task that reads the answer to the call sees that it was made.
         let first = self
@@ -84,11 +84,11 @@ mod tests {
     fn a_second_client_ends_it_for_good() {
         let clients = Clients::default();
         assert!(clients.is_unused() && clients.sole().is_none());
-        clients.note(CallerId(7), None);
-        clients.note(CallerId(7), None);
+        clients.record(CallerId(7), None);
+        clients.record(CallerId(7), None);
         assert_eq!(clients.sole(), Some(CallerId(7)));
-        clients.note(CallerId(8), None);
-        clients.note(CallerId(7), None);
+        clients.record(CallerId(8), None);
+        clients.record(CallerId(7), None);
         assert!(clients.sole().is_none() && !clients.is_unused());
     }
 }

@@ -9,7 +9,7 @@ use http::{HeaderMap, Uri};
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
-use crate::chain::ToServers;
+use crate::chain::OutgoingChain;
 
 /// One server: its name in logs and errors, where it is, and its limits.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct UpstreamConfig {
     /// Where what is dropped is counted.
     pub counters: Arc<Counters>,
     /// The gateways in front of it.
-    pub chain: ToServers,
+    pub chain: OutgoingChain,
     /// Set when it turned out to be a gateway that would serve itself.
     pub loop_error: Arc<OnceLock<ConnectError>>,
 }
@@ -86,7 +86,7 @@ impl UpstreamConfig {
             legacy_first: false,
             fill_random: |bytes| bytes.fill(u8::MAX),
             counters: Arc::default(),
-            chain: ToServers::default(),
+            chain: OutgoingChain::default(),
             loop_error: Arc::default(),
         }
     }

@@ -9,7 +9,7 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::server_requests::MAX_UNREAD_REPLIES;
 
-/// Why no connection to a server came about, in full, for the operator.
+/// Why a connection to a server could not be established; `Display` is the full text, for the operator.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The program does not exist.
@@ -30,18 +30,18 @@ pub enum ConnectError {
         server: Arc<str>,
         /// The program, as configured.
         program: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// The process ended, or the endpoint cannot be reached.
     #[error("{}", .0.details())]
     Failed(UpstreamError),
-    /// It said something that is no handshake.
+    /// The server did not complete a handshake.
     #[error("server `{server}` is not usable as an MCP server: {what}")]
     Handshake {
         /// The server's name.
         server: Arc<str>,
-        /// What it said instead, cut and escaped, and what to do.
+        /// What it sent instead, truncated and escaped, and what to do.
         what: String,
     },
     /// No common revision.
@@ -53,10 +53,10 @@ pub enum ConnectError {
     Revision {
         /// The server's name.
         server: Arc<str>,
-        /// What it offers.
+        /// The revisions that it offers.
         theirs: String,
     },
-    /// It is a gateway that would serve itself.
+    /// The server is this gateway, or leads back to it.
     #[error(
         "server `{server}` is this gateway itself, or leads back to it; it is left out: take its entry out of the \
          configuration"
@@ -65,7 +65,7 @@ pub enum ConnectError {
         /// The server's name.
         server: Arc<str>,
     },
-    /// It did not become ready in time.
+    /// The server did not become ready in time.
     #[error(
         "server `{server}` was not ready within {limit:?}: {observed}; \
          if it downloads or builds first, raise its `start-timeout`"
@@ -75,13 +75,13 @@ pub enum ConnectError {
         server: Arc<str>,
         /// The limit.
         limit: Duration,
-        /// What it said instead.
+        /// What it sent instead.
         observed: String,
     },
 }
 
 impl ConnectError {
-    /// What happened, in words that any client may read; `Display` says all of it, to the operator.
+    /// What happened, without details that clients must not see. The full text is `Display`.
     #[must_use]
     pub fn client_message(&self) -> String {
         match self {
@@ -101,7 +101,7 @@ impl ConnectError {
         }
     }
 
-    /// Whether trying again soon cannot help: what is wrong is not the server's, but how it was set up.
+    /// Whether a retry soon cannot help, since the setup is wrong.
     pub(super) const fn is_permanent(&self) -> bool {
         matches!(
             self,
@@ -116,10 +116,10 @@ impl From<UpstreamError> for ConnectError {
     }
 }
 
-/// Why a call has no answer.
+/// Why a call failed without an answer.
 ///
-/// `Display` says what happened in words that any client may read; what a server said, where it is and
-/// how it is reached stands in [`details`](Self::details), for the operator.
+/// `Display` is for clients. [`details`](Self::details) is for the operator: it can contain output and the address of
+/// the server.
 ///
 /// # Examples
 ///
@@ -132,14 +132,14 @@ impl From<UpstreamError> for ConnectError {
 /// ```
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// The connection is gone.
+    /// The connection is closed.
     #[error("server `{server}` {reason}")]
     Closed {
         /// The server's name.
         server: Arc<str>,
-        /// How it ended.
+        /// Why it was closed.
         reason: Arc<str>,
-        /// What it wrote last to its standard error; empty when that is nothing.
+        /// The last lines of its standard error; empty if there are none.
         stderr_tail: Arc<str>,
     },
     /// The endpoint cannot be reached.
@@ -150,7 +150,7 @@ pub enum UpstreamError {
         /// What went wrong.
         reason: String,
     },
-    /// The request may have arrived; the connection ended before any reply.
+    /// The connection ended before a response; the request may have arrived.
     #[error("server `{server}` closed the connection without an answer")]
     Unanswered {
         /// The server's name.
@@ -158,7 +158,7 @@ pub enum UpstreamError {
         /// What went wrong.
         reason: String,
     },
-    /// The reply began and did not end.
+    /// The response is incomplete.
     #[error("server `{server}` broke off its reply")]
     BrokeOff {
         /// The server's name.
@@ -176,25 +176,25 @@ pub enum UpstreamError {
         /// The start of the body, escaped.
         excerpt: String,
     },
-    /// The endpoint points elsewhere; the gateway does not follow, since headers may be secret.
+    /// The endpoint redirects. The gateway does not follow, since it would send the configured headers elsewhere.
     #[error("server `{server}` answered HTTP {status}")]
     Redirect {
         /// The server's name.
         server: Arc<str>,
         /// The status.
         status: StatusCode,
-        /// Where to: another origin, or how the path differs.
+        /// The target: another origin, or the difference of the path.
         location: String,
     },
-    /// It said something that is no answer.
+    /// The server sent something that is not an answer.
     #[error("server `{server}` broke the protocol")]
     Misbehaved {
         /// The server's name.
         server: Arc<str>,
-        /// What it said, cut and escaped.
+        /// What it sent, truncated and escaped.
         what: String,
     },
-    /// It said more than it may.
+    /// The server sent more than its limit allows.
     #[error("server `{server}` sent {what} of more than {limit} bytes")]
     TooLarge {
         /// The server's name.
@@ -204,7 +204,7 @@ pub enum UpstreamError {
         /// The limit.
         limit: usize,
     },
-    /// It gave no sign of life for too long; the call was cancelled.
+    /// The server sent nothing for too long; the call was cancelled.
     #[error("server `{server}` gave no sign of life for {limit:?}; the call was cancelled")]
     Timeout {
         /// The server's name.
@@ -212,37 +212,37 @@ pub enum UpstreamError {
         /// The limit.
         limit: Duration,
     },
-    /// A process does not read its input.
+    /// The process does not read its input.
     #[error("server `{server}` does not read its input; {limit} bytes wait already")]
     Busy {
         /// The server's name.
         server: Arc<str>,
-        /// How much may wait.
+        /// The limit of the outbox in bytes.
         limit: usize,
     },
-    /// There is no connection to it now.
+    /// There is no connection to the server now.
     #[error("server `{server}` is down: {reason}{}", retry_note(*.pause))]
     Unavailable {
         /// The server's name.
         server: Arc<str>,
-        /// Why, in words that any client may read.
+        /// Why, for clients.
         reason: Arc<str>,
-        /// The whole of it, for the operator.
+        /// Why, in full, for the operator.
         details: Arc<str>,
-        /// In how long it is connected to again, where that is known.
+        /// The time until the next attempt, if known.
         pause: Option<Duration>,
     },
-    /// It has as many calls as it may have; this one was not sent.
+    /// The server has reached its concurrency limit; this call was not sent.
     #[error("server `{server}` works at as many calls as it may ({limit}), {}", queue_note(*.waited))]
     Overloaded {
         /// The server's name.
         server: Arc<str>,
-        /// How many calls it may have at once.
+        /// The concurrency limit.
         limit: usize,
-        /// How long the call waited for its turn; `None` when too many waited before it.
+        /// How long the call was queued; `None` when the queue was full.
         waited: Option<Duration>,
     },
-    /// The exchange is over: it was answered, or failed before.
+    /// The exchange was answered or has failed before.
     #[error("the call to server `{server}` is over already")]
     Finished {
         /// The server's name.
@@ -250,7 +250,7 @@ pub enum UpstreamError {
     },
 }
 
-/// Whether an HTTP status may come from a server of another era than the one that was connected to.
+/// Whether an HTTP status suggests that a server of another era has replaced the one of the handshake.
 pub(super) const fn means_other_era(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
@@ -270,7 +270,7 @@ fn queue_note(waited: Option<Duration>) -> String {
 }
 
 impl UpstreamError {
-    /// Whether the connection was lost, so that nobody knows what became of the call.
+    /// Whether the connection was lost, so that the outcome of the call is unknown.
     pub const fn is_loss(&self) -> bool {
         matches!(
             self,
@@ -286,8 +286,7 @@ impl UpstreamError {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// That the gateway itself ended the connection to `server`.
-    /// The server asks its client for more and more, and takes none of the answers.
+    /// The error for a server that sends requests but does not read the answers.
     pub(super) fn unread_replies(server: &Arc<str>) -> Self {
         Self::Misbehaved {
             server: Arc::clone(server),
@@ -303,7 +302,7 @@ impl UpstreamError {
         }
     }
 
-    /// The whole of it, for the operator and the log: with what the server said and what to do.
+    /// The full text for the operator and the log, with output of the server and what to do.
     #[must_use]
     pub fn details(&self) -> String {
         match self {

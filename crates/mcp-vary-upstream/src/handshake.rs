@@ -1,4 +1,4 @@
-//! Which era a server speaks: what is asked, and what its answers mean.
+//! The handshake: finds out which era a server supports from its answers.
 //!
 //! The rules are those of the specification, 2026-07-28, `basic/versioning`, and the "Backward
 //! Compatibility" sections of both transports: "a recognized modern JSON-RPC error identifies a
@@ -19,41 +19,42 @@ use mcp_vary_wire::sanitize::excerpt;
 use super::Answer;
 use super::error::ConnectError;
 
-/// Which request a connection begins with.
+/// The first request of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Opening {
-    /// `server/discover`, then `initialize` unless that was answered by a modern server.
+    /// `server/discover`, then `initialize` unless a modern server answered.
     Discover,
-    /// `initialize`, then `server/discover` if that is refused: for a server that is known to speak no other era.
+    /// `initialize`, then `server/discover` if that is refused: for a server that is known to be legacy only.
     Initialize,
     /// `initialize`, then `server/discover` if that is refused or unanswered for `limits.initialize`: for a server
     /// that has answered `server/discover` before.
     InitializeOrDiscover,
 }
 
-/// How long `initialize` is waited for after `server/discover` was answered, where both were sent to a server that may
-/// have been starting.
+/// How long to wait for the answer to `initialize` after that to `server/discover`, when both were sent to a server that
+/// may still have been starting.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 
-/// What the answer to `server/discover` means.
+/// The meaning of an answer to `server/discover`.
 #[derive(Debug)]
 pub(super) enum Discovered {
     /// A modern server.
     Modern(Hello),
-    /// A legacy server; `initialize` with this revision.
+    /// A legacy server; `initialize` follows with this revision.
     Legacy(Revision),
-    /// A modern server that refused the very revision that it names: to be asked once more, and then this stands.
+    /// A modern server that refused a revision that it lists as supported. The request is sent once more; if it is refused
+    /// again, this is the error.
     ///
     /// > The client **SHOULD** select a mutually supported version from the `supported` list and retry the request
     /// > (MCP 2026-07-28, `basic/versioning`)
-    Again(ConnectError),
+    Retry(ConnectError),
 }
 
 /// Reads the answer to `server/discover`.
 ///
 /// # Errors
 ///
-/// When the server is modern but there is no revision in common, or it refuses what we are.
+/// When the server is modern but shares no revision with the gateway, or refuses this client.
 pub(super) fn read_discover(
     server: &Arc<str>,
     answer: &Answer,
@@ -71,7 +72,7 @@ fn read_discover_result(server: &Arc<str>, result: &str) -> Result<Discovered, C
     let Some(versions) = members.get("supportedVersions") else {
         return Ok(Discovered::Legacy(Revision::LATEST_LEGACY));
     };
-    let revision = best(server, versions)?;
+    let revision = newest_common_revision(server, versions)?;
     match revision.era() {
         Era::Legacy => Ok(Discovered::Legacy(revision)),
         Era::Modern => hello(server, revision, result, &members).map(Discovered::Modern),
@@ -85,37 +86,37 @@ fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, Con
             let data = members.get("data").unwrap_or("");
             let data = Members::parse(data).unwrap_or_default();
             let supported = data.get("supported").unwrap_or("[]");
-            let revision = best(server, supported)?;
+            let revision = newest_common_revision(server, supported)?;
             match revision.era() {
                 Era::Legacy => Ok(Discovered::Legacy(revision)),
                 Era::Modern => {
-                    let refusal = refused(server, "`server/discover`", error);
-                    Ok(Discovered::Again(refusal))
+                    let refusal = rejection(server, "`server/discover`", error);
+                    Ok(Discovered::Retry(refusal))
                 }
             }
         }
         Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY) => {
-            Err(refused(server, "`server/discover`", error))
+            Err(rejection(server, "`server/discover`", error))
         }
         _ => Ok(Discovered::Legacy(Revision::LATEST_LEGACY)),
     }
 }
 
-/// What the answer to `initialize` means.
+/// The meaning of an answer to `initialize`.
 #[derive(Debug)]
 pub(super) enum Initialized {
-    /// It is ours.
+    /// The handshake is complete.
     Ready(Hello),
-    /// It wants to be asked again with another revision.
-    Again(Revision),
+    /// `initialize` must be sent again with this revision.
+    Retry(Revision),
 }
 
 /// Reads the answer to `initialize`.
 ///
 /// # Errors
 ///
-/// When it is no `InitializeResult`, when its revision is unknown, or when it is an error that names
-/// no other revision.
+/// When it is not an `InitializeResult`, when its revision is unknown, or when it is an error that names no other
+/// revision.
 pub(super) fn read_initialize(
     server: &Arc<str>,
     asked: Revision,
@@ -126,14 +127,14 @@ pub(super) fn read_initialize(
         Err(error) => return read_initialize_error(server, asked, error),
     };
     let members = Members::parse(result).map_err(|error| {
-        unusable(
+        handshake_error(
             server,
             &format!("the result ({error}) is no object"),
             result,
         )
     })?;
     let Some(version) = members.get_str("protocolVersion") else {
-        return Err(unusable(
+        return Err(handshake_error(
             server,
             "`protocolVersion` is missing or no string",
             result,
@@ -156,17 +157,17 @@ fn read_initialize_error(
     let members = Members::parse(error).unwrap_or_default();
     let data = Members::parse(members.get("data").unwrap_or("")).unwrap_or_default();
     let Some(supported) = data.get("supported") else {
-        return Err(refused(server, "`initialize`", error));
+        return Err(rejection(server, "`initialize`", error));
     };
-    let revision = best(server, supported)?;
+    let revision = newest_common_revision(server, supported)?;
     if revision == asked || revision.era() == Era::Modern {
-        return Err(refused(server, "`initialize`", error));
+        return Err(rejection(server, "`initialize`", error));
     }
-    Ok(Initialized::Again(revision))
+    Ok(Initialized::Retry(revision))
 }
 
-/// The newest revision of the JSON array `versions` that we speak.
-fn best(server: &Arc<str>, versions: &str) -> Result<Revision, ConnectError> {
+/// The newest revision of the JSON array `versions` that the gateway supports.
+fn newest_common_revision(server: &Arc<str>, versions: &str) -> Result<Revision, ConnectError> {
     let names = elements(versions).unwrap_or_default();
     let names = names
         .iter()
@@ -188,7 +189,7 @@ fn hello(
 ) -> Result<Hello, ConnectError> {
     let object = |text: &&str| text.starts_with('{');
     let Some(capabilities) = members.get("capabilities").filter(object) else {
-        return Err(unusable(
+        return Err(handshake_error(
             server,
             "`capabilities` is missing or no object",
             result,
@@ -212,7 +213,7 @@ fn hello(
     })
 }
 
-fn unusable(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
+fn handshake_error(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
     let said = excerpt(said.as_bytes(), 200);
     ConnectError::Handshake {
         server: Arc::clone(server),
@@ -223,7 +224,7 @@ fn unusable(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
     }
 }
 
-fn refused(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
+fn rejection(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
     let error = excerpt(error.as_bytes(), 300);
     ConnectError::Handshake {
         server: Arc::clone(server),
@@ -240,7 +241,7 @@ pub(super) fn client_meta(capabilities: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The parameters of a modern request of our own: `members` and what [`client_meta`] says.
+/// The parameters of a modern request by the gateway: `members`, and [`client_meta`] in `_meta`.
 pub(super) fn modern_params(capabilities: &str, members: &[(&'static str, String)]) -> String {
     let mut meta = Members::default();
     for (key, value) in client_meta(capabilities) {
@@ -286,7 +287,7 @@ mod tests {
         let read = match read_discover(&"x".into(), &answer(text)) {
             Ok(Discovered::Modern(hello)) => format!("modern {}", hello.revision),
             Ok(Discovered::Legacy(revision)) => format!("legacy {revision}"),
-            Ok(Discovered::Again(refusal)) => format!("again {refusal}"),
+            Ok(Discovered::Retry(refusal)) => format!("again {refusal}"),
             Err(error) => error.to_string(),
         };
         assert!(read.contains(expected), "{read}");
@@ -337,7 +338,7 @@ mod tests {
     fn initializes(text: &str, expected: &str) {
         let read = match read_initialize(&"x".into(), Revision::LATEST_LEGACY, &answer(text)) {
             Ok(Initialized::Ready(hello)) => format!("ready {} {hello:?}", hello.revision),
-            Ok(Initialized::Again(revision)) => format!("again {revision}"),
+            Ok(Initialized::Retry(revision)) => format!("again {revision}"),
             Err(error) => error.to_string(),
         };
         assert!(read.contains(expected), "{read}");

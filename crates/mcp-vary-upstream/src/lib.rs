@@ -126,7 +126,7 @@ impl UpstreamConnection {
         let early = config.is_dedicated.then_some(early);
         let upstream = Self::new(config, link, hello, (events, early));
         if let Transport::Http(connection) = &upstream.transport {
-            connection.listened().await;
+            connection.wait_for_stream().await;
         }
         Ok(upstream)
     }
@@ -145,15 +145,15 @@ impl UpstreamConnection {
             },
             log_level: match &link {
                 Transport::Stdio(_) => Arc::default(),
-                Transport::Http(connection) => Arc::clone(connection.level()),
+                Transport::Http(connection) => Arc::clone(connection.log_level()),
             },
             liveness: Arc::clone(match &link {
-                Transport::Stdio(connection) => connection.life(),
-                Transport::Http(connection) => connection.life(),
+                Transport::Stdio(connection) => connection.liveness(),
+                Transport::Http(connection) => connection.liveness(),
             }),
             server_requests: Arc::clone(match &link {
-                Transport::Stdio(connection) => connection.asking(),
-                Transport::Http(connection) => connection.asking(),
+                Transport::Stdio(connection) => connection.server_requests(),
+                Transport::Http(connection) => connection.server_requests(),
             }),
             config,
             handshake: hello,
@@ -206,7 +206,7 @@ impl UpstreamConnection {
     fn session_renewed(&self) -> Option<watch::Receiver<u64>> {
         match &self.transport {
             Transport::Stdio(_) => None,
-            Transport::Http(connection) => Some(connection.renewals()),
+            Transport::Http(connection) => Some(connection.session_renewed()),
         }
     }
 
@@ -215,7 +215,7 @@ impl UpstreamConnection {
     fn stream_opened(&self) -> Option<watch::Receiver<u64>> {
         match &self.transport {
             Transport::Stdio(_) => None,
-            Transport::Http(connection) => Some(connection.hearings()),
+            Transport::Http(connection) => Some(connection.stream_opened()),
         }
     }
 

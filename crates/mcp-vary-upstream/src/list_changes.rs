@@ -1,4 +1,4 @@
-//! Hears of list changes: on the stream of a legacy endpoint, or by `subscriptions/listen`.
+//! Receives list changes: on the `GET` stream of a legacy endpoint, or by `subscriptions/listen`.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,11 +17,11 @@ use super::handshake::modern_params;
 use super::message::{Event, Message, Request, RequestKind};
 use super::{Exchange, Transport, UpstreamConnection, http};
 
-/// Starts to listen where there is something to hear; ends with the connection.
+/// Starts to receive list changes if the server may announce them; ends with the connection.
 pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
     let stop = upstream.stop.clone();
     match (upstream.handshake.era(), &upstream.transport) {
-        // A legacy process tells on its standard output.
+        // A legacy process announces changes on its standard output.
         (Era::Legacy, Transport::Stdio(_)) => {}
         (Era::Legacy, Transport::Http(connection)) => {
             let listening = http::listen(Arc::clone(connection));
@@ -40,11 +40,11 @@ pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
     }
 }
 
-/// Keeps one subscription open.
+/// Opens a subscription, and opens it again whenever it ends.
 async fn subscribe(upstream: Weak<UpstreamConnection>, kinds: Vec<Kind>) {
     let mut failures = 0;
     loop {
-        // The connection must not be kept alive by listening to it.
+        // The subscription must not keep the connection alive.
         let Some(strong) = upstream.upgrade() else {
             return;
         };
@@ -58,12 +58,12 @@ async fn subscribe(upstream: Weak<UpstreamConnection>, kinds: Vec<Kind>) {
         drop(strong);
         let began = Instant::now();
         let end = match opened {
-            Ok(exchange) => hear(exchange, &events, &kinds).await,
+            Ok(exchange) => receive(exchange, &events, &kinds).await,
             Err(error) => End::of(&error),
         };
         match end {
-            End::Refused => return,
-            // One that ends again and again at once shall not have all lists read as often.
+            End::Rejected => return,
+            // A subscription that ends at once must not cause all lists to be read each time.
             End::Ended if began.elapsed() >= STEADY => failures = 0,
             End::Ended | End::Failed => failures += 1,
         }
@@ -83,34 +83,34 @@ fn request(capabilities: &str, kinds: &[Kind]) -> Request {
 
 /// How a subscription ended.
 enum End {
-    /// After it was open.
+    /// It ended after it was open.
     Ended,
-    /// Before it was; it may go better later.
+    /// It could not be opened; a retry may succeed.
     Failed,
-    /// For good.
-    Refused,
+    /// The server rejected it for good.
+    Rejected,
 }
 
 impl End {
     fn of(error: &UpstreamError) -> Self {
         match error {
-            UpstreamError::Closed { .. } => Self::Refused,
-            UpstreamError::Status { status, .. } if !may_pass(*status) => Self::Refused,
+            UpstreamError::Closed { .. } => Self::Rejected,
+            UpstreamError::Status { status, .. } if !is_transient(*status) => Self::Rejected,
             _ => Self::Failed,
         }
     }
 
     fn of_answer(error: &str) -> Self {
-        if is_refusal(error) {
-            Self::Refused
+        if is_rejection(error) {
+            Self::Rejected
         } else {
             Self::Failed
         }
     }
 }
 
-/// Whether the error that a server answered is final: only what says that there is no such thing.
-pub(super) fn is_refusal(error: &str) -> bool {
+/// Whether the error of a server is final: it does not have the method, or rejects its parameters.
+pub(super) fn is_rejection(error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     matches!(
         members.get("code"),
@@ -118,18 +118,18 @@ pub(super) fn is_refusal(error: &str) -> bool {
     )
 }
 
-/// Whether a request that was answered with `status` may be answered differently later.
+/// Whether a request that failed with `status` may succeed later.
 ///
-/// 409 is what servers say that have not noticed yet that the stream before is broken.
-pub(super) fn may_pass(status: StatusCode) -> bool {
+/// Servers answer 409 until they notice that the previous stream is broken.
+pub(super) fn is_transient(status: StatusCode) -> bool {
     !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
-/// Listens until the subscription ends. The list changes themselves are told by the connection.
+/// Reads the subscription until it ends. The connection itself publishes the list changes.
 ///
-/// Once it is acknowledged, all `kinds` are told: what changed before, from the first list that was read
-/// or since the last subscription broke, was told nowhere.
-async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: &[Kind]) -> End {
+/// On the acknowledgement, [`Event::ListMayHaveChanged`] is published for all `kinds`: earlier changes, since the first
+/// list was read or the last subscription broke, were not announced.
+async fn receive(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: &[Kind]) -> End {
     let mut was_open = false;
     loop {
         match exchange.next().await {
@@ -143,7 +143,7 @@ async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: 
                 }
                 _ => {}
             },
-            // Dropped, it is refused.
+            // Dropping the request answers it with an error.
             Ok(Message::Request(_)) => {}
             Ok(Message::Answer(answer)) => match answer.outcome() {
                 Ok(_) => return End::Ended,
@@ -162,5 +162,5 @@ async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: 
 pub(super) const CANCELLED: &str = "notifications/cancelled";
 pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const PAUSE: Duration = Duration::from_secs(1);
-/// A subscription that held so long did not fail.
+/// A subscription that lasted this long counts as successful.
 const STEADY: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! The levels of log messages, and the one level that the server is asked for.
+//! Sets the log level of a legacy server.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use tracing::warn;
 
 use crate::{Request, SupervisedConnection, UpstreamConnection};
 
-/// How long the server may take to set its level.
+/// How long the server may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The same for one that may not have the method.
+/// How long a server may take that may not have the method.
 const UNDECLARED_LIMIT: Duration = Duration::from_secs(1);
-/// How long a server that did not set its level is not asked again for the sake of a call.
+/// How long calls do not retry after the server did not set its level.
 const RETRY: Duration = Duration::from_secs(60);
 
 impl SupervisedConnection {
-    /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
+    /// Makes a legacy server that declares `logging` send log messages from `level` on, unless it does so already.
     ///
-    /// The server has one level for all clients of the gateway, so it gets the least severe one; each
-    /// client is sent what it asked for.
+    /// The server has one level for all clients of the gateway, so it gets the least severe one. The gateway filters the
+    /// messages for each client.
     pub async fn set_log_level(&self, level: u8) -> Result<(), Failure> {
         let upstream = self.ready().await?;
         let state = upstream.log_level();
@@ -56,8 +56,8 @@ impl SupervisedConnection {
         Ok(())
     }
 
-    /// Sends the level to a legacy server that does not declare `logging`, unless it is known whether it has the method:
-    /// what it answers is remembered.
+    /// Sends the level to a legacy server that does not declare `logging`, unless it is known whether it has the method.
+    /// The result is recorded.
     pub async fn try_set_log_level(&self, level: u8) {
         let Some(upstream) = self.current() else {
             return;
@@ -83,8 +83,8 @@ impl SupervisedConnection {
         learned.undeclared_methods().note(SET_LEVEL, has);
     }
 
-    /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just
-    /// asked or has just failed.
+    /// Like [`set_log_level`](Self::set_log_level) on behalf of a call: failures are logged only, and it does not wait for a
+    /// pending request or retry one that has just failed.
     pub async fn set_log_level_if_supported(&self, level: u8) {
         let Some(upstream) = self.current() else {
             return;

@@ -1,4 +1,4 @@
-//! What has arrived for one call and was not fetched yet.
+//! Messages that arrived for one call and were not fetched yet.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use super::error::UpstreamError;
 use super::message::{Answer, Message, NotificationSink};
 use crate::server_requests::ServerRequest;
 
-/// What all mailboxes of one connection may hold together, in bytes.
+/// The bytes that all mailboxes of one connection may hold together.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
@@ -26,8 +26,8 @@ impl Budget {
         }
     }
 
-    /// Whether there were `bytes` left; they are taken then.
-    fn spend(&self, bytes: usize) -> bool {
+    /// Reserves `bytes`; `false` if fewer are left.
+    fn reserve(&self, bytes: usize) -> bool {
         let spent = self
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -36,7 +36,7 @@ impl Budget {
         spent.is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 }
@@ -46,7 +46,7 @@ impl Budget {
 /// # Properties
 ///
 /// Holds at most [`MAX_WAITING`] notifications and `limit` bytes of them, and all mailboxes together
-/// what their budget allows; what comes beyond is dropped, counted and logged, since a client that
+/// what their budget allows; more are dropped, counted and logged, since a client that
 /// does not read must not stop the others. The end always fits.
 #[derive(Debug)]
 pub(super) struct Mailbox {
@@ -58,7 +58,7 @@ pub(super) struct Mailbox {
 
 #[derive(Debug)]
 struct State {
-    waiting: VecDeque<Waiting>,
+    queue: VecDeque<Queued>,
     bytes: usize,
     dropped: u64,
     end: Option<Result<Answer, UpstreamError>>,
@@ -67,22 +67,22 @@ struct State {
 
 impl State {
     fn take(&mut self, budget: &Budget) -> Option<Message> {
-        Some(match self.waiting.pop_front()? {
-            Waiting::Told(message) => {
+        Some(match self.queue.pop_front()? {
+            Queued::Notification(message) => {
                 self.bytes -= message.len();
-                budget.give_back(cost(&message));
+                budget.release(cost(&message));
                 Message::Notification(message)
             }
-            Waiting::Asked(request) => Message::Request(request),
+            Queued::Request(request) => Message::Request(request),
         })
     }
 }
 
 #[derive(Debug)]
-enum Waiting {
-    Told(Bytes),
+enum Queued {
+    Notification(Bytes),
     /// The connection bounds how many there are.
-    Asked(ServerRequest),
+    Request(ServerRequest),
 }
 
 impl Mailbox {
@@ -91,7 +91,7 @@ impl Mailbox {
             limit,
             budget,
             state: Mutex::new(State {
-                waiting: VecDeque::new(),
+                queue: VecDeque::new(),
                 bytes: 0,
                 dropped: 0,
                 end: None,
@@ -101,13 +101,13 @@ impl Mailbox {
         }
     }
 
-    /// Puts a notification in.
+    /// Adds a notification.
     pub(super) fn post(&self, message: &Bytes) {
         let mut state = self.lock();
         state.last_arrival = Instant::now();
-        if state.waiting.len() >= MAX_WAITING
+        if state.queue.len() >= MAX_QUEUED
             || state.bytes + message.len() > self.limit
-            || !self.budget.spend(cost(message))
+            || !self.budget.reserve(cost(message))
         {
             state.dropped += 1;
             if state.dropped.is_power_of_two() {
@@ -120,23 +120,23 @@ impl Mailbox {
             return;
         }
         state.bytes += message.len();
-        // A copy, since a slice would keep all that was read together with it.
+        // A copy, since a slice would keep the whole read buffer alive.
         let message = Bytes::copy_from_slice(message);
-        state.waiting.push_back(Waiting::Told(message));
+        state.queue.push_back(Queued::Notification(message));
         drop(state);
         self.arrived.notify_one();
     }
 
-    /// Puts a request of the server's in.
-    pub(super) fn ask(&self, request: ServerRequest) {
+    /// Adds a request of the server.
+    pub(super) fn post_request(&self, request: ServerRequest) {
         let mut state = self.lock();
         state.last_arrival = Instant::now();
-        state.waiting.push_back(Waiting::Asked(request));
+        state.queue.push_back(Queued::Request(request));
         drop(state);
         self.arrived.notify_one();
     }
 
-    /// Counts its time from now on.
+    /// Restarts the idle timeout.
     pub(super) fn touch(&self) {
         self.lock().last_arrival = Instant::now();
     }
@@ -180,7 +180,7 @@ impl Mailbox {
         }
     }
 
-    /// A message that is there already.
+    /// Removes a message that has arrived already.
     pub(super) fn take(&self) -> Option<Message> {
         self.lock().take(&self.budget)
     }
@@ -207,13 +207,13 @@ impl Drop for Mailbox {
     }
 }
 
-/// What a message takes of the budget.
+/// What a message costs of the budget.
 fn cost(message: &Bytes) -> usize {
     message.len() + MESSAGE_OVERHEAD
 }
 
 /// How many notifications may wait for one call.
-const MAX_WAITING: usize = 8192;
+const MAX_QUEUED: usize = 8192;
 /// What a short message costs besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;
 

@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
+/// The least severe level that the server accepted; see `docs/decisions/0004-one-log-level.md`.
 #[derive(Debug)]
 pub struct ServerLogLevel {
-    /// The level that the server was set to, 8 before that.
+    /// The level that the server confirmed; [`NONE`] before that.
     pub confirmed: AtomicU8,
-    /// Held while the server is asked, so that two askings cannot overtake each other; when that last failed.
+    /// Locked while a request is pending, so that two requests cannot overtake each other; the time of the last failure.
     pub pending: Mutex<Option<Instant>>,
 }
 
 impl ServerLogLevel {
-    /// The level that it took, if any.
+    /// The confirmed level, if any.
     pub fn current(&self) -> Option<u8> {
         Some(self.confirmed.load(Ordering::Acquire)).filter(|level| *level != NONE)
     }
 
-    /// The server has no level any more.
+    /// Records that the server has no level any more.
     pub(super) fn forget(&self) {
         self.confirmed.store(NONE, Ordering::Release);
     }

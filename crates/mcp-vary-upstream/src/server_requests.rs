@@ -1,4 +1,4 @@
-//! What a server asks of its client, until it is answered.
+//! Requests of a server to its client, until they are answered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::http;
 use super::stdio;
 
-/// A request that a server made of its client, and the way back for the answer.
+/// A request of a server to its client, and the means to answer it.
 ///
 /// # Properties
 ///
-/// The server gets one answer: the first [`reply`](Self::reply), or an error when the last clone is dropped
-/// without. One that it withdrew gets none. While it waits, the calls on its connection do not time out.
+/// The server gets one answer: the first [`reply`](Self::reply), or an error when the last clone is dropped without one.
+/// A request that the server cancelled gets none. While it is pending, the calls on its connection do not time out.
 ///
 /// # Examples
 ///
@@ -30,7 +30,7 @@ use super::stdio;
 /// fn answer(request: &ServerRequest) {
 ///     match request.method() {
 ///         "roots/list" => request.reply(Ok(r#"{"roots":[]}"#)),
-///         // Whoever does not know what is asked says so.
+///         // Unknown methods are errors.
 ///         _ => request.reply(Err(r#"{"code":-32601,"message":"not known here"}"#)),
 ///     }
 /// }
@@ -48,7 +48,7 @@ struct Pending {
     settled: CancellationToken,
 }
 
-/// The connection that a request came on.
+/// The connection on which a request arrived.
 #[derive(Debug)]
 pub(super) enum ReplyHandle {
     Stdio(Weak<stdio::Shared>),
@@ -66,23 +66,23 @@ impl ReplyHandle {
             }
             Self::Http(connection, session) => {
                 if let Some(connection) = connection.upgrade() {
-                    connection.answer(session, message);
+                    connection.send_reply(session, message);
                 }
             }
         }
     }
 
-    /// Sends a notification, which is dropped where the server takes no more.
+    /// Sends a notification. It is dropped if the server does not accept more messages.
     fn notify(&self, message: Bytes) {
         match self {
             Self::Stdio(shared) => {
                 if let Some(shared) = shared.upgrade() {
-                    shared.send_now(message);
+                    shared.try_send(message);
                 }
             }
             Self::Http(connection, session) => {
                 if let Some(connection) = connection.upgrade() {
-                    connection.notify_soon(session, message);
+                    connection.notify_in_background(session, message);
                 }
             }
         }
@@ -99,7 +99,7 @@ impl fmt::Debug for ServerRequest {
 }
 
 impl ServerRequest {
-    /// The server's id of it, JSON text.
+    /// The id of the request, JSON text.
     #[must_use]
     pub fn id(&self) -> &str {
         self.0.text(&self.0.id)
@@ -126,14 +126,14 @@ impl ServerRequest {
 
     /// Answers it with the JSON text of a `result`, or that of an `error`; only the first answer counts.
     ///
-    /// Nothing is awaited: the answer is on its way when this returns.
+    /// The answer is sent in the background.
     pub fn reply(&self, outcome: Result<&str, &str>) {
         if self.0.settle() {
             self.0.send(outcome);
         }
     }
 
-    /// Tells the server something about it; `params` is JSON text.
+    /// Sends the server a notification about the request; `params` is JSON text.
     pub fn notify(&self, method: &str, params: &str) {
         if !self.is_settled() {
             self.0
@@ -142,12 +142,12 @@ impl ServerRequest {
         }
     }
 
-    /// Waits until it was answered, or the server does not want an answer any more.
+    /// Waits until the request was answered or cancelled by the server.
     pub async fn settled(&self) {
         self.0.settled.cancelled().await;
     }
 
-    /// Whether it was answered, or the server does not want an answer any more.
+    /// Whether the request was answered or cancelled by the server.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.settled.is_cancelled()
@@ -160,7 +160,7 @@ impl Pending {
         std::str::from_utf8(&self.message[at.clone()]).unwrap_or_default()
     }
 
-    /// Takes it off what is open; `false` when it was off already.
+    /// Removes the request from the pending ones; `false` when it was removed already.
     fn settle(&self) -> bool {
         let mut open = self.registry.lock();
         if self.settled.is_cancelled() {
@@ -198,14 +198,14 @@ impl Pending {
     }
 }
 
-/// What a server has asked on one connection and waits for.
+/// The pending requests of the server on one connection.
 #[derive(Debug, Default)]
 pub(super) struct ServerRequests(Mutex<Open>);
 
 #[derive(Debug)]
 struct Open {
     requests: BTreeMap<String, Weak<Pending>>,
-    /// When the last one was settled.
+    /// When the last one was answered or cancelled.
     idle_since: Instant,
 }
 
@@ -227,12 +227,12 @@ impl fmt::Debug for Pending {
 }
 
 impl ServerRequests {
-    /// Notes the request `message`, whose id, method and params were read from it.
+    /// Registers the request `message`, whose id, method and params were read from it.
     ///
     /// # Errors
     ///
-    /// The answer to the server when that is known already: to a `ping`, to what no client `can_answer`, to an
-    /// id that is in use, and when too many wait.
+    /// The answer to the server if no client is needed for it: to a `ping`, to a request that no client `can_answer`, to an
+    /// id that is in use, and when too many requests are pending.
     pub(super) fn register(
         self: &Arc<Self>,
         message: &Bytes,
@@ -250,18 +250,20 @@ impl ServerRequests {
         let key = canonical(id);
         if open.requests.contains_key(&key) {
             return Err(refusal(
-                "the id belongs to a request that is not answered yet",
+                "the id belongs to a pending request; use another one",
             ));
         }
         if open.requests.len() >= MAX_PENDING {
-            return Err(refusal("too many requests wait for an answer already"));
+            return Err(refusal(
+                "too many requests are pending; wait for answers first",
+            ));
         }
         let whole = std::str::from_utf8(message).unwrap_or_default();
         let asked = Arc::new(Pending {
             id: range(whole, id),
             method: method.to_owned(),
             params: params.map(|params| range(whole, params)),
-            // A copy, since a slice would keep all that was read together with it.
+            // A copy, since a slice would keep the whole read buffer alive.
             message: Bytes::copy_from_slice(message),
             reply_handle: back(),
             registry: Arc::clone(self),
@@ -271,7 +273,7 @@ impl ServerRequests {
         Ok(ServerRequest(asked))
     }
 
-    /// Takes note of what a notification says about the requests: the server may not want one answered any more.
+    /// Handles a notification of the server, which may cancel a pending request.
     pub(super) fn on_notification(&self, method: &str, params: Option<&str>) {
         if method != "notifications/cancelled" {
             return;
@@ -286,7 +288,7 @@ impl ServerRequests {
         }
     }
 
-    /// Since when the server waits for no answer; `None` while it does.
+    /// Since when no request is pending; `None` while one is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let open = self.lock();
         if open.requests.is_empty() {
@@ -301,10 +303,10 @@ impl ServerRequests {
     }
 }
 
-/// How many requests of a server may wait on one connection.
+/// How many requests of a server may be pending on one connection.
 const MAX_PENDING: usize = 64;
-/// How many answers may wait for a server that does not take them. As many as it may ask: one that
-/// waits for its answers before it asks again never leaves more unread.
+/// How many answers may be queued for a server that does not read them. As many as may be pending: a server that reads
+/// its answers before it sends more requests never leaves more unread.
 pub(super) const MAX_UNREAD_REPLIES: usize = MAX_PENDING;
 const INTERNAL_ERROR: i32 = -32603;
 const INVALID_REQUEST: i32 = -32600;

@@ -120,7 +120,7 @@ impl Gateway {
                 let (gateway, stopping) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = place.begin(&head);
-                let is_of_gateway = chain::is_of_gateway(&head.headers);
+                let is_of_gateway = chain::is_from_gateway(&head.headers);
                 if let Site::Mcp = site {
                     // Before it waits: a gateway that connects to itself must not wait for itself.
                     if is_of_gateway
@@ -135,7 +135,7 @@ impl Gateway {
                 let position = is_of_gateway.then(|| Arc::clone(&setup));
                 let mut response = setup.respond(site, head, body, stopping).await;
                 if let Some(setup) = position {
-                    setup.position.answer(response.headers_mut());
+                    setup.position.add_via(response.headers_mut());
                 }
                 Ok::<_, Infallible>(in_flight.respond(response))
             }

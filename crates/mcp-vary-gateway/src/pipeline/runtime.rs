@@ -11,7 +11,7 @@ use mcp_vary_catalog::link_index::Links;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_results::negotiation_log::Ignorings;
 use mcp_vary_results::result_store::Kept;
-use mcp_vary_upstream::chain::Behind;
+use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::Failure;
 use tokio::sync::Semaphore;
@@ -62,7 +62,7 @@ pub(crate) struct Lasting {
     /// Tells this gateway from others, to those in front of it and behind it.
     pub(crate) id: [u8; 8],
     /// The gateways behind this one.
-    pub(crate) behind: Arc<Behind>,
+    pub(crate) behind: Arc<UpstreamGateways>,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
     pub(crate) number: u64,
     outside: Outside,

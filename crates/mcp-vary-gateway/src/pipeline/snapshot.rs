@@ -12,7 +12,7 @@ use mcp_vary_catalog::selection::rankings::{HintsDigest, Ordered, Rankings};
 use mcp_vary_catalog::selection::rules::Rules;
 use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
 use mcp_vary_catalog::view::Layout;
-use mcp_vary_upstream::chain::Position;
+use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -45,7 +45,7 @@ pub(crate) struct Setup {
     pub(crate) shortens_for_all: bool,
     pub(crate) lasting: Arc<Lasting>,
     /// Where the gateway is among others.
-    pub(crate) position: Position,
+    pub(crate) position: ChainPosition,
     /// Cancels [`released`](Self::released).
     released: DropGuard,
 }
@@ -105,9 +105,9 @@ impl Setup {
         before: Option<&Self>,
     ) -> Self {
         let behind = Arc::clone(&lasting.behind);
-        let position = Position::new(lasting.id, &config.ancestors, &config.servers, behind);
+        let position = ChainPosition::new(lasting.id, &config.ancestors, &config.servers, behind);
         for server in &mut config.servers {
-            server.chain = position.to_servers();
+            server.chain = position.outgoing();
             server.fill_random = config.outside.random;
         }
         let rules = Rules::new(&config.choosing);

@@ -1,7 +1,7 @@
-//! The calls in flight on a connection that many share, and who receives what names none of them.
+//! The calls in flight on a shared connection, and which client receives messages that name none of them.
 //!
-//! What a server says on its standalone stream names no call. It is passed on only where one client alone has made
-//! calls, and to that client.
+//! Messages on the standalone stream name no call. They are forwarded only if exactly one client has made calls, and to
+//! that client.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,47 +9,50 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::clients::Clients;
 use crate::message::{CallerId, NotificationSink};
 
-/// The clients of a connection, and what receives messages for each call in flight.
+/// The clients of a connection, and the message receiver of each call in flight.
 #[derive(Debug, Default)]
-pub(super) struct Callers {
+pub(super) struct CallTable {
     clients: Clients,
-    open: Mutex<BTreeMap<u64, Option<Weak<dyn NotificationSink>>>>,
+    in_flight: Mutex<BTreeMap<u64, Option<Weak<dyn NotificationSink>>>>,
 }
 
-/// A call in flight; it has ended when this is dropped.
+/// A call in flight. Dropping it removes the call from the table.
 #[derive(Debug)]
-pub(super) struct Flight {
-    callers: Arc<Callers>,
+pub(super) struct InFlightCall {
+    table: Arc<CallTable>,
     id: u64,
 }
 
-impl Callers {
-    /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it
-    /// between calls.
-    pub(super) fn note(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
-        self.clients.note(owner, receiver);
+impl CallTable {
+    /// Records that `caller` makes a call, before the call is sent; `receiver` gets the client's messages between calls.
+    pub(super) fn record_caller(
+        &self,
+        owner: CallerId,
+        receiver: Option<&Weak<dyn NotificationSink>>,
+    ) {
+        self.clients.record(owner, receiver);
     }
 
-    /// Adds a call in flight, and what receives messages for it.
-    pub(super) fn open(
+    /// Adds a call in flight with its receiver.
+    pub(super) fn insert(
         self: &Arc<Self>,
         id: u64,
         receiver: Option<Weak<dyn NotificationSink>>,
-    ) -> Flight {
+    ) -> InFlightCall {
         self.lock().insert(id, receiver);
-        Flight {
-            callers: Arc::clone(self),
+        InFlightCall {
+            table: Arc::clone(self),
             id,
         }
     }
 
-    /// Whether one client alone has made calls.
-    pub(super) fn is_sole(&self) -> bool {
+    /// Whether exactly one client has made calls.
+    pub(super) fn has_sole_client(&self) -> bool {
         self.clients.sole().is_some()
     }
 
-    /// What receives a message that names no call, if only one client can be meant; its latest call decides.
-    pub(super) fn only_one(&self) -> Option<Arc<dyn NotificationSink>> {
+    /// The receiver of a message that names no call, if exactly one client has made calls; that of its latest call first.
+    pub(super) fn sole_receiver(&self) -> Option<Arc<dyn NotificationSink>> {
         self.clients.sole()?;
         let latest = self.lock().values().next_back().cloned();
         match latest {
@@ -59,13 +62,15 @@ impl Callers {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Weak<dyn NotificationSink>>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
-        self.callers.lock().remove(&self.id);
+        self.table.lock().remove(&self.id);
     }
 }
 
@@ -84,8 +89,8 @@ mod tests {
 
     /// Whether something is for the receiver of the latest call, or for that of the client.
     #[track_caller]
-    fn is_for(callers: &Callers, receiver: Option<&Arc<dyn NotificationSink>>) {
-        let found = callers.only_one();
+    fn is_for(callers: &CallTable, receiver: Option<&Arc<dyn NotificationSink>>) {
+        let found = callers.sole_receiver();
         assert_eq!(
             found.as_ref().map(Arc::as_ptr).map(<*const _>::cast::<()>),
             receiver.map(Arc::as_ptr).map(<*const _>::cast::<()>)
@@ -94,17 +99,17 @@ mod tests {
 
     #[test]
     fn what_names_no_call_is_for_the_only_client() {
-        let callers = Arc::<Callers>::default();
+        let callers = Arc::<CallTable>::default();
         let [client, call]: [Arc<dyn NotificationSink>; 2] =
             [Arc::new(Receiver), Arc::new(Receiver)];
         is_for(&callers, None);
-        callers.note(CallerId(1), Some(&Arc::downgrade(&client)));
+        callers.record_caller(CallerId(1), Some(&Arc::downgrade(&client)));
         is_for(&callers, Some(&client));
-        let flight = callers.open(1, Some(Arc::downgrade(&call)));
+        let flight = callers.insert(1, Some(Arc::downgrade(&call)));
         is_for(&callers, Some(&call));
         drop(flight);
         is_for(&callers, Some(&client));
-        callers.note(CallerId(2), None);
+        callers.record_caller(CallerId(2), None);
         is_for(&callers, None);
     }
 }

@@ -41,7 +41,7 @@ pub(crate) async fn connect(
     })?;
     let secrets = Secrets::of(&config.target);
     let (url, headers) = without_user(url, headers);
-    let mut configured = secret(&headers);
+    let mut configured = mark_sensitive(&headers);
     if let Some(via) = config.chain.via() {
         configured.append(VIA, via);
     }
@@ -50,39 +50,39 @@ pub(crate) async fn connect(
         server,
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
-        is_held: config.is_dedicated,
-        by_turns: config.is_pooled,
+        is_dedicated: config.is_dedicated,
+        is_pooled: config.is_pooled,
         counters: Arc::clone(&config.counters),
         secrets,
-        behind: config.chain.connection(),
-        asking: Arc::default(),
+        behind: config.chain.track_connection(),
+        server_requests: Arc::default(),
         uri: url,
         pool: Pool::new(connector),
         next_id: AtomicU64::new(1),
         session: ArcSwap::from_pointee(blank),
         generation: watch::Sender::new(0),
-        renewing: Mutex::new(()),
-        hearings: watch::Sender::new(0),
-        listened: watch::Sender::new(0),
-        configured,
-        asides: Arc::default(),
-        callers: Arc::default(),
+        renewal: Mutex::new(()),
+        stream_opened: watch::Sender::new(0),
+        stream_generation: watch::Sender::new(0),
+        configured_headers: configured,
+        side_channels: Arc::default(),
+        call_table: Arc::default(),
         budget: Arc::new(Budget::new(config.limits.waiting)),
-        replying: Arc::new(Semaphore::new(REPLYING)),
-        withdrawing: Arc::new(Semaphore::new(WITHDRAWING)),
+        reply_permits: Arc::new(Semaphore::new(MAX_REPLIES)),
+        cancel_permits: Arc::new(Semaphore::new(MAX_CANCELLATIONS)),
         undelivered: AtomicU64::new(0),
-        strays: AtomicU64::new(0),
+        skipped_events: AtomicU64::new(0),
         failures: LogBackoff::default(),
-        answering: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
+        answer_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
         events: events.clone(),
-        life: Liveness::new(),
-        hello: OnceLock::new(),
-        level: Arc::default(),
+        liveness: Liveness::new(),
+        handshake: OnceLock::new(),
+        log_level: Arc::default(),
         closed: AtomicBool::new(false),
     });
     let limit = config.limits.handshake;
-    let hello = match tokio::time::timeout(limit, connection.greet(opening)).await {
-        Ok(hello) => hello.map_err(|error| without_secrets(error, &connection.secrets))?,
+    let hello = match tokio::time::timeout(limit, connection.run_handshake(opening)).await {
+        Ok(hello) => hello.map_err(|error| redact(error, &connection.secrets))?,
         Err(_elapsed) => {
             return Err(ConnectError::Timeout {
                 server: Arc::clone(&connection.server),
@@ -91,12 +91,12 @@ pub(crate) async fn connect(
             });
         }
     };
-    let _ = connection.hello.set(hello.clone());
+    let _ = connection.handshake.set(hello.clone());
     Ok((connection, hello))
 }
 
 /// `error` without the secrets that the server may have repeated.
-fn without_secrets(error: ConnectError, secrets: &Secrets) -> ConnectError {
+fn redact(error: ConnectError, secrets: &Secrets) -> ConnectError {
     match error {
         ConnectError::Handshake { server, what } => ConnectError::Handshake {
             server,
@@ -107,7 +107,7 @@ fn without_secrets(error: ConnectError, secrets: &Secrets) -> ConnectError {
 }
 
 /// `headers` with values that are not shown by `Debug`: each may hold credentials.
-fn secret(headers: &HeaderMap) -> HeaderMap {
+fn mark_sensitive(headers: &HeaderMap) -> HeaderMap {
     let mut headers = headers.clone();
     for value in headers.values_mut() {
         value.set_sensitive(true);
@@ -117,7 +117,7 @@ fn secret(headers: &HeaderMap) -> HeaderMap {
 
 impl Connection {
     /// Finds out the era.
-    async fn greet(self: &Arc<Self>, opening: Opening) -> Result<Hello, ConnectError> {
+    async fn run_handshake(self: &Arc<Self>, opening: Opening) -> Result<Hello, ConnectError> {
         match opening {
             Opening::Discover => self.discover_or_initialize().await,
             Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
@@ -153,7 +153,7 @@ impl Connection {
                     Ok(Ok(legacy)) => Ok(legacy),
                     Ok(Err(_)) | Err(_) => Ok(hello.refusing_initialize()),
                 },
-                Discovered::Again(_) | Discovered::Legacy(_) => initializing.await,
+                Discovered::Retry(_) | Discovered::Legacy(_) => initializing.await,
             },
         }
     }
@@ -171,7 +171,7 @@ impl Connection {
         let answer = self.discover().await?;
         let hello = match handshake::read_discover(&self.server, &answer)? {
             Discovered::Modern(hello) => hello,
-            Discovered::Again(refusal) => self.discover_again(refusal).await?,
+            Discovered::Retry(refusal) => self.discover_again(refusal).await?,
             Discovered::Legacy(_) => return Err(refusal),
         };
         Ok(if is_lasting {
@@ -188,10 +188,10 @@ impl Connection {
         let revision = match tokio::time::timeout(limit, self.discover()).await {
             Ok(Ok(answer)) => match handshake::read_discover(&self.server, &answer)? {
                 Discovered::Modern(hello) => return Ok(hello),
-                Discovered::Again(refusal) => return self.discover_again(refusal).await,
+                Discovered::Retry(refusal) => return self.discover_again(refusal).await,
                 Discovered::Legacy(revision) => revision,
             },
-            Ok(Err(error)) if is_final(&error) => return Err(error.into()),
+            Ok(Err(error)) if is_permanent(&error) => return Err(error.into()),
             Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
         };
         self.initialize(revision).await
@@ -204,7 +204,7 @@ impl Connection {
         let answer = self.discover().await?;
         match handshake::read_discover(&self.server, &answer)? {
             Discovered::Modern(hello) => Ok(hello),
-            Discovered::Again(_) | Discovered::Legacy(_) => Err(refusal),
+            Discovered::Retry(_) | Discovered::Legacy(_) => Err(refusal),
         }
     }
 
@@ -218,7 +218,7 @@ impl Connection {
             ..call
         };
         let mut exchange = Exchange::send(Arc::clone(self), self.session.load_full(), call);
-        exchange.wait().await
+        exchange.answer().await
     }
 
     pub(super) fn call(&self, method: &str, params: &str) -> Call {
@@ -229,7 +229,7 @@ impl Connection {
             id,
             body: server_message::write(Some(id), method, Some(params)),
             headers: HeaderMap::new(),
-            purpose: RequestKind::Handshake,
+            kind: RequestKind::Handshake,
         }
     }
 
@@ -248,7 +248,7 @@ impl Connection {
     ) -> Result<Hello, ConnectError> {
         let mut revision = first;
         for _ in 0..2 {
-            let blank = Session::new(&self.configured, revision, false, None, 0);
+            let blank = Session::new(&self.configured_headers, revision, false, None, 0);
             let call = self.call(
                 "initialize",
                 &handshake::initialize_params(revision, &self.capabilities),
@@ -258,13 +258,16 @@ impl Connection {
                 ..call
             };
             let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
-            let answer = exchange.wait().await.map_err(|error| self.explain(error))?;
+            let answer = exchange
+                .answer()
+                .await
+                .map_err(|error| self.explain(error))?;
             match handshake::read_initialize(&self.server, revision, &answer)? {
                 Initialized::Ready(hello) => {
                     self.enter(&hello, &exchange).await?;
                     return Ok(hello);
                 }
-                Initialized::Again(other) => revision = other,
+                Initialized::Retry(other) => revision = other,
             }
         }
         Err(ConnectError::Revision {
@@ -280,7 +283,13 @@ impl Connection {
     ) -> Result<(), ConnectError> {
         let generation = *self.generation.borrow() + 1;
         let id = exchange.session_id().cloned();
-        let session = Session::new(&self.configured, hello.revision, true, id, generation);
+        let session = Session::new(
+            &self.configured_headers,
+            hello.revision,
+            true,
+            id,
+            generation,
+        );
         let session = Arc::new(session);
         let told = server_message::write(None, "notifications/initialized", None);
         self.deliver(&session, &HeaderMap::new(), told).await?;
@@ -291,18 +300,18 @@ impl Connection {
             id,
             body: server_message::write(Some(id), "ping", None),
             headers: HeaderMap::new(),
-            purpose: RequestKind::Handshake,
+            kind: RequestKind::Handshake,
         };
         let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`; once they answer, they have.
-        let pinged = tokio::time::timeout(self.limits.probe, ping.wait()).await;
+        let pinged = tokio::time::timeout(self.limits.probe, ping.answer()).await;
         let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
-        if pinged.is_err() || is_refused || ping.was_not_found() {
+        if pinged.is_err() || is_refused || ping.is_not_found() {
             // Later that would look like a server that hangs, that has forgotten the session, or is another.
             tracing::warn!(server = %self.server, "ping after initialize unanswered");
-            self.life.set_ignores_ping();
+            self.liveness.set_ignores_ping();
         }
-        self.set_level_again(&session).await;
+        self.restore_log_level(&session).await;
         self.session.store(session);
         self.generation.send_replace(generation);
         Ok(())
@@ -329,13 +338,13 @@ impl Connection {
 /// Whether a server that failed `initialize` like this may be one without sessions.
 fn may_be_modern(refusal: &ConnectError) -> bool {
     match refusal {
-        ConnectError::Failed(error) => !is_final(error),
+        ConnectError::Failed(error) => !is_permanent(error),
         _ => true,
     }
 }
 
 /// Whether `initialize` cannot do better.
-fn is_final(error: &UpstreamError) -> bool {
+fn is_permanent(error: &UpstreamError) -> bool {
     match error {
         UpstreamError::Status { status, .. } => {
             matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
@@ -360,5 +369,5 @@ pub(super) fn is_legacy(session: &Session) -> bool {
     session.era == Era::Legacy
 }
 
-const REPLYING: usize = 32;
-const WITHDRAWING: usize = 1024;
+const MAX_REPLIES: usize = 32;
+const MAX_CANCELLATIONS: usize = 1024;

@@ -3,6 +3,8 @@
 //! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
 //! that `next` may be dropped and called again.
 
+mod recovery;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +12,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
@@ -19,25 +20,25 @@ use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, Frame};
 use tokio::time::Instant;
 
+use super::Connection;
 use super::body::{Collect, drain};
 use super::connect::is_legacy;
 use super::session::Session;
-use super::stream::{Bookmark, Read, Stream};
-use super::{Connection, LAST_EVENT_ID, STREAM};
+use super::stream::{Read, ResumePoint, Stream};
 use crate::error::UpstreamError;
 use crate::handshake::is_modern_error;
-use crate::http::call_table::Flight;
+use crate::http::call_table::InFlightCall;
 use crate::http::response::is_stream;
-use crate::http::side_channel::Aside;
+use crate::http::side_channel::SideChannel;
 use crate::message::{Answer, Event, Message, RESOURCE_UPDATED, RequestKind};
 
-/// What is asked; kept to ask again where the server did not run it.
+/// The request; retained to send it again in a new session.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) body: Bytes,
     pub(super) headers: HeaderMap,
-    pub(super) purpose: RequestKind,
+    pub(super) kind: RequestKind,
 }
 
 /// One request over HTTP, until its answer.
@@ -46,56 +47,59 @@ pub(crate) struct Exchange {
     session: Arc<Session>,
     call: Call,
     state: State,
-    /// What comes for this call beside its own stream.
-    aside: Option<Aside>,
-    /// Counts it among those that others may be told about by mistake.
-    _flight: Option<Flight>,
-    /// What has arrived and was not fetched.
-    arrived: Arrived,
+    /// Messages for this call that arrive outside its own response.
+    side_channel: Option<SideChannel>,
+    /// The entry of this call in the connection's call table.
+    _in_flight: Option<InFlightCall>,
+    /// Messages that were received and not fetched.
+    received: Received,
     deadline: Instant,
     session_id: Option<HeaderValue>,
-    was_not_found: bool,
+    is_not_found: bool,
     was_renewed: bool,
     was_sent: bool,
     /// Attempts in a row to resume the stream.
     resumes: u32,
 }
 
-/// What has arrived, in order. Mostly that is the answer alone, which needs no room elsewhere.
+/// Received messages in order. Usually that is the answer alone, which needs no allocation.
 #[derive(Debug, Default)]
-struct Arrived {
+struct Received {
     first: Option<Message>,
-    rest: VecDeque<Message>,
+    more: VecDeque<Message>,
 }
 
-impl Arrived {
+impl Received {
     fn push(&mut self, message: Message) {
-        if self.first.is_none() && self.rest.is_empty() {
+        if self.first.is_none() && self.more.is_empty() {
             self.first = Some(message);
         } else {
-            self.rest.push_back(message);
+            self.more.push_back(message);
         }
     }
 
     fn take(&mut self) -> Option<Message> {
-        self.first.take().or_else(|| self.rest.pop_front())
+        self.first.take().or_else(|| self.more.pop_front())
     }
 
     fn last(&self) -> Option<&Message> {
-        self.rest.back().or(self.first.as_ref())
+        self.more.back().or(self.first.as_ref())
     }
 }
 
-type Later<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
 enum State {
     Sending(ResponseFuture),
-    Answering(Collect),
-    Refused(StatusCode, Collect),
+    ReadingBody(Collect),
+    ReadingError(StatusCode, Collect),
     Streaming(Box<Stream>),
-    Resuming(Bookmark, Later<Result<Response<Incoming>, UpstreamError>>),
-    Renewing(Later<Result<(), UpstreamError>>),
-    Over,
+    Resuming(
+        ResumePoint,
+        BoxFuture<Result<Response<Incoming>, UpstreamError>>,
+    ),
+    Renewing(BoxFuture<Result<(), UpstreamError>>),
+    Finished,
 }
 
 impl fmt::Debug for Exchange {
@@ -116,64 +120,67 @@ impl Exchange {
             session,
             call,
             state: State::Sending(response),
-            aside: None,
-            _flight: None,
-            arrived: Arrived::default(),
+            side_channel: None,
+            _in_flight: None,
+            received: Received::default(),
             session_id: None,
-            was_not_found: false,
+            is_not_found: false,
             was_renewed: false,
             was_sent: false,
             resumes: 0,
         }
     }
 
-    /// The same exchange; what comes in `aside` belongs to it too.
-    pub(super) fn with_aside(mut self, aside: Option<Aside>) -> Self {
-        self.aside = aside;
+    /// The same exchange, which also receives the messages of `side_channel`.
+    pub(super) fn with_side_channel(mut self, aside: Option<SideChannel>) -> Self {
+        self.side_channel = aside;
         self
     }
 
-    /// The same exchange; it counts as a call of its owner until it is dropped.
-    pub(super) fn with_flight(mut self, flight: Option<Flight>) -> Self {
-        self._flight = flight;
+    /// The same exchange; its entry is removed from the call table when it is dropped.
+    pub(super) fn with_in_flight(mut self, flight: Option<InFlightCall>) -> Self {
+        self._in_flight = flight;
         self
     }
 
-    /// What the server called the session in its reply.
+    /// The session id in the response.
     pub(super) const fn session_id(&self) -> Option<&HeaderValue> {
         self.session_id.as_ref()
     }
 
-    /// Whether the server answered as it does in a session that is gone.
-    pub(super) const fn was_not_found(&self) -> bool {
-        self.was_not_found
+    /// Whether the server answered as it does for an expired session.
+    pub(super) const fn is_not_found(&self) -> bool {
+        self.is_not_found
     }
 
     /// The next message. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Result<Message, UpstreamError> {
         self.was_sent = true;
         loop {
-            let aside = self.aside.as_ref().and_then(|aside| aside.mailbox.take());
+            let aside = self
+                .side_channel
+                .as_ref()
+                .and_then(|aside| aside.mailbox.take());
             if let Some(message) = aside {
                 return Ok(message);
             }
-            if let Some(message) = self.arrived.take() {
+            if let Some(message) = self.received.take() {
                 if matches!(message, Message::Answer(_)) {
                     self.finish();
                 }
                 return Ok(message);
             }
-            let step = if self.call.purpose.has_idle_timeout() {
+            let step = if self.call.kind.has_idle_timeout() {
                 tokio::time::timeout_at(self.deadline, self.advance()).await
             } else {
                 Ok(self.advance().await)
             };
             match step {
-                Err(_elapsed) if self.waits_for_the_client() => {}
+                Err(_elapsed) if self.is_waiting_for_client() => {}
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    self.state = State::Over;
-                    if self.call.purpose == RequestKind::Call {
+                    self.state = State::Finished;
+                    if self.call.kind == RequestKind::Call {
                         self.connection.log(&error);
                     }
                     return Err(error);
@@ -186,16 +193,16 @@ impl Exchange {
         }
     }
 
-    /// Whether the server is silent since it waits for the client, or has done so until lately.
-    fn waits_for_the_client(&mut self) -> bool {
+    /// Whether the server is or was recently waiting for an answer of the client, which explains its silence.
+    fn is_waiting_for_client(&mut self) -> bool {
         let (now, idle) = (Instant::now(), self.connection.limits.idle);
-        let until = self.connection.asking.idle_since();
+        let until = self.connection.server_requests.idle_since();
         self.deadline = until.map_or(now, |calm| calm) + idle;
         self.deadline > now
     }
 
     /// The answer; notifications before it are dropped.
-    pub(super) async fn wait(&mut self) -> Result<Answer, UpstreamError> {
+    pub(super) async fn answer(&mut self) -> Result<Answer, UpstreamError> {
         loop {
             if let Message::Answer(answer) = self.next().await? {
                 return Ok(answer);
@@ -203,10 +210,13 @@ impl Exchange {
         }
     }
 
-    /// One step, something beside the stream, or the end of the connection.
+    /// Waits for one step, a message on the side channel, or the end of the connection.
     async fn advance(&mut self) -> Result<(), UpstreamError> {
-        let life = Arc::clone(&self.connection.life);
-        let mailbox = self.aside.as_ref().map(|aside| Arc::clone(&aside.mailbox));
+        let life = Arc::clone(&self.connection.liveness);
+        let mailbox = self
+            .side_channel
+            .as_ref()
+            .map(|aside| Arc::clone(&aside.mailbox));
         let Some(mailbox) = mailbox else {
             return tokio::select! {
                 biased;
@@ -225,39 +235,39 @@ impl Exchange {
         }
     }
 
-    /// Waits for one thing and takes it in.
+    /// Waits for the next event of the current state and handles it.
     async fn step(&mut self) -> Result<(), UpstreamError> {
         match &mut self.state {
             State::Sending(response) => {
                 let response = response.await;
-                let response = response.map_err(|error| self.connection.lost(&error))?;
+                let response = response.map_err(|error| self.connection.delivery_error(&error))?;
                 self.touch();
-                self.begin(response)
+                self.on_response(response)
             }
-            State::Answering(body) => {
+            State::ReadingBody(body) => {
                 let body = body.run().await;
                 let body = body.map_err(|error| self.connection.body_error(&error))?;
-                self.answer(&body)
+                self.on_body(&body)
             }
-            State::Refused(status, body) => {
+            State::ReadingError(status, body) => {
                 let (status, body) = (*status, body.run().await.unwrap_or_default());
-                self.refuse(status, &body)
+                self.on_error_body(status, &body)
             }
             State::Streaming(stream) => {
                 let read = stream.read().await;
-                self.read(read)
+                self.on_stream_read(read)
             }
             State::Resuming(bookmark, response) => {
                 let response = response.await;
                 let bookmark = std::mem::take(bookmark);
-                self.resumed(bookmark, response)
+                self.on_resumed(bookmark, response)
             }
             State::Renewing(renewal) => {
                 renewal.await?;
-                self.send_again();
+                self.resend();
                 Ok(())
             }
-            State::Over => Err(UpstreamError::Finished {
+            State::Finished => Err(UpstreamError::Finished {
                 server: Arc::clone(&self.connection.server),
             }),
         }
@@ -265,18 +275,18 @@ impl Exchange {
 
     fn touch(&mut self) {
         let now = Instant::now();
-        self.connection.life.touch_at(now);
+        self.connection.liveness.touch_at(now);
         self.deadline = now + self.connection.limits.idle;
     }
 
-    /// The head of the reply decides how the rest is read.
-    fn begin(&mut self, response: Response<Incoming>) -> Result<(), UpstreamError> {
+    /// Decides by the head of the response how its body is read.
+    fn on_response(&mut self, response: Response<Incoming>) -> Result<(), UpstreamError> {
         let status = response.status();
-        if let Some(redirect) = self.connection.redirect(&response) {
+        if let Some(redirect) = self.connection.redirect_error(&response) {
             return Err(redirect);
         }
-        self.was_not_found = status == StatusCode::NOT_FOUND;
-        if self.was_not_found && self.can_renew() {
+        self.is_not_found = status == StatusCode::NOT_FOUND;
+        if self.is_not_found && self.can_renew() {
             self.renew();
             return Ok(());
         }
@@ -284,30 +294,30 @@ impl Exchange {
             let what = format!("it answered a request with HTTP {status} and nothing else");
             return Err(self.connection.misbehaved(what));
         }
-        self.connection.behind.note(response.headers());
+        self.connection.behind.record(response.headers());
         self.session_id = response.headers().get(SESSION_ID).cloned();
         let is_stream = is_stream(response.headers());
         let (limits, body) = (&self.connection.limits, response.into_body());
         self.state = if !status.is_success() {
-            State::Refused(status, Collect::new(body, limits.body))
+            State::ReadingError(status, Collect::new(body, limits.body))
         } else if is_stream {
             State::Streaming(Box::new(Stream::new(
                 body,
                 limits.line,
-                Bookmark::default(),
+                ResumePoint::default(),
             )))
         } else {
-            State::Answering(Collect::new(body, limits.body))
+            State::ReadingBody(Collect::new(body, limits.body))
         };
         Ok(())
     }
 
-    /// Takes in a reply that is one JSON text.
-    fn answer(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
+    /// Handles a response that is one JSON text.
+    fn on_body(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
         let mut why = Cow::Borrowed("it holds no answer");
         for message in server_message::messages(body.clone()) {
-            // An error without id says that the request could not be read; there is only this one.
-            if let Err(error) = self.accept(message, true) {
+            // An error without id means that the request could not be read; there is only this one.
+            if let Err(error) = self.on_message(message, true) {
                 why = error.into();
             }
         }
@@ -316,12 +326,12 @@ impl Exchange {
             let what = format!("its reply is no answer, since {why}; it said `{said}`");
             return Err(self.connection.misbehaved(what));
         }
-        self.state = State::Over;
+        self.state = State::Finished;
         Ok(())
     }
 
-    /// Takes in one message; the error says why it is none.
-    fn accept(&mut self, message: Bytes, anonymous_is_ours: bool) -> Result<(), String> {
+    /// Handles one message; the error says why it is not valid.
+    fn on_message(&mut self, message: Bytes, anonymous_is_ours: bool) -> Result<(), String> {
         let server = &self.connection.server;
         match Frame::read(&message)? {
             Frame::Answer { id, outcome } => {
@@ -331,7 +341,7 @@ impl Exchange {
                 };
                 if is_ours && !self.is_answered() {
                     let answer = Answer::new(message, outcome);
-                    self.arrived.push(Message::Answer(answer));
+                    self.received.push(Message::Answer(answer));
                 } else {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
@@ -339,49 +349,53 @@ impl Exchange {
             Frame::TooDeep { id } => {
                 if id == self.call.id && !self.is_answered() {
                     let answer = Answer::too_deep(server, id);
-                    self.arrived.push(Message::Answer(answer));
+                    self.received.push(Message::Answer(answer));
                 }
             }
             Frame::Request { id, method, params } => {
                 let parts = (id, &*method, params);
-                let asked = self.connection.asked(&self.session, parts, &message);
+                let asked = self
+                    .connection
+                    .on_server_request(&self.session, parts, &message);
                 if let Some(request) = asked {
                     if self.is_answered() {
-                        self.connection.tell(Event::ServerRequest(request));
+                        self.connection.publish(Event::ServerRequest(request));
                     } else {
-                        self.arrived.push(Message::Request(request));
+                        self.received.push(Message::Request(request));
                     }
                 }
             }
             Frame::Notification { method, params } => {
-                let is_subscription = self.call.purpose == RequestKind::Subscription;
-                self.connection.asking.on_notification(&method, params);
+                let is_subscription = self.call.kind == RequestKind::Subscription;
+                self.connection
+                    .server_requests
+                    .on_notification(&method, params);
                 if let Some(kind) = Kind::changed_by(&method) {
-                    self.connection.tell(Event::ListChanged(kind));
+                    self.connection.publish(Event::ListChanged(kind));
                 } else if method == RESOURCE_UPDATED && !is_subscription {
-                    self.connection.tell_updated(params);
+                    self.connection.publish_resource_updated(params);
                 } else if !self.is_answered() {
-                    self.arrived.push(Message::Notification(message));
+                    self.received.push(Message::Notification(message));
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes in one message of a stream; what is none is skipped.
-    fn accept_event(&mut self, message: &Bytes) {
-        if let Err(why) = self.accept(message.clone(), false) {
+    /// Handles one message of a stream; invalid ones are skipped.
+    fn on_event(&mut self, message: &Bytes) {
+        if let Err(why) = self.on_message(message.clone(), false) {
             self.connection.skip(&why, message);
         }
     }
 
     fn is_answered(&self) -> bool {
-        matches!(self.arrived.last(), Some(Message::Answer(_)))
+        matches!(self.received.last(), Some(Message::Answer(_)))
     }
 
-    /// The answer has been fetched: lets the connection be used again.
+    /// Drains the response after the answer was fetched, so that the socket can be reused.
     fn finish(&mut self) {
-        let state = std::mem::replace(&mut self.state, State::Over);
+        let state = std::mem::replace(&mut self.state, State::Finished);
         if let State::Streaming(stream) = state
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -389,9 +403,9 @@ impl Exchange {
         }
     }
 
-    /// A refusal is the answer where it holds one; otherwise it is the gateway's error.
-    fn refuse(&mut self, status: StatusCode, body: &Bytes) -> Result<(), UpstreamError> {
-        let refused = self.connection.refused(status, body);
+    /// Handles an HTTP error: its body is the answer if it is a JSON-RPC error; otherwise the gateway makes the error.
+    fn on_error_body(&mut self, status: StatusCode, body: &Bytes) -> Result<(), UpstreamError> {
+        let refused = self.connection.status_error(status, body);
         if matches!(status.as_u16(), 401 | 403 | 407) {
             return Err(refused);
         }
@@ -399,15 +413,15 @@ impl Exchange {
             return Err(refused);
         };
         let error = String::from_utf8_lossy(&body[outcome.payload.clone()]).into_owned();
-        if status == StatusCode::BAD_REQUEST && self.can_renew() && says_session_is_gone(&error) {
+        if status == StatusCode::BAD_REQUEST && self.can_renew() && is_session_expired(&error) {
             self.renew();
             return Ok(());
         }
         let is_modern = is_modern_error(&error);
         let is_strange = status == StatusCode::NOT_FOUND || is_modern && is_legacy(&self.session);
-        if is_strange && self.call.purpose == RequestKind::Call {
-            // A server of the other era may have taken the place of the one that was connected to.
-            self.connection.life.suspect();
+        if is_strange && self.call.kind == RequestKind::Call {
+            // A server of the other era may have replaced the one of the handshake.
+            self.connection.liveness.suspect();
         }
         let is_ours = match id {
             Some(id) => id == self.call.id,
@@ -417,13 +431,13 @@ impl Exchange {
             return Err(refused);
         }
         let answer = Answer::new(body.clone(), outcome);
-        self.arrived.push(Message::Answer(answer));
-        self.state = State::Over;
+        self.received.push(Message::Answer(answer));
+        self.state = State::Finished;
         Ok(())
     }
 
-    /// Takes in what a stream brought.
-    fn read(
+    /// Handles one read of the stream.
+    fn on_stream_read(
         &mut self,
         read: Result<Read, mcp_vary_wire::sse::TooLarge>,
     ) -> Result<(), UpstreamError> {
@@ -433,7 +447,7 @@ impl Exchange {
                 self.resumes = 0;
                 for data in messages {
                     for message in server_message::messages(data) {
-                        self.accept_event(&message);
+                        self.on_event(&message);
                     }
                 }
                 Ok(())
@@ -453,110 +467,17 @@ impl Exchange {
         }
     }
 
-    /// Asks for the rest of a stream that ended too early.
-    ///
-    /// "If the client wishes to resume after a disconnection […], it SHOULD issue an HTTP GET to the
-    /// MCP endpoint, and include the `Last-Event-ID` header" (MCP 2025-11-25, basic/transports).
-    fn resume(&mut self, how: &str) -> Result<(), UpstreamError> {
-        let bookmark = match &self.state {
-            State::Streaming(stream) => stream.bookmark(),
-            State::Resuming(bookmark, _) => bookmark.clone(),
-            _ => Bookmark::default(),
-        };
-        self.resume_at(bookmark, how)
-    }
-
-    fn resume_at(&mut self, bookmark: Bookmark, how: &str) -> Result<(), UpstreamError> {
-        let connection = Arc::clone(&self.connection);
-        let last_id = bookmark.header().filter(|_| is_legacy(&self.session));
-        let Some(last_id) = last_id.filter(|_| self.resumes < connection.limits.resumes) else {
-            let server = Arc::clone(&connection.server);
-            let reason = format!("the stream of its reply {how}");
-            return Err(UpstreamError::BrokeOff { server, reason });
-        };
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, STREAM);
-        headers.insert(LAST_EVENT_ID, last_id);
-        let pause = bookmark.retry.unwrap_or(PAUSE * (1 << self.resumes.min(6)));
-        self.resumes += 1;
-        let session = Arc::clone(&self.session);
-        let response = async move {
-            tokio::time::sleep(pause).await;
-            let response = connection.send(Method::GET, &session, &headers, Bytes::new());
-            response
-                .await
-                .map_err(|error| connection.unreachable(&error))
-        };
-        self.state = State::Resuming(bookmark, Box::pin(response));
-        Ok(())
-    }
-
-    fn resumed(
-        &mut self,
-        bookmark: Bookmark,
-        response: Result<Response<Incoming>, UpstreamError>,
-    ) -> Result<(), UpstreamError> {
-        match response {
-            Ok(response) if response.status().is_success() && is_stream(response.headers()) => {
-                let limit = self.connection.limits.line;
-                let stream = Stream::new(response.into_body(), limit, bookmark);
-                self.state = State::Streaming(Box::new(stream));
-                Ok(())
-            }
-            Ok(response) if response.status().is_server_error() => {
-                self.resume_at(bookmark, "ended and could not be resumed")
-            }
-            Ok(response) => {
-                let how = format!(
-                    "ended and was refused later with HTTP {}",
-                    response.status()
-                );
-                let server = Arc::clone(&self.connection.server);
-                let reason = format!("the stream of its reply {how}");
-                Err(UpstreamError::BrokeOff { server, reason })
-            }
-            Err(error) => self.resume_at(
-                bookmark,
-                &format!("ended and could not be resumed: {}", error.details()),
-            ),
-        }
-    }
-
-    /// Whether the server may have forgotten the session, and nobody has told it anew for this call.
-    fn can_renew(&self) -> bool {
-        self.session.id.is_some()
-            && !self.was_renewed
-            && self.call.purpose != RequestKind::Handshake
-    }
-
-    fn renew(&mut self) {
-        self.was_renewed = true;
-        let renewal = Arc::clone(&self.connection).renew(self.session.generation);
-        self.state = State::Renewing(Box::pin(renewal));
-    }
-
-    fn send_again(&mut self) {
-        self.touch();
-        self.session = self.connection.session.load_full();
-        let (headers, body) = (&self.call.headers, self.call.body.clone());
-        let response = self
-            .connection
-            .send(Method::POST, &self.session, headers, body);
-        self.state = State::Sending(response);
-    }
-
-    /// Ends the exchange and tells the server, unless it has answered.
+    /// Ends the exchange and cancels the request at the server, unless it has answered.
     ///
     /// Legacy: "Disconnection SHOULD NOT be interpreted as the client cancelling its request", so a
     /// notification says so. Modern: "Closing the SSE response stream MUST be treated by the server
     /// as cancellation".
     pub(crate) fn cancel(&mut self, reason: Option<&str>) {
-        let is_over = matches!(self.state, State::Over) || self.is_answered();
-        self.state = State::Over;
-        let is_told = is_legacy(&self.session) && self.call.purpose.is_cancellable();
+        let is_over = matches!(self.state, State::Finished) || self.is_answered();
+        self.state = State::Finished;
+        let is_told = is_legacy(&self.session) && self.call.kind.is_cancellable();
         if !is_over && self.was_sent && is_told {
-            self.connection
-                .withdraw(&self.session, self.call.id, reason);
+            self.connection.cancel(&self.session, self.call.id, reason);
         }
     }
 }
@@ -567,12 +488,9 @@ impl Drop for Exchange {
     }
 }
 
-/// Whether an error says what a 404 should: servers written after an early example do this.
-fn says_session_is_gone(error: &str) -> bool {
+/// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
+fn is_session_expired(error: &str) -> bool {
     let members = mcp_vary::json::Members::parse(error).unwrap_or_default();
     let message = members.get_str("message").unwrap_or_default();
     members.get("code") == Some("-32000") && message.to_lowercase().contains("session")
 }
-
-/// Before a stream is resumed, when the server names no time.
-const PAUSE: std::time::Duration = std::time::Duration::from_secs(1);

@@ -18,16 +18,16 @@ use mcp_vary_wire::sse::TooLarge;
 use tokio::time::Instant;
 
 use super::session::Session;
-use super::stream::{Bookmark, Read, Stream};
+use super::stream::{Read, ResumePoint, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::http::response::is_stream;
-use crate::list_changes::may_pass;
+use crate::list_changes::is_transient;
 use crate::message::{Event, LOG_MESSAGE};
 
 impl Connection {
-    /// Tells a notification that names no call to the client that it must be for; `false` when nobody can tell.
-    fn told_to_one(&self, message: &Bytes) -> bool {
-        let one = self.callers.only_one();
+    /// Delivers a notification that names no call to the only client; `false` if there are several.
+    fn deliver_to_sole_client(&self, message: &Bytes) -> bool {
+        let one = self.call_table.sole_receiver();
         if let Some(one) = &one {
             one.receive(message);
         }
@@ -35,75 +35,75 @@ impl Connection {
     }
 }
 
-/// Listens until it is dropped, or until the server says that there is no such stream.
+/// Reads the standalone stream until the server says that it has none.
 pub(crate) async fn listen(connection: Arc<Connection>) {
     let mut generation = connection.generation.subscribe();
-    let mut bookmark = Bookmark::default();
+    let mut bookmark = ResumePoint::default();
     let mut failures: u32 = 0;
     loop {
         generation.borrow_and_update();
         let heard = tokio::select! {
-            heard = hear(&connection, &mut bookmark) => heard,
-            // Another session has another stream.
+            heard = listen_once(&connection, &mut bookmark) => heard,
+            // A new session has a new stream.
             _ = generation.changed() => {
-                bookmark = Bookmark::default();
+                bookmark = ResumePoint::default();
                 continue;
             }
         };
         match heard {
-            Heard::Something => failures = 0,
-            Heard::Nothing => failures += 1,
-            Heard::Refused => {
-                bookmark = Bookmark::default();
-                if *connection.hearings.borrow() > 0 {
-                    // It was heard before: perhaps it has forgotten the session.
-                    connection.life.suspect();
+            StreamOutcome::Received => failures = 0,
+            StreamOutcome::Failed => failures += 1,
+            StreamOutcome::Rejected => {
+                bookmark = ResumePoint::default();
+                if *connection.stream_opened.borrow() > 0 {
+                    // It was open before, so the session may have expired.
+                    connection.liveness.suspect();
                 }
                 if generation.changed().await.is_err() {
                     return;
                 }
                 continue;
             }
-            Heard::Unsupported => return,
+            StreamOutcome::Unsupported => return,
         }
         let pause = bookmark.retry.unwrap_or(PAUSE);
         let pause = pause.saturating_mul(1 << failures.min(6));
-        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(pause.min(MAX_PAUSE)).await;
     }
 }
 
 impl Connection {
-    /// Waits until the stream of the session is open or refused, where one client has the connection alone.
+    /// On a dedicated connection, waits until the stream of the session is open or refused.
     ///
-    /// What a server asks while nobody listens is lost, and with it the call for which it asks.
-    pub(crate) async fn listened(&self) {
+    /// Without the stream, requests of the server are lost, and the calls that need their answers hang.
+    pub(crate) async fn wait_for_stream(&self) {
         let session = self.session.load_full();
-        if !self.is_held || session.era == Era::Modern {
+        if !self.is_dedicated || session.era == Era::Modern {
             return;
         }
-        let mut listened = self.listened.subscribe();
+        let mut listened = self.stream_generation.subscribe();
         let opened = listened.wait_for(|latest| *latest >= session.generation);
-        // Some servers do not begin to answer until they have something to say.
-        let _ = tokio::time::timeout(self.limits.probe.min(OPENING), opened).await;
+        // Some servers send the response head only with the first message.
+        let _ = tokio::time::timeout(self.limits.probe.min(OPEN_TIMEOUT), opened).await;
     }
 }
 
-enum Heard {
-    /// The stream held for long, or told something and can be resumed.
-    Something,
+enum StreamOutcome {
+    /// The stream lasted long, or had messages and can be resumed.
+    Received,
     /// The stream ended soon, or could not be opened this time.
-    Nothing,
+    Failed,
     /// Not in this session.
-    Refused,
+    Rejected,
     /// The server offers no such stream.
     Unsupported,
 }
 
-/// Opens the stream and listens until it ends.
+/// Opens the stream and reads it until it ends.
 ///
-/// A stream that does not go on where one was left begins with telling all lists: what changed before,
-/// from the first list that was read or since the last stream broke, was told nowhere.
-async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
+/// If the stream does not resume an earlier one, [`Event::ListMayHaveChanged`] is published for all lists: earlier
+/// changes, since the first list was read or the last stream broke, were missed.
+async fn listen_once(connection: &Arc<Connection>, bookmark: &mut ResumePoint) -> StreamOutcome {
     let session = connection.session.load_full();
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, STREAM);
@@ -114,56 +114,62 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     }
     let response = connection.send(Method::GET, &session, &headers, Bytes::new());
     let response = response.await;
-    connection.listened.send_replace(session.generation);
+    connection
+        .stream_generation
+        .send_replace(session.generation);
     let Ok(response) = response else {
-        connection.life.suspect();
-        return Heard::Nothing;
+        connection.liveness.suspect();
+        return StreamOutcome::Failed;
     };
-    if let Some(refused) = refused(&response, is_resumed) {
-        if is_resumed && !may_pass(response.status()) {
-            // Perhaps it does not know the event any more.
+    if let Some(refused) = rejection(&response, is_resumed) {
+        if is_resumed && !is_transient(response.status()) {
+            // The server may not have the event any more.
             bookmark.last_id = None;
         }
         return refused;
     }
     if !is_resumed {
         for kind in Kind::ALL {
-            connection.tell(Event::ListMayHaveChanged(kind));
+            connection.publish(Event::ListMayHaveChanged(kind));
         }
-        connection.hearings.send_modify(|hearings| *hearings += 1);
+        connection
+            .stream_opened
+            .send_modify(|hearings| *hearings += 1);
     }
     let began = Instant::now();
     let limit = connection.limits.line;
     let mut stream = Stream::new(response.into_body(), limit, bookmark.clone());
-    let (told_something, end) = listen_to(connection, &session, &mut stream).await;
-    *bookmark = stream.bookmark();
+    let (told_something, end) = read_messages(connection, &session, &mut stream).await;
+    *bookmark = stream.resume_point();
     if end.is_err() {
-        // To resume would bring the same event again.
+        // Resuming would deliver the same event again.
         bookmark.last_id = None;
     }
-    // One that ends at once and cannot be resumed shall not have all lists read again and again.
-    if began.elapsed() >= LONGEST_PAUSE || (told_something && bookmark.last_id.is_some()) {
-        Heard::Something
+    // A stream that ends at once and cannot be resumed must not cause all lists to be read each time.
+    if began.elapsed() >= MAX_PAUSE || (told_something && bookmark.last_id.is_some()) {
+        StreamOutcome::Received
     } else {
-        Heard::Nothing
+        StreamOutcome::Failed
     }
 }
 
-/// What a reply means that opens no stream.
-fn refused(response: &Response<Incoming>, is_resumed: bool) -> Option<Heard> {
+/// The meaning of a response that opens no stream.
+fn rejection(response: &Response<Incoming>, is_resumed: bool) -> Option<StreamOutcome> {
     match response.status() {
-        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Some(Heard::Unsupported),
-        status if status.is_client_error() && !may_pass(status) && !is_resumed => {
-            Some(Heard::Refused)
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+            Some(StreamOutcome::Unsupported)
         }
-        status if !status.is_success() => Some(Heard::Nothing),
-        _ if !is_stream(response.headers()) => Some(Heard::Unsupported),
+        status if status.is_client_error() && !is_transient(status) && !is_resumed => {
+            Some(StreamOutcome::Rejected)
+        }
+        status if !status.is_success() => Some(StreamOutcome::Failed),
+        _ if !is_stream(response.headers()) => Some(StreamOutcome::Unsupported),
         _ => None,
     }
 }
 
-/// Takes in what the stream brings; whether that was something, and how it ended.
-async fn listen_to(
+/// Handles the messages of the stream; returns whether there were any, and how it ended.
+async fn read_messages(
     connection: &Arc<Connection>,
     session: &Arc<Session>,
     stream: &mut Stream,
@@ -172,7 +178,7 @@ async fn listen_to(
     loop {
         let messages = match stream.read().await {
             Ok(Read::Messages(messages)) => {
-                connection.life.touch();
+                connection.liveness.touch();
                 messages
             }
             Ok(Read::End(_)) => return (told_something, Ok(())),
@@ -190,35 +196,41 @@ async fn listen_to(
 fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes) {
     match Frame::read(message) {
         Ok(Frame::Request { id, method, params }) => {
-            let asked = connection.asked(session, (id, &*method, params), message);
-            // With nobody there it is dropped, and thereby answered.
-            if let Some(request) = asked.and_then(|request| connection.asides.ask(request)) {
-                connection.tell(Event::ServerRequest(request));
+            let asked = connection.on_server_request(session, (id, &*method, params), message);
+            // Without a subscriber it is dropped, which answers it with an error.
+            if let Some(request) =
+                asked.and_then(|request| connection.side_channels.deliver_request(request))
+            {
+                connection.publish(Event::ServerRequest(request));
             }
         }
         Ok(Frame::Notification { method, params }) => {
-            connection.asking.on_notification(&method, params);
+            connection.server_requests.on_notification(&method, params);
             let is_taken = match (Kind::changed_by(&method), &*method) {
                 (Some(kind), _) => {
-                    connection.tell(Event::ListChanged(kind));
+                    connection.publish(Event::ListChanged(kind));
                     true
                 }
-                (None, "notifications/progress") => connection.asides.deliver(params, message),
+                (None, "notifications/progress") => {
+                    connection.side_channels.deliver_progress(params, message)
+                }
                 (None, "notifications/cancelled") => false,
                 (None, method) => match Event::from_notification(method, params) {
                     Some(event) => {
-                        connection.tell(event);
+                        connection.publish(event);
                         true
                     }
-                    None => connection.told_to_one(message),
+                    None => connection.deliver_to_sole_client(message),
                 },
             };
-            // On a connection that requests have by turns, a log may be about an earlier one.
+            // On a pooled connection, a log message may be about an earlier request.
             let is_log = method == LOG_MESSAGE;
-            let is_certain = !(is_log && connection.by_turns) || connection.callers.is_sole();
-            let is_taken = is_taken || (is_certain && connection.asides.tell(message));
-            if !is_taken && is_certain && connection.is_held {
-                connection.tell(Event::Notification(Bytes::copy_from_slice(message)));
+            let is_certain =
+                !(is_log && connection.is_pooled) || connection.call_table.has_sole_client();
+            let is_taken =
+                is_taken || (is_certain && connection.side_channels.deliver_notification(message));
+            if !is_taken && is_certain && connection.is_dedicated {
+                connection.publish(Event::Notification(Bytes::copy_from_slice(message)));
             } else if !is_taken {
                 if is_log {
                     connection.counters.increment(Counter::DroppedLogs);
@@ -234,6 +246,6 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
     }
 }
 
-const OPENING: Duration = Duration::from_secs(2);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);

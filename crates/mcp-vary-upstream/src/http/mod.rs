@@ -28,7 +28,7 @@ use super::error::{UpstreamError, means_other_era};
 use super::mailbox::Budget;
 use super::message::{Event, OutOfBand, Request, RequestKind};
 use super::secrets::Secrets;
-use crate::chain::BehindConnection;
+use crate::chain::ConnectionGateways;
 use crate::liveness::Liveness;
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
@@ -45,64 +45,64 @@ use self::exchange::Call;
 pub(super) use self::exchange::Exchange;
 use self::pool::Pool;
 pub(super) use self::session::Session;
-use crate::http::call_table::Callers;
+use crate::http::call_table::CallTable;
 pub(super) use crate::http::get_stream::listen;
-use crate::http::side_channel::{Aside, Asides, Expected};
+use crate::http::side_channel::{Accepts, SideChannel, SideChannels};
 
 /// A connection to one endpoint: a pool of sockets, and what the handshake fixed.
 pub(super) struct Connection {
     server: Arc<str>,
     limits: Limits,
     capabilities: String,
-    /// Whether one client has it alone.
-    is_held: bool,
-    /// Whether one request after the other has it.
-    by_turns: bool,
+    /// Whether one client uses the connection alone.
+    is_dedicated: bool,
+    /// Whether requests lease the connection one after the other.
+    is_pooled: bool,
     counters: Arc<Counters>,
     secrets: Secrets,
     /// The gateways behind it.
-    behind: BehindConnection,
-    asking: Arc<ServerRequests>,
+    behind: ConnectionGateways,
+    server_requests: Arc<ServerRequests>,
     uri: Uri,
     pool: Pool,
     next_id: AtomicU64,
     session: ArcSwap<Session>,
-    /// Counts the sessions; whoever waits for the next one waits for a change.
+    /// Counts the sessions; changes when a new one begins.
     generation: watch::Sender<u64>,
-    renewing: Mutex<()>,
-    /// Counts how often it was begun to hear what belongs to no request; what was told before that was missed.
-    hearings: watch::Sender<u64>,
-    /// The latest session whose stream for that was opened, or refused.
-    listened: watch::Sender<u64>,
-    configured: HeaderMap,
-    asides: Arc<Asides>,
-    callers: Arc<Callers>,
+    renewal: Mutex<()>,
+    /// Counts how often the standalone stream was opened; earlier messages were missed.
+    stream_opened: watch::Sender<u64>,
+    /// The generation of the latest session whose standalone stream was opened or refused.
+    stream_generation: watch::Sender<u64>,
+    configured_headers: HeaderMap,
+    side_channels: Arc<SideChannels>,
+    call_table: Arc<CallTable>,
     budget: Arc<Budget>,
-    /// Places for our replies to what the server asks, on their way.
-    replying: Arc<Semaphore>,
-    /// Places for cancellations on their way.
-    withdrawing: Arc<Semaphore>,
+    /// Permits for replies of the gateway to requests of the server.
+    reply_permits: Arc<Semaphore>,
+    /// Permits for cancellations.
+    cancel_permits: Arc<Semaphore>,
     undelivered: AtomicU64,
-    strays: AtomicU64,
+    skipped_events: AtomicU64,
     failures: LogBackoff,
-    /// Places for clients' answers to what the server asks, on their way.
-    answering: Arc<Semaphore>,
+    /// Permits for answers of clients to requests of the server.
+    answer_permits: Arc<Semaphore>,
     events: broadcast::Sender<Event>,
-    life: Arc<Liveness>,
-    /// What the server said about itself at first.
-    hello: OnceLock<Hello>,
-    level: Arc<ServerLogLevel>,
+    liveness: Arc<Liveness>,
+    /// The result of the first handshake.
+    handshake: OnceLock<Hello>,
+    log_level: Arc<ServerLogLevel>,
     closed: AtomicBool,
 }
 
-/// Without what may be secret: the address is shown as logs show it.
+/// Without secrets: only the origin of the address is shown.
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
             .field("server", &self.server)
             .field("uri", &origin(&self.uri))
             .field("session", &self.session)
-            .field("configured", &self.configured)
+            .field("configured", &self.configured_headers)
             .finish_non_exhaustive()
     }
 }
@@ -127,38 +127,39 @@ impl Connection {
             id,
             body,
             headers,
-            purpose,
+            kind: purpose,
         };
         let token = request
             .progress_token
             .filter(|_| session.era == Era::Legacy);
-        let may_be_asked = self.by_turns && request.caller.is_some();
+        let may_be_asked = self.is_pooled && request.caller.is_some();
         let asked = may_be_asked.then_some(id);
         let room = (self.limits.line, &self.budget);
-        // What names no call comes by a stream of its own, and only where there is one.
-        let hears_more = session.era == Era::Legacy && *self.hearings.borrow() > 0;
+        // Messages that name no call arrive on the standalone stream, if there is one.
+        let hears_more = session.era == Era::Legacy && *self.stream_opened.borrow() > 0;
         let owner = request.caller.filter(|_| session.era == Era::Legacy);
         if let Some(owner) = owner {
-            self.callers.note(owner, request.out_of_band.client());
+            self.call_table
+                .record_caller(owner, request.out_of_band.client());
         }
-        let shared = owner.filter(|_| hears_more && !self.is_held);
+        let shared = owner.filter(|_| hears_more && !self.is_dedicated);
         let collects = shared.is_some() && matches!(request.out_of_band, OutOfBand::Call);
-        let expected = Expected {
-            progress: token.as_deref(),
-            asked,
-            more: collects,
+        let expected = Accepts {
+            progress_token: token.as_deref(),
+            server_requests: asked,
+            out_of_band: collects,
         };
-        let aside = self.asides.open(expected, room);
+        let aside = self.side_channels.open(expected, room);
         let flight = shared.map(|_| {
             let receiver = match request.out_of_band {
                 OutOfBand::Client(client) => Some(client),
-                OutOfBand::Call => aside.as_ref().map(Aside::hears),
+                OutOfBand::Call => aside.as_ref().map(SideChannel::sink),
                 OutOfBand::Discard => None,
             };
-            self.callers.open(id, receiver)
+            self.call_table.insert(id, receiver)
         });
         let exchange = Exchange::send(Arc::clone(self), session, call);
-        Ok(exchange.with_aside(aside).with_flight(flight))
+        Ok(exchange.with_side_channel(aside).with_in_flight(flight))
     }
 
     pub(super) async fn notify(
@@ -182,36 +183,38 @@ impl Connection {
         delivered.inspect_err(|error| self.log(error))
     }
 
-    pub(super) const fn asking(&self) -> &Arc<ServerRequests> {
-        &self.asking
+    pub(super) const fn server_requests(&self) -> &Arc<ServerRequests> {
+        &self.server_requests
     }
 
-    pub(super) const fn life(&self) -> &Arc<Liveness> {
-        &self.life
+    pub(super) const fn liveness(&self) -> &Arc<Liveness> {
+        &self.liveness
     }
 
-    pub(super) fn hearings(&self) -> watch::Receiver<u64> {
-        self.hearings.subscribe()
+    pub(super) fn stream_opened(&self) -> watch::Receiver<u64> {
+        self.stream_opened.subscribe()
     }
 
-    pub(super) fn renewals(&self) -> watch::Receiver<u64> {
+    pub(super) fn session_renewed(&self) -> watch::Receiver<u64> {
         self.generation.subscribe()
     }
 
-    pub(super) const fn level(&self) -> &Arc<ServerLogLevel> {
-        &self.level
+    pub(super) const fn log_level(&self) -> &Arc<ServerLogLevel> {
+        &self.log_level
     }
 
-    /// Logs what went wrong for a client: it is told what happened, why is for the operator alone.
+    /// Logs a failed call with its details, which only the operator may see.
     fn log(&self, error: &UpstreamError) {
         match error {
             UpstreamError::Unreachable { .. }
             | UpstreamError::Unanswered { .. }
             | UpstreamError::BrokeOff { .. } => {
                 self.pool.renew();
-                self.life.suspect();
+                self.liveness.suspect();
             }
-            UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.suspect(),
+            UpstreamError::Status { status, .. } if means_other_era(*status) => {
+                self.liveness.suspect();
+            }
             _ => {}
         }
         match self.failures.next() {
@@ -223,7 +226,7 @@ impl Connection {
     }
 
     fn check_open(&self) -> Result<(), UpstreamError> {
-        if let Some(error) = self.life.end_reason() {
+        if let Some(error) = self.liveness.end_reason() {
             return Err(error.clone());
         }
         if self.closed.load(Ordering::Relaxed) {
@@ -251,46 +254,46 @@ impl Connection {
         self.pool.request(request)
     }
 
-    /// Ends the session, so that the server need not remember it, and the calls that still run.
+    /// Ends the session at the server, and the calls in flight.
     pub(super) async fn close(&self) {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.life
+        self.liveness
             .end(UpstreamError::closed_by_gateway(&self.server));
         let session = self.session.load_full();
         if session.id.is_some() {
             let farewell = self.send(Method::DELETE, &session, &HeaderMap::new(), Bytes::new());
-            // 405 and silence are both allowed.
-            let _ = tokio::time::timeout(FAREWELL, farewell).await;
+            // The server may answer 405 or not at all.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, farewell).await;
         }
         let _ = self.events.send(Event::Closed {
             reason: format!("server `{}` was closed by the gateway", self.server),
         });
     }
 
-    /// Logs an event that is no message: the first few, then ever more rarely.
+    /// Logs an event that is not a message: the first few, then at growing intervals.
     fn skip(&self, why: &str, event: &[u8]) {
-        let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = self.skipped_events.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= 8 || count.is_power_of_two() {
             let event = self.secrets.excerpt(event, 200);
             tracing::warn!(server = %self.server, count, event, why, "event skipped");
         }
     }
 
-    /// What a request came to that has no reply: whoever asked has to know whether it may have arrived.
-    fn lost(&self, error: &hyper_util::client::legacy::Error) -> UpstreamError {
+    /// The error for a request without a response. It shows whether the request may have arrived.
+    fn delivery_error(&self, error: &hyper_util::client::legacy::Error) -> UpstreamError {
         if error.is_connect() {
             return self.unreachable(error);
         }
         UpstreamError::Unanswered {
             server: Arc::clone(&self.server),
-            reason: chain(error),
+            reason: error_chain(error),
         }
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
-        let mut reason = chain(error);
+        let mut reason = error_chain(error);
         if let Some(advice) = tls::advice(error) {
             reason = format!("{reason}; {advice}");
         }
@@ -328,8 +331,8 @@ fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
     headers
 }
 
-/// An error with its causes, which say what went wrong below.
-fn chain(error: &dyn std::error::Error) -> String {
+/// The text of an error with its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -346,4 +349,4 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-const FAREWELL: std::time::Duration = std::time::Duration::from_secs(5);
+const CLOSE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);

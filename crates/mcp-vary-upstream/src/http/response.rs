@@ -13,14 +13,14 @@ use tokio::sync::Semaphore;
 
 use super::body::{BodyError, Collect, drain};
 use super::session::Session;
-use super::{Connection, chain};
+use super::{Connection, error_chain};
 use crate::config::origin;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
 use crate::server_requests::{ReplyHandle, ServerRequest};
 
 impl Connection {
-    /// Posts a message that has no answer.
+    /// Sends a message that has no answer.
     pub(super) async fn deliver(
         &self,
         session: &Session,
@@ -34,14 +34,14 @@ impl Connection {
                 drain(response.into_body()).await;
                 return Ok(());
             }
-            Err(self.refusal(response).await)
+            Err(self.read_error(response).await)
         };
         let delivered = tokio::time::timeout(self.limits.handshake, delivery).await;
         delivered.unwrap_or_else(|_| Err(self.timeout()))
     }
 
-    /// Posts in the background what cannot be waited for, unless too much of it is on its way already.
-    fn deliver_soon(
+    /// Sends a message in the background, unless too many are in flight already.
+    fn deliver_in_background(
         self: &Arc<Self>,
         places: &Arc<Semaphore>,
         session: &Arc<Session>,
@@ -51,8 +51,11 @@ impl Connection {
             return;
         };
         let place = Arc::clone(places).try_acquire_owned();
-        let Some(place) = place.ok().filter(|_| message.len() <= LONGEST_ASIDE) else {
-            return self.not_delivered();
+        let Some(place) = place
+            .ok()
+            .filter(|_| message.len() <= MAX_BACKGROUND_MESSAGE)
+        else {
+            return self.log_undelivered();
         };
         let (connection, session) = (Arc::clone(self), Arc::clone(session));
         runtime.spawn(async move {
@@ -67,9 +70,9 @@ impl Connection {
         });
     }
 
-    /// What a server asks, for the client that has this connection; a ping, and what nobody can answer, is
-    /// answered here.
-    pub(super) fn asked(
+    /// Handles a request of the server. Returns it if a client must answer; `ping` and requests that no client can answer
+    /// are answered here.
+    pub(super) fn on_server_request(
         self: &Arc<Self>,
         session: &Arc<Session>,
         parts: (&str, &str, Option<&str>),
@@ -77,20 +80,23 @@ impl Connection {
     ) -> Option<ServerRequest> {
         let (id, method, _) = parts;
         let back = || ReplyHandle::Http(Arc::downgrade(self), Arc::clone(session));
-        let reply = match self.asking.register(message, parts, self.is_held, back) {
+        let reply = match self
+            .server_requests
+            .register(message, parts, self.is_dedicated, back)
+        {
             Ok(request) => return Some(request),
             Err(reply) => reply,
         };
         let (shown, id) = (excerpt(method.as_bytes(), 60), excerpt(id.as_bytes(), 60));
         tracing::debug!(server = %self.server, id, method = shown, "request from the server answered");
-        self.deliver_soon(&self.replying, session, reply);
+        self.deliver_in_background(&self.reply_permits, session, reply);
         None
     }
 
-    /// Posts a client's answer to what the server asked; as many are on their way as it may ask at once.
-    pub(crate) fn answer(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
-        let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else {
-            return self.not_delivered();
+    /// Sends a client's answer to a request of the server. As many may be in flight as requests may be pending.
+    pub(crate) fn send_reply(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+        let Ok(place) = Arc::clone(&self.answer_permits).try_acquire_owned() else {
+            return self.log_undelivered();
         };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -105,70 +111,65 @@ impl Connection {
         });
     }
 
-    fn not_delivered(&self) {
+    fn log_undelivered(&self) {
         let count = self.undelivered.fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_power_of_two() {
             tracing::warn!(server = %self.server, count, "message dropped, the server does not take so many or so long ones");
         }
     }
 
-    /// Posts a notification about what the server asked.
-    pub(crate) fn notify_soon(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
-        self.deliver_soon(&self.replying, session, message);
+    /// Sends a notification about a request of the server.
+    pub(crate) fn notify_in_background(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+        self.deliver_in_background(&self.reply_permits, session, message);
     }
 
-    /// Tells the server that the request `id` is not wanted any more.
-    pub(super) fn withdraw(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        id: u64,
-        reason: Option<&str>,
-    ) {
+    /// Cancels the request `id` at the server.
+    pub(super) fn cancel(self: &Arc<Self>, session: &Arc<Session>, id: u64, reason: Option<&str>) {
         let params = cancel_params(id, reason);
         let message = server_message::write(None, "notifications/cancelled", Some(&params));
-        self.deliver_soon(&self.withdrawing, session, message);
+        self.deliver_in_background(&self.cancel_permits, session, message);
     }
 
-    /// Tells whoever listens.
-    pub(super) fn tell(&self, event: Event) {
-        // Nobody listening is fine.
+    /// Publishes an event to the subscribers.
+    pub(super) fn publish(&self, event: Event) {
+        // An error only means that there is no subscriber.
         let _ = self.events.send(event);
     }
 
-    /// Tells that a resource changed.
-    pub(super) fn tell_updated(&self, params: Option<&str>) {
+    /// Publishes the update of a resource.
+    pub(super) fn publish_resource_updated(&self, params: Option<&str>) {
         if let Some(updated) = Event::resource_updated(params) {
-            self.tell(updated);
+            self.publish(updated);
         }
     }
 
-    /// Why `response` is a refusal.
-    pub(super) async fn refusal(&self, response: Response<Incoming>) -> UpstreamError {
+    /// Reads the body of a refusal and makes the error.
+    pub(super) async fn read_error(&self, response: Response<Incoming>) -> UpstreamError {
         let status = response.status();
-        if let Some(redirect) = self.redirect(&response) {
+        if let Some(redirect) = self.redirect_error(&response) {
             return redirect;
         }
         let body = Collect::new(response.into_body(), self.limits.body)
             .run()
             .await;
-        self.refused(status, &body.unwrap_or_default())
+        self.status_error(status, &body.unwrap_or_default())
     }
 
-    pub(super) fn refused(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
+    pub(super) fn status_error(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             status,
-            excerpt: self.secrets.excerpt(body, EXCERPT),
+            excerpt: self.secrets.excerpt(body, EXCERPT_CHARS),
         };
-        // It has learned that this gateway is behind it.
+        // The server has detected that requests loop through this gateway.
         if status == StatusCode::LOOP_DETECTED {
-            self.life.end(refused.clone());
+            self.liveness.end(refused.clone());
         }
         refused
     }
 
     /// The error for a redirect, when `response` is one.
-    pub(super) fn redirect(&self, response: &Response<Incoming>) -> Option<UpstreamError> {
+    pub(super) fn redirect_error(&self, response: &Response<Incoming>) -> Option<UpstreamError> {
         let status = response.status();
         if !status.is_redirection() {
             return None;
@@ -181,7 +182,10 @@ impl Connection {
         Some(UpstreamError::Redirect {
             server: Arc::clone(&self.server),
             status,
-            location: excerpt(described(&location, &self.uri).as_bytes(), EXCERPT),
+            location: excerpt(
+                describe_location(&location, &self.uri).as_bytes(),
+                EXCERPT_CHARS,
+            ),
         })
     }
 
@@ -194,14 +198,14 @@ impl Connection {
             },
             BodyError::Broken(error) => UpstreamError::BrokeOff {
                 server: Arc::clone(&self.server),
-                reason: chain(error),
+                reason: error_chain(error),
             },
         }
     }
 }
 
 /// Where `location` points, seen from `here`, without its path, which may hold a key.
-fn described(location: &str, here: &Uri) -> String {
+fn describe_location(location: &str, here: &Uri) -> String {
     let Ok(there) = location.parse::<Uri>() else {
         let where_to = if location.is_empty() {
             "nowhere"
@@ -239,6 +243,6 @@ fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
     media.trim().eq_ignore_ascii_case(wanted)
 }
 
-const EXCERPT: usize = 200;
+const EXCERPT_CHARS: usize = 200;
 /// The longest message that is posted in the background; a server chooses the id of its request.
-const LONGEST_ASIDE: usize = 64 * 1024;
+const MAX_BACKGROUND_MESSAGE: usize = 64 * 1024;

@@ -62,7 +62,7 @@ impl Connection {
     /// "When a client receives HTTP 404 in response to a request containing an `MCP-Session-Id`, it
     /// MUST start a new session" (MCP 2025-11-25, basic/transports, "Session Management").
     pub(super) async fn renew(self: Arc<Self>, stale: u64) -> Result<(), UpstreamError> {
-        let _turn = self.renewing.lock().await;
+        let _turn = self.renewal.lock().await;
         if self.session.load().generation != stale {
             return Ok(());
         }
@@ -71,13 +71,13 @@ impl Connection {
         match tokio::time::timeout(limit, self.initialize(Revision::LATEST_LEGACY)).await {
             Ok(Ok(hello)) => {
                 if self
-                    .hello
+                    .handshake
                     .get()
                     .is_some_and(|first| !first.agrees_with(&hello))
                 {
-                    self.life.mark_replaced();
+                    self.liveness.mark_replaced();
                 }
-                self.listened().await;
+                self.wait_for_stream().await;
             }
             Ok(Err(error)) => {
                 let reason =
@@ -95,17 +95,17 @@ impl Connection {
     }
 
     /// Gives a new session the log level that the one before had, as far as that goes.
-    pub(super) async fn set_level_again(self: &Arc<Self>, session: &Arc<Session>) {
-        let Some(level) = self.level.current() else {
+    pub(super) async fn restore_log_level(self: &Arc<Self>, session: &Arc<Session>) {
+        let Some(level) = self.log_level.current() else {
             return;
         };
         let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
         let call = self.call("logging/setLevel", &params);
         let mut exchange = Exchange::send(Arc::clone(self), Arc::clone(session), call);
-        let asked = tokio::time::timeout(self.limits.probe, exchange.wait()).await;
+        let asked = tokio::time::timeout(self.limits.probe, exchange.answer()).await;
         if !matches!(asked, Ok(Ok(answer)) if answer.outcome().is_ok()) {
             tracing::warn!(server = %self.server, "the log level of its new session was not set");
-            self.level.forget();
+            self.log_level.forget();
         }
     }
 }

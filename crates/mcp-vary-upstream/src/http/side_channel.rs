@@ -1,7 +1,7 @@
-//! What comes beside the stream of its request.
+//! Messages for a call that arrive outside its response.
 //!
-//! Servers that do not tie a message to a request send it on the standalone stream. Of progress the token says which
-//! call it is about; what is asked or logged there on a connection that one client has alone is for a call of that client.
+//! Servers that do not tie a message to a request send it on the standalone stream. The token of a progress notification
+//! names its call. On a dedicated connection, requests and log messages there are for a call of its client.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,57 +14,56 @@ use crate::mailbox::{Budget, Mailbox};
 use crate::message::NotificationSink;
 use crate::server_requests::ServerRequest;
 
-/// The calls in flight that something may come for.
+/// The side channels of the calls in flight.
 #[derive(Debug, Default)]
-pub(super) struct Asides(Mutex<Open>);
+pub(super) struct SideChannels(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
     by_token: BTreeMap<String, Arc<Mailbox>>,
-    /// Those that can be asked something with the numbers of their requests, the latest last; mostly there is one.
-    asked: Vec<(u64, Arc<Mailbox>)>,
+    /// The calls whose client accepts server requests, by request id, the latest last; usually there is one.
+    by_request: Vec<(u64, Arc<Mailbox>)>,
 }
 
-/// One of them; it is forgotten when this is dropped.
+/// The side channel of one call. Dropping it removes it.
 #[derive(Debug)]
-pub(super) struct Aside {
-    asides: Arc<Asides>,
+pub(super) struct SideChannel {
+    channels: Arc<SideChannels>,
     token: Option<String>,
-    asked: Option<u64>,
+    request_id: Option<u64>,
     pub(super) mailbox: Arc<Mailbox>,
 }
 
-/// What may come for a call.
+/// The messages that a side channel accepts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected<'a> {
+pub(super) struct Accepts<'a> {
     /// Progress with this token.
-    pub(super) progress: Option<&'a str>,
-    /// Requests, of the call with this number.
-    pub(super) asked: Option<u64>,
-    /// What somebody else says is for it.
-    pub(super) more: bool,
+    pub(super) progress_token: Option<&'a str>,
+    /// Requests of the server, for the call with this id.
+    pub(super) server_requests: Option<u64>,
+    /// Messages that name no call.
+    pub(super) out_of_band: bool,
 }
 
-impl Aside {
-    /// Puts what it hears among what belongs to the call.
-    pub(super) fn hears(&self) -> Weak<dyn NotificationSink> {
+impl SideChannel {
+    /// A sink that delivers to this call.
+    pub(super) fn sink(&self) -> Weak<dyn NotificationSink> {
         let mailbox: Weak<Mailbox> = Arc::downgrade(&self.mailbox);
         mailbox
     }
 }
 
-impl Asides {
-    /// Collects what is `expected`: at most `limit` bytes at a time and what `budget` allows. `None` where that is
-    /// nothing.
+impl SideChannels {
+    /// Opens a side channel that holds at most `limit` bytes and what `budget` allows; `None` if it would accept nothing.
     pub(super) fn open(
         self: &Arc<Self>,
-        expected: Expected<'_>,
+        expected: Accepts<'_>,
         (limit, budget): (usize, &Arc<Budget>),
-    ) -> Option<Aside> {
-        let Expected {
-            progress: token,
-            asked,
-            more,
+    ) -> Option<SideChannel> {
+        let Accepts {
+            progress_token: token,
+            server_requests: asked,
+            out_of_band: more,
         } = expected;
         if token.is_none() && asked.is_none() && !more {
             return None;
@@ -76,18 +75,18 @@ impl Asides {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
         }
         if let Some(asked) = asked {
-            open.asked.push((asked, Arc::clone(&mailbox)));
+            open.by_request.push((asked, Arc::clone(&mailbox)));
         }
-        Some(Aside {
-            asides: Arc::clone(self),
+        Some(SideChannel {
+            channels: Arc::clone(self),
             token,
-            asked,
+            request_id: asked,
             mailbox,
         })
     }
 
     /// Delivers a progress notification; `false` when its call is not in flight.
-    pub(super) fn deliver(&self, params: Option<&str>, message: &Bytes) -> bool {
+    pub(super) fn deliver_progress(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
         let token = members.get("progressToken").map(canonical);
         let mailbox = token.and_then(|token| self.lock().by_token.get(&token).cloned());
@@ -97,19 +96,19 @@ impl Asides {
         mailbox.is_some()
     }
 
-    /// Gives what the server asks to the latest call that can be asked; back, when there is none.
-    pub(super) fn ask(&self, request: ServerRequest) -> Option<ServerRequest> {
+    /// Delivers a request of the server to the latest call that accepts it; returns the request if there is none.
+    pub(super) fn deliver_request(&self, request: ServerRequest) -> Option<ServerRequest> {
         let open = self.lock();
-        let Some((_, mailbox)) = open.asked.last() else {
+        let Some((_, mailbox)) = open.by_request.last() else {
             return Some(request);
         };
-        mailbox.ask(request);
+        mailbox.post_request(request);
         None
     }
 
-    /// Tells something to the latest call that can be asked; `false` when there is none.
-    pub(super) fn tell(&self, message: &Bytes) -> bool {
-        let latest = self.lock().asked.last().cloned();
+    /// Delivers a notification to the latest call that accepts server requests; `false` if there is none.
+    pub(super) fn deliver_notification(&self, message: &Bytes) -> bool {
+        let latest = self.lock().by_request.last().cloned();
         if let Some((_, mailbox)) = &latest {
             mailbox.post(message);
         }
@@ -121,14 +120,14 @@ impl Asides {
     }
 }
 
-impl Drop for Aside {
+impl Drop for SideChannel {
     fn drop(&mut self) {
-        let mut open = self.asides.lock();
+        let mut open = self.channels.lock();
         if let Some(token) = &self.token {
             open.by_token.remove(token);
         }
-        if let Some(asked) = self.asked {
-            open.asked.retain(|(number, _)| *number != asked);
+        if let Some(asked) = self.request_id {
+            open.by_request.retain(|(number, _)| *number != asked);
         }
     }
 }

@@ -14,17 +14,17 @@ pub(super) struct Stream {
     body: Incoming,
     parser: Parser,
     /// Where the stream before this one was left.
-    bookmark: Bookmark,
+    resumed_from: ResumePoint,
 }
 
 /// Where a stream was left, and when to come back.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bookmark {
+pub(super) struct ResumePoint {
     pub(super) last_id: Option<String>,
     pub(super) retry: Option<Duration>,
 }
 
-impl Bookmark {
+impl ResumePoint {
     /// The value of `Last-Event-ID`.
     pub(super) fn header(&self) -> Option<HeaderValue> {
         HeaderValue::from_bytes(self.last_id.as_deref()?.as_bytes()).ok()
@@ -41,11 +41,11 @@ pub(super) enum Read {
 }
 
 impl Stream {
-    pub(super) fn new(body: Incoming, limit: usize, bookmark: Bookmark) -> Self {
+    pub(super) fn new(body: Incoming, limit: usize, resumed_from: ResumePoint) -> Self {
         Self {
             body,
             parser: Parser::new(limit),
-            bookmark,
+            resumed_from,
         }
     }
 
@@ -67,11 +67,11 @@ impl Stream {
     }
 
     /// Where to resume if it ends now.
-    pub(super) fn bookmark(&self) -> Bookmark {
+    pub(super) fn resume_point(&self) -> ResumePoint {
         let last_id = self.parser.last_id().map(str::to_owned);
-        Bookmark {
-            last_id: last_id.or_else(|| self.bookmark.last_id.clone()),
-            retry: self.parser.retry().or(self.bookmark.retry),
+        ResumePoint {
+            last_id: last_id.or_else(|| self.resumed_from.last_id.clone()),
+            retry: self.parser.retry().or(self.resumed_from.retry),
         }
     }
 

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::process::Process;
-use super::tasks::{self, LastWords, Watch};
-use super::{Connection, Exchange, Shared, room};
+use super::tasks::{self, ProcessSupervisor, StderrTail};
+use super::{Connection, Exchange, Shared, outbox_size};
 use crate::config::{Target, UpstreamConfig};
 use crate::error::{ConnectError, UpstreamError};
 use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
@@ -22,7 +22,7 @@ use crate::mailbox::Budget;
 use crate::message::{Answer, Event, Message, Request, RequestKind};
 use crate::secrets::Secrets;
 use crate::server_requests::MAX_UNREAD_REPLIES;
-use crate::stdio::in_flight_calls::Flights;
+use crate::stdio::in_flight_calls::InFlightCalls;
 
 /// Starts the command of `config` and makes the acquaintance of the server, unless `stop` comes first.
 ///
@@ -35,24 +35,36 @@ pub(crate) async fn connect(
 ) -> Result<(Connection, Hello), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
-    let mut greeting = within(deadline, &connection, stop, greet(&connection, opening)).await;
-    if matches!(greeting, Ok(Greeting::Died)) {
+    let mut greeting = with_deadline(
+        deadline,
+        &connection,
+        stop,
+        run_handshake(&connection, opening),
+    )
+    .await;
+    if matches!(greeting, Ok(HandshakeEnd::Exited)) {
         // Some legacy servers end when anything but `initialize` comes first.
         tracing::debug!(server = %config.name, "server ended at the handshake, started again");
         connection.close().await;
         connection = start(config, events)?;
         greeting = match opening {
             Opening::InitializeOrDiscover => {
-                within(deadline, &connection, stop, discover_instead(&connection)).await
+                with_deadline(deadline, &connection, stop, discover_instead(&connection)).await
             }
             Opening::Discover | Opening::Initialize => {
-                within(deadline, &connection, stop, greet_anew(&connection)).await
+                with_deadline(
+                    deadline,
+                    &connection,
+                    stop,
+                    initialize_or_discover_instead(&connection),
+                )
+                .await
             }
         };
     }
     match greeting {
-        Ok(Greeting::Hello(hello)) => Ok((connection, hello)),
-        Ok(Greeting::Died) => Err(connection.shared.closed().into()),
+        Ok(HandshakeEnd::Ready(hello)) => Ok((connection, hello)),
+        Ok(HandshakeEnd::Exited) => Err(connection.shared.closed().into()),
         Err(error) => {
             connection.close().await;
             Err(error)
@@ -60,7 +72,7 @@ pub(crate) async fn connect(
     }
 }
 
-async fn within<T>(
+async fn with_deadline<T>(
     deadline: Instant,
     connection: &Connection,
     stop: &CancellationToken,
@@ -74,18 +86,21 @@ async fn within<T>(
         Err(_elapsed) => Err(ConnectError::Timeout {
             server: Arc::clone(&shared.server),
             limit: shared.limits.handshake,
-            observed: shared.said(),
+            observed: shared.output_summary(),
         }),
     }
 }
 
 /// Finds out the era.
-async fn greet(connection: &Connection, opening: Opening) -> Result<Greeting, ConnectError> {
+async fn run_handshake(
+    connection: &Connection,
+    opening: Opening,
+) -> Result<HandshakeEnd, ConnectError> {
     match opening {
         Opening::Discover => discover_or_initialize(connection).await,
-        Opening::Initialize => greet_anew(connection).await,
+        Opening::Initialize => initialize_or_discover_instead(connection).await,
         Opening::InitializeOrDiscover => match initialize_or_discover(connection).await {
-            Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(Greeting::Died),
+            Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(HandshakeEnd::Exited),
             greeting => greeting,
         },
     }
@@ -93,40 +108,42 @@ async fn greet(connection: &Connection, opening: Opening) -> Result<Greeting, Co
 
 /// `initialize` first: for a process whose predecessor ended at the first question, and for servers without another
 /// era. A modern server refuses that, and had another reason to end.
-async fn greet_anew(connection: &Connection) -> Result<Greeting, ConnectError> {
-    match legacy(connection).await {
+async fn initialize_or_discover_instead(
+    connection: &Connection,
+) -> Result<HandshakeEnd, ConnectError> {
+    match legacy_handshake(connection).await {
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
-        hello => hello.map(Greeting::Hello),
+        hello => hello.map(HandshakeEnd::Ready),
     }
 }
 
 /// `server/discover` after `initialize` was refused: for a server without sessions.
-async fn discover_instead(connection: &Connection) -> Result<Greeting, ConnectError> {
+async fn discover_instead(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let greeting = discover_or_initialize(connection).await?;
     Ok(match greeting {
-        Greeting::Hello(hello) if hello.era() == Era::Modern => {
-            Greeting::Hello(hello.refusing_initialize())
+        HandshakeEnd::Ready(hello) if hello.era() == Era::Modern => {
+            HandshakeEnd::Ready(hello.refusing_initialize())
         }
         greeting => greeting,
     })
 }
 
 /// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
-async fn initialize_or_discover(connection: &Connection) -> Result<Greeting, ConnectError> {
+async fn initialize_or_discover(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let revision = Revision::LATEST_LEGACY;
     let mut exchange = initialize(connection, revision).await?;
     let limit = connection.shared.limits.initialize;
-    let first = match tokio::time::timeout(limit, peek(&mut exchange)).await {
+    let first = match tokio::time::timeout(limit, handshake_answer(&mut exchange)).await {
         Ok(first) => first?,
         Err(_elapsed) => {
             tracing::debug!(server = %connection.shared.server, "initialize unanswered, server/discover sent");
             let mut probe = discover(connection).await?;
             tokio::select! {
                 biased;
-                first = peek(&mut exchange) => first?,
+                first = handshake_answer(&mut exchange) => first?,
                 discovered = answer(&mut probe) => {
                     // A server that was slow to start answers both at once.
-                    match tokio::time::timeout(GRACE, peek(&mut exchange)).await {
+                    match tokio::time::timeout(GRACE, handshake_answer(&mut exchange)).await {
                         Ok(first) => first?,
                         Err(_elapsed) => return read_discovered(connection, &discovered?).await,
                     }
@@ -136,7 +153,7 @@ async fn initialize_or_discover(connection: &Connection) -> Result<Greeting, Con
     };
     match complete(connection, first, revision).await {
         Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
-        hello => hello.map(Greeting::Hello),
+        hello => hello.map(HandshakeEnd::Ready),
     }
 }
 
@@ -144,13 +161,13 @@ async fn initialize_or_discover(connection: &Connection) -> Result<Greeting, Con
 async fn read_discovered(
     connection: &Connection,
     discovered: &Answer,
-) -> Result<Greeting, ConnectError> {
+) -> Result<HandshakeEnd, ConnectError> {
     let server = &connection.shared.server;
     let hello = match handshake::read_discover(server, discovered)? {
         Discovered::Modern(hello) => hello,
-        Discovered::Again(refusal) => match discover_again(connection, refusal).await? {
-            Greeting::Hello(hello) => hello,
-            Greeting::Died => return Ok(Greeting::Died),
+        Discovered::Retry(refusal) => match discover_again(connection, refusal).await? {
+            HandshakeEnd::Ready(hello) => hello,
+            HandshakeEnd::Exited => return Ok(HandshakeEnd::Exited),
         },
         Discovered::Legacy(_) => {
             return Err(ConnectError::Handshake {
@@ -159,10 +176,10 @@ async fn read_discovered(
             });
         }
     };
-    Ok(Greeting::Hello(hello.refusing_initialize()))
+    Ok(HandshakeEnd::Ready(hello.refusing_initialize()))
 }
 
-async fn legacy(connection: &Connection) -> Result<Hello, ConnectError> {
+async fn legacy_handshake(connection: &Connection) -> Result<Hello, ConnectError> {
     let exchange = initialize(connection, Revision::LATEST_LEGACY).await?;
     finish(connection, exchange, Revision::LATEST_LEGACY).await
 }
@@ -179,23 +196,23 @@ fn start(
         server: Arc::clone(&server),
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
-        is_held: config.is_dedicated,
-        by_turns: config.is_pooled,
+        is_dedicated: config.is_dedicated,
+        is_pooled: config.is_pooled,
         counters: Arc::clone(&config.counters),
         secrets: Secrets::of(&config.target),
-        asking: Arc::default(),
+        server_requests: Arc::default(),
         next_id: AtomicU64::new(1),
-        flights: Mutex::new(Flights::default()),
+        in_flight: Mutex::new(InFlightCalls::default()),
         outbox,
-        room: Arc::new(Semaphore::new(room(&config.limits) as usize)),
+        outbox_permits: Arc::new(Semaphore::new(outbox_size(&config.limits) as usize)),
         budget: Arc::new(Budget::new(config.limits.waiting)),
         events: events.clone(),
-        life: Liveness::new(),
-        strays: AtomicU64::new(0),
+        liveness: Liveness::new(),
+        skipped_lines: AtomicU64::new(0),
         long_lines: LogBackoff::default(),
-        unread: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
-        last_stray: Mutex::new(String::new()),
-        stderr_tail: LastWords::default(),
+        reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
+        last_skipped_line: Mutex::new(String::new()),
+        stderr_tail: StderrTail::default(),
     });
     let streams = (
         process.child.stdin().take(),
@@ -214,7 +231,7 @@ fn start(
     };
     let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
     let (ended, has_ended) = watch::channel(false);
-    tokio::spawn(tasks::supervise(Watch {
+    tokio::spawn(tasks::supervise(ProcessSupervisor {
         process,
         shared: Arc::clone(&shared),
         stop: stop.clone(),
@@ -251,34 +268,34 @@ fn spawn(
     }
 }
 
-enum Greeting {
-    Hello(Hello),
-    Died,
+enum HandshakeEnd {
+    Ready(Hello),
+    Exited,
 }
 
 /// `server/discover` first, `initialize` when that says so or stays unanswered.
-async fn discover_or_initialize(connection: &Connection) -> Result<Greeting, ConnectError> {
+async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let mut probe = discover(connection).await?;
     let limit = connection.shared.limits.probe;
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
         Ok(Ok(answer)) => match handshake::read_discover(&connection.shared.server, &answer)? {
-            Discovered::Modern(hello) => return Ok(Greeting::Hello(hello)),
-            Discovered::Again(refusal) => return discover_again(connection, refusal).await,
+            Discovered::Modern(hello) => return Ok(HandshakeEnd::Ready(hello)),
+            Discovered::Retry(refusal) => return discover_again(connection, refusal).await,
             Discovered::Legacy(revision) => revision,
         },
-        Ok(Err(UpstreamError::Closed { .. })) => return Ok(Greeting::Died),
+        Ok(Err(UpstreamError::Closed { .. })) => return Ok(HandshakeEnd::Exited),
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => return race(connection, probe).await,
     };
     let exchange = initialize(connection, revision).await?;
     finish(connection, exchange, revision)
         .await
-        .map(Greeting::Hello)
+        .map(HandshakeEnd::Ready)
 }
 
 /// `initialize` beside a probe that is still unanswered: a package runner may still be downloading
 /// a modern server, so that the first answer that fits counts.
-async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, ConnectError> {
+async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeEnd, ConnectError> {
     let server = &connection.shared.server;
     tracing::debug!(server = %server, "server/discover unanswered, initialize sent");
     let revision = Revision::LATEST_LEGACY;
@@ -286,17 +303,17 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, 
     loop {
         tokio::select! {
             biased;
-            discovered = answer(&mut probe), if !probe.is_over => match discovered {
+            discovered = answer(&mut probe), if !probe.is_finished => match discovered {
                 Ok(answer) => match handshake::read_discover(server, &answer)? {
-                    Discovered::Modern(hello) => return Ok(Greeting::Hello(hello)),
-                    Discovered::Again(refusal) => return discover_again(connection, refusal).await,
+                    Discovered::Modern(hello) => return Ok(HandshakeEnd::Ready(hello)),
+                    Discovered::Retry(refusal) => return discover_again(connection, refusal).await,
                     Discovered::Legacy(_) => {}
                 },
-                Err(UpstreamError::Closed { .. }) => return Ok(Greeting::Died),
+                Err(UpstreamError::Closed { .. }) => return Ok(HandshakeEnd::Exited),
                 Err(error) => return Err(error.into()),
             },
-            ready = peek(&mut exchange) => {
-                return complete(connection, ready?, revision).await.map(Greeting::Hello);
+            ready = handshake_answer(&mut exchange) => {
+                return complete(connection, ready?, revision).await.map(HandshakeEnd::Ready);
             }
         }
     }
@@ -311,15 +328,15 @@ async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
 async fn discover_again(
     connection: &Connection,
     refusal: ConnectError,
-) -> Result<Greeting, ConnectError> {
+) -> Result<HandshakeEnd, ConnectError> {
     let mut probe = discover(connection).await?;
     match handshake::read_discover(&connection.shared.server, &answer(&mut probe).await?)? {
-        Discovered::Modern(hello) => Ok(Greeting::Hello(hello)),
-        Discovered::Again(_) | Discovered::Legacy(_) => Err(refusal),
+        Discovered::Modern(hello) => Ok(HandshakeEnd::Ready(hello)),
+        Discovered::Retry(_) | Discovered::Legacy(_) => Err(refusal),
     }
 }
 
-async fn peek(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
+async fn handshake_answer(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
     Ok(answer(exchange).await?)
 }
 
@@ -347,12 +364,12 @@ async fn complete(
     let server = &connection.shared.server;
     let hello = match handshake::read_initialize(server, asked, &first)? {
         Initialized::Ready(hello) => hello,
-        Initialized::Again(revision) => {
+        Initialized::Retry(revision) => {
             let mut exchange = initialize(connection, revision).await?;
             let second = answer(&mut exchange).await?;
             match handshake::read_initialize(server, revision, &second)? {
                 Initialized::Ready(hello) => hello,
-                Initialized::Again(other) => {
+                Initialized::Retry(other) => {
                     return Err(ConnectError::Revision {
                         server: Arc::clone(server),
                         theirs: format!("{other} only when asked for another"),
@@ -376,7 +393,7 @@ async fn ping(connection: &Connection) -> Result<(), ConnectError> {
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => {
             tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");
-            connection.life().set_ignores_ping();
+            connection.liveness().set_ignores_ping();
         }
     }
     Ok(())

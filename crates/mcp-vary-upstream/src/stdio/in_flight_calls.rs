@@ -12,46 +12,46 @@ use crate::message::{CallerId, NotificationSink, RequestKind};
 
 /// A call in flight.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlightCall {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) token: Option<String>,
-    pub(super) owner: Option<CallerId>,
-    pub(super) purpose: RequestKind,
+    pub(super) caller: Option<CallerId>,
+    pub(super) kind: RequestKind,
 }
 
-impl Flight {
-    /// Whether it is the gateway's own; what has no address never belongs to it.
+impl InFlightCall {
+    /// Whether the gateway makes it for itself; messages that name no call never belong to it.
     pub(super) fn is_background(&self) -> bool {
-        self.purpose != RequestKind::Call
+        self.kind != RequestKind::Call
     }
 }
 
-/// All calls in flight; closed once the process is gone.
+/// All calls in flight; closed once the process has ended.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
-    open: BTreeMap<u64, Flight>,
+pub(super) struct InFlightCalls {
+    open: BTreeMap<u64, InFlightCall>,
     tokens: BTreeMap<String, u64>,
     pub(super) clients: Clients,
     closed: Option<UpstreamError>,
 }
 
-impl Flights {
-    /// Adds a call; `receiver` is what receives messages for its client between calls.
+impl InFlightCalls {
+    /// Adds a call; `receiver` gets the client's messages between calls.
     ///
     /// # Errors
     ///
-    /// Why the connection is gone, when it is.
-    pub(super) fn open(
+    /// Why the connection is closed, if it is.
+    pub(super) fn insert(
         &mut self,
         id: u64,
-        flight: Flight,
+        flight: InFlightCall,
         receiver: Option<&Weak<dyn NotificationSink>>,
     ) -> Result<(), UpstreamError> {
         if let Some(closed) = &self.closed {
             return Err(closed.clone());
         }
-        if let Some(owner) = flight.owner {
-            self.clients.note(owner, receiver);
+        if let Some(owner) = flight.caller {
+            self.clients.record(owner, receiver);
         }
         if let Some(token) = &flight.token {
             self.tokens.insert(canonical(token), id);
@@ -60,8 +60,8 @@ impl Flights {
         Ok(())
     }
 
-    /// Takes a call out; `None` when it is not in flight.
-    pub(super) fn take(&mut self, id: u64) -> Option<Flight> {
+    /// Removes a call; `None` when it is not in flight.
+    pub(super) fn remove(&mut self, id: u64) -> Option<InFlightCall> {
         let flight = self.open.remove(&id)?;
         if let Some(token) = &flight.token {
             self.tokens.remove(&canonical(token));
@@ -69,49 +69,48 @@ impl Flights {
         Some(flight)
     }
 
-    pub(super) fn by_id(&self, id: u64) -> Option<&Flight> {
+    pub(super) fn by_id(&self, id: u64) -> Option<&InFlightCall> {
         self.open.get(&id)
     }
 
-    pub(super) fn by_token(&self, token: &str) -> Option<&Flight> {
+    pub(super) fn by_token(&self, token: &str) -> Option<&InFlightCall> {
         self.open.get(self.tokens.get(&canonical(token))?)
     }
 
-    /// The call that a notification belongs to which names none: the latest call of the only client that has ever made
-    /// calls here. Once a second client has made one, there is no way to know.
-    pub(super) fn of_sole_client(&self) -> Option<&Flight> {
+    /// The call for a notification that names none: the latest call of the only client that has made calls on this
+    /// connection. Once a second client has made one, there is no such call.
+    pub(super) fn call_of_sole_client(&self) -> Option<&InFlightCall> {
         let mut calls = self
             .open
             .values()
             .rev()
             .filter(|flight| !flight.is_background());
         let latest = calls.next()?;
-        let is_certain = match latest.owner {
+        let is_certain = match latest.caller {
             Some(owner) => {
                 self.clients.sole() == Some(owner)
-                    && calls.all(|flight| flight.owner == latest.owner)
+                    && calls.all(|flight| flight.caller == latest.caller)
             }
             None => self.clients.is_unused() && calls.next().is_none(),
         };
         is_certain.then_some(latest)
     }
 
-    /// The latest call that is made for a client; where one client has the connection alone, what the server asks
-    /// is most likely about that.
-    pub(super) fn latest_of_a_client(&self) -> Option<&Flight> {
+    /// The latest call that is made for a client. On a dedicated connection, a request of the server is most likely about it.
+    pub(super) fn latest_client_call(&self) -> Option<&InFlightCall> {
         let mut calls = self.open.values().rev();
-        calls.find(|flight| !flight.is_background() && flight.owner.is_some())
+        calls.find(|flight| !flight.is_background() && flight.caller.is_some())
     }
 
-    /// The requests that may be cancelled, which a handshake may not.
+    /// The requests that may be cancelled; a handshake may not.
     pub(super) fn cancellable(&self) -> Vec<u64> {
         let open = self.open.iter();
-        open.filter(|(_, flight)| flight.purpose.is_cancellable())
+        open.filter(|(_, flight)| flight.kind.is_cancellable())
             .map(|(id, _)| *id)
             .collect()
     }
 
-    /// Ends every call with `error`; the connection stays, and so may the server's work at them.
+    /// Ends every call with `error`; the connection stays open, and the server may continue to work on them.
     pub(super) fn fail_all(&mut self, error: &UpstreamError) {
         self.tokens.clear();
         for flight in std::mem::take(&mut self.open).into_values() {
@@ -119,7 +118,7 @@ impl Flights {
         }
     }
 
-    /// Ends every call, and each later one at once. Only the first reason counts.
+    /// Ends every call, and all later ones immediately. Only the first reason counts.
     pub(super) fn close(&mut self, error: &UpstreamError) {
         let error = self.closed.get_or_insert_with(|| error.clone()).clone();
         self.tokens.clear();
@@ -138,23 +137,23 @@ mod tests {
     use super::*;
     use crate::mailbox::Budget;
 
-    fn flight(owner: Option<u64>, purpose: RequestKind) -> Flight {
-        Flight {
+    fn flight(owner: Option<u64>, purpose: RequestKind) -> InFlightCall {
+        InFlightCall {
             mailbox: Arc::new(Mailbox::new(1, Arc::new(Budget::new(1)))),
             token: None,
-            owner: owner.map(CallerId),
-            purpose,
+            caller: owner.map(CallerId),
+            kind: purpose,
         }
     }
 
     /// Calls of these owners, in the background or not, that have ended before, then those in flight.
     #[track_caller]
     fn belongs(ended: &[u64], calls: &[(Option<u64>, bool)], expected: Option<usize>) {
-        let mut flights = Flights::default();
+        let mut flights = InFlightCalls::default();
         for owner in ended {
             let flight = flight(Some(*owner), RequestKind::Call);
-            flights.open(99, flight, None).unwrap();
-            flights.take(99).unwrap();
+            flights.insert(99, flight, None).unwrap();
+            flights.remove(99).unwrap();
         }
         let mut boxes = Vec::new();
         for (at, (owner, background)) in calls.iter().enumerate() {
@@ -165,9 +164,9 @@ mod tests {
             };
             let flight = flight(*owner, purpose);
             boxes.push(Arc::clone(&flight.mailbox));
-            flights.open(at as u64, flight, None).unwrap();
+            flights.insert(at as u64, flight, None).unwrap();
         }
-        let found = flights.of_sole_client().map(|flight| {
+        let found = flights.call_of_sole_client().map(|flight| {
             boxes
                 .iter()
                 .position(|mailbox| Arc::ptr_eq(mailbox, &flight.mailbox))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
-use super::oversize::Ends;
+use super::oversize::LineEnds;
 
 /// One step of reading.
 #[derive(Debug, Eq, PartialEq)]
@@ -16,7 +16,7 @@ pub(super) enum Line {
     /// A line, without its end.
     Text(Bytes),
     /// A line was longer than the limit, or is so long that its end is not waited for.
-    TooLong(Ends),
+    TooLong(LineEnds),
     /// The stream has ended.
     End,
 }
@@ -36,7 +36,7 @@ pub(super) struct Lines<R> {
 enum Skipping {
     No,
     /// A line that is too long: what is kept of it, and how much was read.
-    Line(Ends, usize),
+    Line(LineEnds, usize),
     /// The rest of a line that was told already.
     Rest,
 }
@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let text = line.slice(..line.len() - 1);
         match std::mem::replace(&mut self.skipping, Skipping::No) {
             Skipping::No if text.len() <= self.limit => Some(Line::Text(text)),
-            Skipping::No => Some(Line::TooLong(ends(Ends::default(), &text))),
+            Skipping::No => Some(Line::TooLong(ends(LineEnds::default(), &text))),
             Skipping::Line(kept, _) => Some(Line::TooLong(ends(kept, &text))),
             Skipping::Rest => self.take_line(),
         }
@@ -104,12 +104,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let piece = std::mem::take(&mut self.buffer);
         self.scanned = 0;
         let (kept, read) = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
-            Skipping::No => (Ends::default(), 0),
+            Skipping::No => (LineEnds::default(), 0),
             Skipping::Line(kept, read) => (kept, read),
             Skipping::Rest => return None,
         };
         let (kept, read) = (ends(kept, &piece), read + piece.len());
-        let is_endless = read > self.limit.saturating_mul(PATIENCE);
+        let is_endless = read > self.limit.saturating_mul(MAX_GROWTH);
         self.skipping = Skipping::Line(kept, read);
         is_endless.then(|| self.give_up())
     }
@@ -121,7 +121,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             Skipping::No | Skipping::Rest => Vec::new(),
         };
         let tail = Vec::new();
-        Line::TooLong(Ends { head, tail })
+        Line::TooLong(LineEnds { head, tail })
     }
 
     fn take_rest(&mut self) -> Line {
@@ -136,21 +136,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 /// What is kept of a line when `piece` of it follows `kept`.
-fn ends(mut kept: Ends, piece: &[u8]) -> Ends {
-    let room = KEPT.saturating_sub(kept.head.len()).min(piece.len());
+fn ends(mut kept: LineEnds, piece: &[u8]) -> LineEnds {
+    let room = EDGE_BYTES.saturating_sub(kept.head.len()).min(piece.len());
     kept.head.extend_from_slice(&piece[..room]);
     kept.tail
-        .extend_from_slice(&piece[piece.len().saturating_sub(KEPT)..]);
-    let surplus = kept.tail.len().saturating_sub(KEPT);
+        .extend_from_slice(&piece[piece.len().saturating_sub(EDGE_BYTES)..]);
+    let surplus = kept.tail.len().saturating_sub(EDGE_BYTES);
     kept.tail.drain(..surplus);
     kept
 }
 
 const CHUNK: usize = 16 * 1024;
 /// How much of each end of a long line is kept.
-const KEPT: usize = 200;
+const EDGE_BYTES: usize = 200;
 /// How many times the limit is read before the end of a line is no longer waited for.
-const PATIENCE: usize = 8;
+const MAX_GROWTH: usize = 8;
 /// How long nothing may come before the end of a line is no longer waited for.
 const SILENCE: Duration = Duration::from_secs(1);
 

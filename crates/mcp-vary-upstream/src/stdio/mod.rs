@@ -1,12 +1,14 @@
 //! A server that is a child process and speaks on its standard streams, one message per line.
 
 mod connect;
+mod exchange;
 mod in_flight_calls;
 mod lines;
 mod oversize;
 mod process;
 mod tasks;
 
+pub(super) use self::exchange::Exchange;
 pub use self::lines::read_lines;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,18 +19,18 @@ use mcp_vary::json::Members;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::oversize::Lost;
-use self::tasks::LastWords;
+use self::oversize::LostMessage;
+use self::tasks::StderrTail;
 use super::config::Limits;
 use super::error::UpstreamError;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, LOG_MESSAGE, Message, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
+    Answer, Event, LOG_MESSAGE, RESOURCE_UPDATED, Request, RequestKind, cancel_params,
 };
 use super::secrets::Secrets;
 use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
-use crate::stdio::in_flight_calls::{Flight, Flights};
+use crate::stdio::in_flight_calls::{InFlightCall, InFlightCalls};
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::list_kind::Kind;
@@ -47,39 +49,39 @@ pub(super) struct Connection {
     ended: watch::Receiver<bool>,
 }
 
-/// What the tasks of a connection have in common.
+/// The state that a connection shares with its tasks.
 #[derive(Debug)]
 pub(super) struct Shared {
     server: Arc<str>,
     limits: Limits,
     capabilities: String,
-    /// Whether one client has it alone.
-    is_held: bool,
-    /// Whether one request after the other has it.
-    by_turns: bool,
+    /// Whether one client uses the connection alone.
+    is_dedicated: bool,
+    /// Whether requests lease the connection one after the other.
+    is_pooled: bool,
     counters: Arc<Counters>,
     secrets: Secrets,
-    asking: Arc<ServerRequests>,
+    server_requests: Arc<ServerRequests>,
     next_id: AtomicU64,
-    flights: Mutex<Flights>,
+    in_flight: Mutex<InFlightCalls>,
     outbox: mpsc::UnboundedSender<Outgoing>,
-    room: Arc<Semaphore>,
+    outbox_permits: Arc<Semaphore>,
     budget: Arc<Budget>,
     events: broadcast::Sender<Event>,
-    life: Arc<Liveness>,
-    strays: AtomicU64,
+    liveness: Arc<Liveness>,
+    skipped_lines: AtomicU64,
     long_lines: LogBackoff,
-    /// Places for answers that wait since the process does not read its input.
-    unread: Arc<Semaphore>,
-    last_stray: Mutex<String>,
-    stderr_tail: LastWords,
+    /// Permits for answers that are queued since the process does not read its input.
+    reply_permits: Arc<Semaphore>,
+    last_skipped_line: Mutex<String>,
+    stderr_tail: StderrTail,
 }
 
-/// A message on its way; its permit is its share of the outbox.
+/// A queued message with its permits of the outbox.
 #[derive(Debug)]
 struct Outgoing {
     message: Bytes,
-    _room: OwnedSemaphorePermit,
+    _permits: OwnedSemaphorePermit,
 }
 
 impl Connection {
@@ -93,25 +95,25 @@ impl Connection {
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let budget = Arc::clone(&shared.budget);
         let mailbox = Arc::new(Mailbox::new(shared.limits.line, budget));
-        let flight = Flight {
+        let flight = InFlightCall {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
-            owner: request.caller,
-            purpose,
+            caller: request.caller,
+            kind: purpose,
         };
         let receiver = request.out_of_band.client();
-        shared.flights().open(id, flight, receiver)?;
+        shared.in_flight().insert(id, flight, receiver)?;
         let mut exchange = Exchange {
             shared: Arc::clone(shared),
             id,
             mailbox,
-            purpose,
-            is_over: false,
-            sent: false,
+            kind: purpose,
+            is_finished: false,
+            is_sent: false,
         };
         let message = server_message::write(Some(id), &request.method, request.params.as_deref());
         shared.send(message).await?;
-        exchange.sent = true;
+        exchange.is_sent = true;
         Ok(exchange)
     }
 
@@ -120,19 +122,19 @@ impl Connection {
         method: &str,
         params: Option<&str>,
     ) -> Result<(), UpstreamError> {
-        if let Some(closed) = self.shared.flights().closed() {
+        if let Some(closed) = self.shared.in_flight().closed() {
             return Err(closed.clone());
         }
         let message = server_message::write(None, method, params);
         self.shared.send(message).await
     }
 
-    pub(super) fn asking(&self) -> &Arc<ServerRequests> {
-        &self.shared.asking
+    pub(super) fn server_requests(&self) -> &Arc<ServerRequests> {
+        &self.shared.server_requests
     }
 
-    pub(super) fn life(&self) -> &Arc<Liveness> {
-        &self.shared.life
+    pub(super) fn liveness(&self) -> &Arc<Liveness> {
+        &self.shared.liveness
     }
 
     /// Ends the process and waits until it is gone.
@@ -145,15 +147,17 @@ impl Connection {
 }
 
 impl Shared {
-    fn flights(&self) -> MutexGuard<'_, Flights> {
-        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_flight(&self) -> MutexGuard<'_, InFlightCalls> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a message, waiting for room when the process reads slowly.
     async fn send(&self, message: Bytes) -> Result<(), UpstreamError> {
-        let room = Arc::clone(&self.room).acquire_many_owned(self.share(&message));
+        let room = Arc::clone(&self.outbox_permits).acquire_many_owned(self.permits_for(&message));
         match tokio::time::timeout(self.limits.write, room).await {
-            Ok(Ok(room)) => self.push(message, room),
+            Ok(Ok(room)) => self.enqueue(message, room),
             Ok(Err(_closed)) => Err(self.closed()),
             Err(_elapsed) => Err(UpstreamError::Busy {
                 server: Arc::clone(&self.server),
@@ -163,10 +167,10 @@ impl Shared {
     }
 
     /// Queues a message if there is room now.
-    pub(super) fn send_now(&self, message: Bytes) {
-        let share = self.share(&message);
-        let sent = match Arc::clone(&self.room).try_acquire_many_owned(share) {
-            Ok(room) => self.push(message, room).is_ok(),
+    pub(super) fn try_send(&self, message: Bytes) {
+        let share = self.permits_for(&message);
+        let sent = match Arc::clone(&self.outbox_permits).try_acquire_many_owned(share) {
+            Ok(room) => self.enqueue(message, room).is_ok(),
             Err(_) => false,
         };
         if !sent {
@@ -174,17 +178,18 @@ impl Shared {
         }
     }
 
-    /// Queues the answer to a request of the process, in the background if the process reads slowly. One that goes on
-    /// asking without reading any answer loses the connection.
+    /// Queues the answer to a request of the process, in the background if the process reads slowly. A process that sends
+    /// more requests without reading any answer loses its connection.
     pub(super) fn send_answer(self: &Arc<Self>, message: Bytes) {
-        let share = self.share(&message);
-        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(share) {
-            // An error means that the process is gone, and nobody waits for the message.
-            let _ = self.push(message, room);
+        let share = self.permits_for(&message);
+        if let Ok(room) = Arc::clone(&self.outbox_permits).try_acquire_many_owned(share) {
+            // An error means that the process has ended.
+            let _ = self.enqueue(message, room);
             return;
         }
-        let Ok(place) = Arc::clone(&self.unread).try_acquire_owned() else {
-            self.life.end(UpstreamError::unread_replies(&self.server));
+        let Ok(place) = Arc::clone(&self.reply_permits).try_acquire_owned() else {
+            self.liveness
+                .end(UpstreamError::unread_replies(&self.server));
             return;
         };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
@@ -192,7 +197,7 @@ impl Shared {
         };
         let shared = Arc::clone(self);
         runtime.spawn(async move {
-            // A process that is gone waits for nothing.
+            // A process that has ended needs no answer.
             if let Err(error) = shared.send(message).await
                 && !matches!(error, UpstreamError::Closed { .. })
             {
@@ -203,23 +208,23 @@ impl Shared {
         });
     }
 
-    fn push(&self, message: Bytes, room: OwnedSemaphorePermit) -> Result<(), UpstreamError> {
+    fn enqueue(&self, message: Bytes, room: OwnedSemaphorePermit) -> Result<(), UpstreamError> {
         let outgoing = Outgoing {
             message,
-            _room: room,
+            _permits: room,
         };
         self.outbox.send(outgoing).map_err(|_| self.closed())
     }
 
-    /// What a message takes of the outbox; one that is larger than it takes all.
-    fn share(&self, message: &Bytes) -> u32 {
+    /// The permits that a message needs; one that is larger than the outbox needs all.
+    fn permits_for(&self, message: &Bytes) -> u32 {
         let size = u32::try_from(message.len() + MESSAGE_OVERHEAD).unwrap_or(u32::MAX);
-        size.min(room(&self.limits))
+        size.min(outbox_size(&self.limits))
     }
 
     fn closed(&self) -> UpstreamError {
-        let closed = self.flights().closed().cloned();
-        let closed = closed.or_else(|| self.life.end_reason().cloned());
+        let closed = self.in_flight().closed().cloned();
+        let closed = closed.or_else(|| self.liveness.end_reason().cloned());
         closed.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
@@ -227,17 +232,17 @@ impl Shared {
         })
     }
 
-    /// Tells the process that nothing in flight is wanted any more; some leave only then.
+    /// Cancels all requests in flight at the process; some processes exit only then.
     fn cancel_all(&self) {
-        let open = self.flights().cancellable();
+        let open = self.in_flight().cancellable();
         for id in open {
             let params = cancel_params(id, Some("the gateway closes"));
             let message = server_message::write(None, "notifications/cancelled", Some(&params));
-            self.send_now(message);
+            self.try_send(message);
         }
     }
 
-    /// Takes one line of the process's output.
+    /// Handles one line of the process's output.
     fn receive(self: &Arc<Self>, line: Bytes) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -248,7 +253,7 @@ impl Shared {
     }
 
     fn receive_answer(&self, id: u64, answer: impl FnOnce() -> Answer) {
-        let flight = self.flights().take(id);
+        let flight = self.in_flight().remove(id);
         match flight {
             Some(flight) => flight.mailbox.end(Ok(answer())),
             None => {
@@ -260,7 +265,7 @@ impl Shared {
     fn receive_message(self: &Arc<Self>, message: Bytes) {
         let frame = Frame::read(&message);
         if frame.is_ok() {
-            self.life.touch();
+            self.liveness.touch();
         }
         match frame {
             Ok(Frame::Answer {
@@ -277,20 +282,23 @@ impl Shared {
             Ok(Frame::Request { id, method, params }) => {
                 let back = || ReplyHandle::Stdio(Arc::downgrade(self));
                 let parts = (id, &*method, params);
-                match self.asking.register(&message, parts, self.is_held, back) {
+                match self
+                    .server_requests
+                    .register(&message, parts, self.is_dedicated, back)
+                {
                     Ok(request) => self.receive_request(request),
-                    Err(reply) => self.send_now(reply),
+                    Err(reply) => self.try_send(reply),
                 }
             }
             Ok(Frame::Notification { method, params }) => {
-                self.asking.on_notification(&method, params);
+                self.server_requests.on_notification(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
                 let changed = match route.subscription {
                     None => Event::from_notification(&method, params),
                     Some(_) => None,
                 };
                 match changed {
-                    // Nobody listening is fine.
+                    // An error only means that there is no subscriber.
                     Some(event) => drop(self.events.send(event)),
                     None => self.receive_notification(&method, &route, &message),
                 }
@@ -299,39 +307,39 @@ impl Shared {
         }
     }
 
-    /// Gives what the process asks to the call that it must be about, else to whoever has the connection.
+    /// Delivers a request of the process to the latest call of a client, else to the subscribers of the connection.
     fn receive_request(&self, request: ServerRequest) {
-        let flights = self.flights();
-        if let Some(flight) = flights.latest_of_a_client() {
-            return flight.mailbox.ask(request);
+        let flights = self.in_flight();
+        if let Some(flight) = flights.latest_client_call() {
+            return flight.mailbox.post_request(request);
         }
         drop(flights);
-        // With nobody there it is dropped, and thereby answered.
+        // Without a subscriber it is dropped, which answers it with an error.
         let _ = self.events.send(Event::ServerRequest(request));
     }
 
     fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
         if let Some(kind) = Kind::changed_by(method) {
-            // Nobody listening is fine.
+            // An error only means that there is no subscriber.
             let _ = self.events.send(Event::ListChanged(kind));
             return;
         }
-        let flights = self.flights();
+        let flights = self.in_flight();
         let flight = match method {
             "notifications/progress" => match &route.token {
                 Some(token) => flights.by_token(token),
                 None => None,
             },
-            "notifications/cancelled" if !self.is_held => {
+            "notifications/cancelled" if !self.is_dedicated => {
                 let id = route.request.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
-            _ if is_of_a_stream(method) => {
+            _ if is_stream_message(method) => {
                 let id = route.subscription.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
             _ if route.subscription.is_some() => None,
-            _ => flights.of_sole_client(),
+            _ => flights.call_of_sole_client(),
         };
         if let Some(flight) = flight {
             flight.mailbox.post(message);
@@ -340,12 +348,12 @@ impl Shared {
         let receiver = flights.clients.receiver();
         drop(flights);
         let is_log = method == LOG_MESSAGE;
-        if let Some(receiver) = receiver.filter(|_| is_log && !self.is_held) {
+        if let Some(receiver) = receiver.filter(|_| is_log && !self.is_dedicated) {
             receiver.receive(message);
             return;
         }
-        // On a connection that requests have by turns, a log may be about an earlier one.
-        if self.is_held && !(is_log && self.by_turns) {
+        // On a pooled connection, a log message may be about an earlier request.
+        if self.is_dedicated && !(is_log && self.is_pooled) {
             let _ = self
                 .events
                 .send(Event::Notification(Bytes::copy_from_slice(message)));
@@ -354,28 +362,28 @@ impl Shared {
         if is_log {
             self.counters.increment(Counter::DroppedLogs);
         }
-        // No client gets it: a log line, for example, may be about any of several clients.
+        // It is dropped, since it may be about any of several clients.
         let method = excerpt(method.as_bytes(), 60);
         tracing::debug!(server = %self.server, method, "notification that belongs to no call dropped");
     }
 
-    /// Logs a line that is no message: the first few, then ever more rarely.
+    /// Logs a line that is not a message: the first few, then at growing intervals.
     fn skip(&self, why: &str, line: &[u8]) {
-        let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= 8 || count.is_power_of_two() {
             let line = self.secrets.excerpt(line, 200);
             tracing::warn!(server = %self.server, count, line, why, "line on standard output skipped");
             *self
-                .last_stray
+                .last_skipped_line
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = line;
         }
     }
 
-    /// What the process has said that is no message, for an error.
-    fn said(&self) -> String {
+    /// The output of the process that is not a message, for an error.
+    fn output_summary(&self) -> String {
         let stray = self
-            .last_stray
+            .last_skipped_line
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
@@ -390,8 +398,8 @@ impl Shared {
         }
     }
 
-    /// A line was too long to be kept: fails the call that it answered, or all that it may have.
-    fn refuse_line(&self, lost: Lost) {
+    /// Handles a line over the limit: fails the call that it answered, or every call that it may have answered.
+    fn on_oversized_line(&self, lost: LostMessage) {
         let (server, limit) = (&self.server, self.limits.line);
         if let Some(count) = self.long_lines.next() {
             tracing::warn!(server = %server, limit, ?lost, count, "line over the limit skipped");
@@ -402,12 +410,12 @@ impl Shared {
             limit,
         };
         match lost {
-            Lost::Nothing => {}
-            Lost::Anything => {
-                self.flights().fail_all(&error);
+            LostMessage::Nothing => {}
+            LostMessage::Anything => {
+                self.in_flight().fail_all(&error);
             }
-            Lost::Answer(id) => {
-                let flight = self.flights().take(id);
+            LostMessage::Answer(id) => {
+                let flight = self.in_flight().remove(id);
                 if let Some(flight) = flight {
                     flight.mailbox.end(Err(error));
                 }
@@ -438,87 +446,13 @@ impl Route {
 }
 
 /// Whether a notification comes on a stream of `subscriptions/listen`.
-fn is_of_a_stream(method: &str) -> bool {
+fn is_stream_message(method: &str) -> bool {
     const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
     [ACKNOWLEDGED, RESOURCE_UPDATED].contains(&method) || TASK_STATUS.contains(&method)
 }
 
-/// One request to a process, until its answer.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    shared: Arc<Shared>,
-    id: u64,
-    mailbox: Arc<Mailbox>,
-    purpose: RequestKind,
-    sent: bool,
-    is_over: bool,
-}
-
-impl Exchange {
-    /// The next message. Safe to drop while it waits.
-    pub(super) async fn next(&mut self) -> Result<Message, UpstreamError> {
-        if self.is_over {
-            return Err(UpstreamError::Finished {
-                server: Arc::clone(&self.shared.server),
-            });
-        }
-        let idle = self
-            .purpose
-            .has_idle_timeout()
-            .then_some(self.shared.limits.idle);
-        let next = loop {
-            match self.mailbox.next(idle).await {
-                Ok(None) if self.waits_for_the_client() => self.mailbox.touch(),
-                next => break next,
-            }
-        };
-        match next {
-            Ok(Some(message)) => {
-                self.is_over = matches!(message, Message::Answer(_));
-                Ok(message)
-            }
-            Ok(None) => {
-                self.cancel(Some("the gateway's time limit"));
-                Err(UpstreamError::Timeout {
-                    server: Arc::clone(&self.shared.server),
-                    limit: self.shared.limits.idle,
-                })
-            }
-            Err(error) => {
-                self.is_over = true;
-                Err(error)
-            }
-        }
-    }
-
-    /// Whether the server is silent since it waits for the client, or has done so until lately.
-    fn waits_for_the_client(&self) -> bool {
-        let calm = self.shared.asking.idle_since();
-        calm.is_none_or(|calm| calm.elapsed() < self.shared.limits.idle)
-    }
-
-    /// Ends the exchange; tells the server unless it has answered.
-    pub(super) fn cancel(&mut self, reason: Option<&str>) {
-        self.is_over = true;
-        let was_open = self.shared.flights().take(self.id).is_some();
-        if was_open && self.sent && self.purpose.is_cancellable() {
-            let params = cancel_params(self.id, reason);
-            let message = server_message::write(None, "notifications/cancelled", Some(&params));
-            self.shared.send_now(message);
-        }
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.cancel(None);
-        }
-    }
-}
-
 /// The size of the outbox, as far as a semaphore can count it.
-fn room(limits: &Limits) -> u32 {
+fn outbox_size(limits: &Limits) -> u32 {
     u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
 }
 

@@ -2,7 +2,7 @@
 
 /// The two ends of a line that is too long to be kept.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Ends {
+pub(super) struct LineEnds {
     /// How it starts.
     pub(super) head: Vec<u8>,
     /// How it ends; empty when its end was not waited for.
@@ -11,7 +11,7 @@ pub(super) struct Ends {
 
 /// Which calls a lost line concerns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Lost {
+pub(super) enum LostMessage {
     /// The answer to this call.
     Answer(u64),
     /// No answer.
@@ -20,24 +20,24 @@ pub(super) enum Lost {
     Anything,
 }
 
-impl Ends {
+impl LineEnds {
     /// Reads the members at both ends, where writers of JSON put the short ones.
-    pub(super) fn lost(&self) -> Lost {
+    pub(super) fn lost_message(&self) -> LostMessage {
         let head = String::from_utf8_lossy(&self.head);
         let long = ["\"result\"", "\"error\"", "\"params\"", "\"data\""];
         let long = long.iter().filter_map(|key| head.find(key)).min();
         // Before the first long member there is nothing but short ones of the envelope.
         let short = &head[..long.unwrap_or(0)];
         if let Some(id) = number_after_id(short) {
-            return Lost::Answer(id);
+            return LostMessage::Answer(id);
         }
         if short.contains("\"method\"") {
-            return Lost::Nothing;
+            return LostMessage::Nothing;
         }
         let tail = String::from_utf8_lossy(&self.tail);
         match id_at_end(&tail) {
-            Some(id) => Lost::Answer(id),
-            None => Lost::Anything,
+            Some(id) => LostMessage::Answer(id),
+            None => LostMessage::Anything,
         }
     }
 }
@@ -68,36 +68,44 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn loses(head: &str, tail: &str, expected: Lost) {
-        let ends = Ends {
+    fn loses(head: &str, tail: &str, expected: LostMessage) {
+        let ends = LineEnds {
             head: head.into(),
             tail: tail.into(),
         };
-        assert_eq!(ends.lost(), expected);
+        assert_eq!(ends.lost_message(), expected);
     }
 
     #[test]
     fn the_id_is_found_at_either_end() {
-        loses(r#"{"jsonrpc":"2.0","id":5,"result":{"#, "", Lost::Answer(5));
-        loses(r#"{"id" : 5 , "error": {"#, "", Lost::Answer(5));
+        loses(
+            r#"{"jsonrpc":"2.0","id":5,"result":{"#,
+            "",
+            LostMessage::Answer(5),
+        );
+        loses(r#"{"id" : 5 , "error": {"#, "", LostMessage::Answer(5));
         loses(
             r#"{"result":{"id":1,"#,
             r#"x"},"jsonrpc":"2.0","id":5}"#,
-            Lost::Answer(5),
+            LostMessage::Answer(5),
         );
         loses(
             r#"{"result":{"#,
             r#"x"}, "id": 5, "jsonrpc": "2.0"}"#,
-            Lost::Answer(5),
+            LostMessage::Answer(5),
         );
     }
 
     #[test]
     fn an_id_inside_is_none_of_the_message() {
-        loses(r#"{"result":{"id":5,"#, r#"{"id":7}}"#, Lost::Anything);
-        loses(r#"{"result":{"id":5,"#, "", Lost::Anything);
-        loses("xxxxxx", "xxxxxx", Lost::Anything);
-        loses(r#"{"id":"5","result":"#, r#""x"}"#, Lost::Anything);
+        loses(
+            r#"{"result":{"id":5,"#,
+            r#"{"id":7}}"#,
+            LostMessage::Anything,
+        );
+        loses(r#"{"result":{"id":5,"#, "", LostMessage::Anything);
+        loses("xxxxxx", "xxxxxx", LostMessage::Anything);
+        loses(r#"{"id":"5","result":"#, r#""x"}"#, LostMessage::Anything);
     }
 
     #[test]
@@ -105,7 +113,7 @@ mod tests {
         loses(
             r#"{"jsonrpc":"2.0","method":"x","params":"#,
             "",
-            Lost::Nothing,
+            LostMessage::Nothing,
         );
     }
 }

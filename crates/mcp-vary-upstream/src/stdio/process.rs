@@ -50,7 +50,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if let Some(gateways) = gateways {
-            command.env(chain::VARIABLE, gateways);
+            command.env(chain::ENV_VAR, gateways);
         }
         if let Some(cwd) = cwd {
             command.current_dir(cwd);

@@ -47,7 +47,7 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
     loop {
         match lines.next().await {
             Ok(Line::Text(line)) => shared.receive(line),
-            Ok(Line::TooLong(ends)) => shared.refuse_line(ends.lost()),
+            Ok(Line::TooLong(ends)) => shared.on_oversized_line(ends.lost_message()),
             Ok(Line::End) | Err(_) => return,
         }
     }
@@ -55,12 +55,12 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
 
 /// The last lines that a process wrote to its standard error.
 #[derive(Debug, Default)]
-pub(super) struct LastWords(Mutex<VecDeque<String>>);
+pub(super) struct StderrTail(Mutex<VecDeque<String>>);
 
-impl LastWords {
+impl StderrTail {
     fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LAST_WORDS {
+        if lines.len() == STDERR_TAIL_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
@@ -152,7 +152,7 @@ impl<'a> LogRate<'a> {
 }
 
 /// What the supervisor watches over.
-pub(super) struct Watch {
+pub(super) struct ProcessSupervisor {
     pub(super) process: Process,
     pub(super) shared: Arc<Shared>,
     pub(super) stop: CancellationToken,
@@ -168,16 +168,16 @@ enum End {
     ClosedOutput,
     Stopped,
     /// Whoever watches the connection says that the server hangs.
-    GivenUp,
+    Hung,
 }
 
 /// Waits until the process ends, closes its output or shall stop; then ends it and every call.
-pub(super) async fn supervise(mut watch: Watch) {
+pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     let end = tokio::select! {
         status = watch.process.wait() => End::Exited(status),
         _ = &mut watch.reader => End::ClosedOutput,
         () = watch.stop.cancelled() => End::Stopped,
-        _ = watch.shared.life.ended() => End::GivenUp,
+        _ = watch.shared.liveness.ended() => End::Hung,
     };
     let how = match end {
         End::Exited(status) => watch.collect(status).await,
@@ -190,7 +190,7 @@ pub(super) async fn supervise(mut watch: Watch) {
             "was closed by the gateway".to_owned()
         }
         // The reason is known already, and the first one counts.
-        End::GivenUp => "hung".to_owned(),
+        End::Hung => "hung".to_owned(),
     };
     watch.close(&how);
     watch.close_input().await;
@@ -200,7 +200,7 @@ pub(super) async fn supervise(mut watch: Watch) {
     watch.ended.send_replace(true);
 }
 
-impl Watch {
+impl ProcessSupervisor {
     /// Takes in what a process wrote before it ended, and says how it did.
     async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
         drain(&mut self.reader).await;
@@ -228,11 +228,11 @@ impl Watch {
             reason: how.into(),
             stderr_tail: stderr_tail.as_str().into(),
         };
-        let closed = self.shared.life.end(closed);
+        let closed = self.shared.liveness.end(closed);
         let how = closed.details();
         tracing::debug!(server = %server, how, "connection closed");
-        self.shared.flights().close(&closed);
-        self.shared.room.close();
+        self.shared.in_flight().close(&closed);
+        self.shared.outbox_permits.close();
         let _ = self.shared.events.send(Event::Closed {
             reason: closed.to_string(),
         });
@@ -248,7 +248,7 @@ async fn drain(reader: &mut JoinHandle<()>) {
 
 /// The target of log events that repeat what a server wrote to its standard error.
 const STDERR: &str = "mcp_vary_gateway::stderr";
-const LAST_WORDS: usize = 5;
+const STDERR_TAIL_LINES: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
 /// Lines of a second that are logged; a traceback has fewer.

@@ -108,7 +108,7 @@ fn check_identity(upstream: &UpstreamConnection, answer: &Answer) -> Pong {
             Ok(Discovered::Modern(hello)) => !upstream.handshake.agrees_with(&hello),
             Ok(Discovered::Legacy(_)) => is_method_not_found(answer),
             Err(ConnectError::Revision { .. }) => true,
-            Ok(Discovered::Again(_)) | Err(_) => false,
+            Ok(Discovered::Retry(_)) | Err(_) => false,
         },
     };
     if is_other { Pong::Other } else { Pong::Alive }

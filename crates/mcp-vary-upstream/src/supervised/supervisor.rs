@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
 use super::{ConnectionState, Shared, Topic, subscriptions};
-use crate::chain::REFUSAL;
+use crate::chain::LOOP_REFUSAL;
 use crate::error::{ConnectError, UpstreamError};
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
@@ -202,7 +202,7 @@ fn is_loop(error: &ConnectError) -> bool {
     match error {
         ConnectError::Failed(UpstreamError::Closed { stderr_tail, .. }) => {
             let is_refusal = |line: &str| {
-                line.starts_with(REFUSAL)
+                line.starts_with(LOOP_REFUSAL)
                     || line.starts_with("error: ") && line.contains(LOOP_MESSAGE)
             };
             stderr_tail.split(" | ").any(is_refusal)

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{Shared, SubscribeError, Topic};
 use crate::handshake::modern_params;
-use crate::list_changes::{ACKNOWLEDGED, CANCELLED, is_refusal};
+use crate::list_changes::{ACKNOWLEDGED, CANCELLED, is_rejection};
 use crate::message::{Event, Message, Request, RequestKind};
 use crate::{Exchange, UpstreamConnection, UpstreamError};
 
@@ -256,7 +256,7 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
     let message = match message {
         Ok(Message::Notification(message)) => message,
         Ok(Message::Answer(answer)) => {
-            let error = answer.outcome().err().filter(|error| is_refusal(error));
+            let error = answer.outcome().err().filter(|error| is_rejection(error));
             return StreamEvent::Ended(error.map(|error| SubscribeError::Rejected(error.into())));
         }
         // Servers send no requests on a subscription stream.
