@@ -1,5 +1,5 @@
-//! What it costs that the list of one server of several changes: from its announcement to the first list that
-//! shows it, in all variants.
+//! The cost of a changed list of one server of several: from the notification to the first list that shows the
+//! change, in all variants.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Map, Value, json};
 
-/// How a proxy reaches a server behind it.
+/// How a proxy reaches an upstream server.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerTarget {
     Url(String),
@@ -63,7 +63,7 @@ pub(crate) fn alike(ways: &[ServerTarget], variants: usize) -> String {
     json!({"servers": entries(ways), "variants": variants}).to_string()
 }
 
-/// Results told by `rules`.
+/// The configuration with `rules` for results.
 pub(crate) fn with_rules(ways: &[ServerTarget], rules: &str) -> String {
     let servers = Value::from(entries(ways));
     format!(r#"{{"servers":{servers},"results":{rules}}}"#)

@@ -1,4 +1,4 @@
-//! What it costs to tell many listeners that a list has changed.
+//! The cost of notifying many listeners of a changed list.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const LISTENERS: usize = 1000;
 /// The gateway reads a list again after this long at the earliest.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-/// Measures from the announcement until the last listener was told, so many times: the limit, then Vary, for each
+/// Measures from the change until the last listener was notified, several times: the limit, then Vary, for each
 /// row that is wanted.
 pub(crate) async fn measure(
     programs: &Programs,
@@ -101,7 +101,7 @@ const CHANGED: &[u8] = b"notifications/tools/list_changed";
 /// How long a listener waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection on which a client hears of changes.
+/// A connection on which a client receives notifications.
 async fn listener(subject: Subject, era: Era, place: &Endpoint) -> io::Result<Connection> {
     let mut listener = Connection::open(place.address).await?;
     match era {

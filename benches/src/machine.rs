@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub(crate) struct Cores {
     /// The core of the process under test.
     pub(crate) subject: usize,
-    /// The core of the load and of the server behind.
+    /// The core of the load and of the upstream servers.
     pub(crate) rest: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Vary beside its limits and its peers: what a request costs.
 //!
 //! One program with many parts, so that each can be pinned to a core as a process of its own: `run`
-//! starts the others and asks them; `cargo xtask bench` builds everything and starts `run`.
+//! starts the others and sends them requests; `cargo xtask bench` builds everything and starts `run`.
 #![expect(
     clippy::print_stdout,
     reason = "a measurement talks to whoever started it"
@@ -35,11 +35,11 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// Measure, print a table, and hold it against the bars
+    /// Measure, print a table, and compare it with the bars
     Run(run::Options),
     /// The limit of a list: an HTTP server whose answer is fixed
     Fixed(servers::fixed::Options),
-    /// The limit of a notification to many: an HTTP server that tells everybody the same
+    /// The limit of a notification to many clients: an HTTP server that sends all of them the same
     Fan(servers::fan::Options),
     /// The limit of a call: an HTTP proxy that reads only the envelope
     Forward(servers::forward::Options),

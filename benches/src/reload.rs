@@ -31,7 +31,7 @@ const BEHIND: UpstreamSpec = UpstreamSpec {
     rules: None,
 };
 
-/// How long the program may take until it serves what it was told.
+/// How long the program can take until it serves a configuration.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// Starts and reloads `rounds` times.
@@ -60,7 +60,7 @@ pub(crate) fn measure(programs: &Programs, rounds: usize) -> io::Result<Vec<Mome
 }
 
 impl Moment {
-    /// Has the program read `config`, and waits until it says so.
+    /// Makes the program load `config`, and waits for its message.
     fn add_reload(
         &mut self,
         running: &Running,

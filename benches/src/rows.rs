@@ -1,10 +1,10 @@
-//! What is measured: a table.
+//! The rows of the measurement.
 
 use crate::load::{Arguments, Era, Form, Method};
 use crate::subject::{Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
 
-/// One kind of request, asked of several programs in turn.
+/// One kind of request, sent to several programs in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -13,24 +13,24 @@ pub(crate) struct Row {
     pub(crate) behind: UpstreamSpec,
     pub(crate) arguments: Arguments,
     pub(crate) connections: usize,
-    /// Sessions that were opened before, and whose clients are gone.
+    /// The number of sessions that were opened before and whose clients have disconnected.
     pub(crate) sessions: usize,
     /// The first is the limit.
     pub(crate) subjects: Vec<Subject>,
     pub(crate) bar: Option<Bar>,
-    /// How results are told, where that is the question.
+    /// The form of results, if the row is about it.
     pub(crate) form: Option<ResultForm>,
     /// At least so many rounds, where the difference to the limit is asked for, not the ratio.
     pub(crate) pairs: usize,
 }
 
-/// Whom a result is told, and in which form it comes.
+/// The client of a result, and the form of the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultForm {
     pub(crate) name: &'static str,
     pub(crate) tags: &'static [&'static str],
     pub(crate) form: Form,
-    /// What the operator says of results.
+    /// The operator's rules for results.
     pub(crate) rules: Option<&'static str>,
     bar: Option<Bar>,
 }
@@ -51,7 +51,7 @@ const LIST: Bar = Bar {
     goal: 1.3,
 };
 
-/// Of a call whose result is told as JSON, beside one whose result is not told otherwise.
+/// Of a call with a JSON result, compared with one whose result is not changed.
 const JSON: Bar = Bar {
     most: 1.5,
     goal: 1.25,
@@ -233,7 +233,7 @@ pub(crate) const CHANGES: &str = "one server's list of 40 tools changes, 200 too
 /// The row about the memory of sessions.
 pub(crate) const MEMORY: &str = "memory of sessions";
 
-/// How results are told. The bars are about one of a kilobyte.
+/// The forms of results. The bars are for a result of one kilobyte.
 pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     (
         ResultForm {

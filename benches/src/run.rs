@@ -22,7 +22,7 @@ use crate::sessions;
 use crate::subject::{Programs, Running, Subject, Upstream};
 use crate::upstream::tools;
 
-/// Measure, print a table, and hold it against the bars.
+/// Measure, print a table, and compare it with the bars.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct Options {
     /// The binary `vary`
@@ -31,13 +31,13 @@ pub(crate) struct Options {
     /// `mcp-proxy` of crates.io, if it is to be measured
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
-    /// Only rows whose name holds this; several are alternatives
+    /// Only rows whose name contains this; several are alternatives
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// How often each program is asked
+    /// How many rounds each program has
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// How long it is asked each time
+    /// How long each round takes
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
     /// One short round: whether everything runs, not what it costs
@@ -82,7 +82,7 @@ impl Pace {
     }
 }
 
-/// Runs everything; the exit code says whether all answers were right and every bar was met.
+/// Runs everything. The exit code is 0 if all answers were right and every bar was met.
 pub(crate) fn run(options: &Options) -> ExitCode {
     if options.rows {
         for row in rows::all() {
@@ -191,7 +191,7 @@ impl Options {
     }
 }
 
-/// A program that is asked, and what with.
+/// A running program with its load.
 struct LoadedSubject {
     running: Running,
     load: Rc<Load>,
@@ -241,7 +241,7 @@ fn subjects(programs: &Programs, row: &Row) -> Vec<Subject> {
     row.subjects.iter().copied().filter(is_there).collect()
 }
 
-/// Starts a program and asks it everything once, so that its answers are known.
+/// Starts a program and sends every request once, so that its answers are known.
 async fn begin(
     programs: &Programs,
     row: &Row,

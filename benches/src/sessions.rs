@@ -1,4 +1,4 @@
-//! What sessions cost that nobody uses, in memory.
+//! The memory of idle sessions.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is measured, and the server behind it: processes, started on their cores and ended with this one.
+//! The measured programs and the upstream servers: processes that run on given cores and end with this one.
 
 use std::fmt;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) enum Subject {
     Forward,
     /// Vary with one variant, which is the limit of Vary with many.
     Alone,
-    /// Vary, asked by a client that negotiates nothing, which is the limit of one that does.
+    /// Vary with a client that negotiates nothing: the limit for a client that does.
     Unshaped,
     Vary,
     /// A proxy made of rmcp's server and client.
@@ -46,7 +46,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Whether its answers are an upper bound and no product's.
+    /// Whether it is only an upper bound, not a product.
     pub(crate) const fn is_limit(self) -> bool {
         matches!(
             self,
@@ -54,12 +54,12 @@ impl Subject {
         )
     }
 
-    /// Whether it is Vary, the limit or not, and so stands before the same servers.
+    /// Whether it is Vary, as a limit or not, with the same upstream servers.
     pub(crate) const fn is_vary(self) -> bool {
         matches!(self, Self::Alone | Self::Unshaped | Self::Vary)
     }
 
-    /// Whether it is something that people could use instead of Vary.
+    /// Whether it could be used instead of Vary.
     pub(crate) const fn is_peer(self) -> bool {
         matches!(self, Self::Rmcp | Self::McpProxy)
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The servers behind.
+/// The upstream servers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct UpstreamSpec {
     pub(crate) transport: upstream::Transport,
@@ -100,7 +100,7 @@ pub(crate) struct UpstreamSpec {
     pub(crate) variants: usize,
     /// How many variants like one another there are instead, where many are compared with one.
     pub(crate) alike: usize,
-    /// How the operator has results told, as in a configuration under `results`.
+    /// The rules for results, as in a configuration under `results`.
     pub(crate) rules: Option<&'static str>,
 }
 
@@ -120,11 +120,11 @@ pub(crate) struct Programs {
 pub(crate) struct Running {
     child: Child,
     pub(crate) endpoint: Endpoint,
-    /// What it says on standard error after it said where it serves.
+    /// The lines on standard error after the one with its address.
     error_lines: Option<Receiver<String>>,
 }
 
-/// The servers behind; they run by themselves only over HTTP.
+/// The upstream servers. Only those over HTTP are started here.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     behind: UpstreamSpec,
@@ -135,7 +135,7 @@ pub(crate) struct Upstream {
 const START: Duration = Duration::from_secs(20);
 
 impl Programs {
-    /// Starts the servers behind, unless whoever is before them does.
+    /// Starts the upstream servers, unless the proxy in front of them starts them.
     pub(crate) fn upstream(&self, behind: UpstreamSpec) -> io::Result<Upstream> {
         let count = match behind.transport {
             upstream::Transport::Stdio => 0,
@@ -345,26 +345,26 @@ impl Programs {
     }
 }
 
-/// Where a program says its address.
+/// The output on which a program prints its address.
 enum AddressSource {
     Output,
     Error,
     Nothing(Endpoint),
 }
 
-/// The lines that a program says; read by a thread, so that its pipe never fills.
+/// The lines that a program prints. A thread reads them, so that the pipe never fills.
 fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            // Nobody hears what is said later.
+            // Later lines are dropped when the receiver is gone.
             let _ = sender.send(line);
         }
     });
     receiver
 }
 
-/// The address in the lines of one stream; what the other said is the reason when there is none.
+/// The address in the lines of one stream. Without one, the lines of the other are the reason.
 fn find_endpoint(
     lines: Option<&Receiver<String>>,
     other: Option<&Receiver<String>>,
@@ -407,14 +407,14 @@ impl Running {
         self.child.id()
     }
 
-    /// Asks it to read its configuration again.
+    /// Makes it reload its configuration.
     pub(crate) fn hang_up(&self) -> io::Result<()> {
         let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let process = process.ok_or_else(|| io::Error::other("it has no process"))?;
         Ok(kill_process(process, Signal::HUP)?)
     }
 
-    /// The next line with `part` that it says on standard error.
+    /// The next line with `part` on its standard error.
     pub(crate) fn wait_for_line(&self, part: &str, within: Duration) -> io::Result<String> {
         let deadline = Instant::now() + within;
         loop {

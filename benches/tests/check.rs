@@ -1,4 +1,4 @@
-//! The measurement itself: processes start, are asked, and their answers are checked. No clock.
+//! The measurement itself, without a clock: processes start, and their answers are checked.
 
 use std::process::Command;
 

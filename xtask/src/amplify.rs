@@ -1,4 +1,4 @@
-//! What small messages can make the gateway hold.
+//! How much memory small messages can make the gateway use.
 
 use std::collections::BTreeMap;
 use std::fs;

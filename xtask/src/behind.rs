@@ -1,4 +1,4 @@
-//! Servers that ask their clients, tell of changes and go on working, with Vary before them.
+//! Servers with server requests, change notifications and tasks, with Vary in front of them.
 
 use std::fs;
 use std::path::Path;

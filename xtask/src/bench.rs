@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: Vary beside its limits and its peers, as it ships.
+//! `cargo xtask bench`: the shipped build of Vary, compared with its limits and its peers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +9,10 @@ use clap::Parser;
 use crate::workspace::Workspace;
 use crate::{cargo, process};
 
-/// Measure what a request costs, beside the least that it could cost and beside peers
+/// Measure the cost of a request, and compare it with the lower limit and with peers
 ///
-/// Builds `vary` as it ships and the programs that it is compared with, runs them on this machine in turn, checks
-/// every answer, and holds the figures against the bars. docs/performance.md says what the rows mean.
+/// Builds the shipped `vary` and the programs that it is compared with, runs them on this machine in turn, checks every
+/// answer, and compares the figures with the bars. docs/performance.md explains the rows.
 #[derive(Debug, Parser)]
 #[command(after_help = "Options of the measurement:\n  \
     --only TEXT       rows whose name holds this; may be repeated\n  \
@@ -26,7 +26,7 @@ pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
-    /// Only what the library adds to a handler of rmcp; without options it follows the rest
+    /// Only the overhead of the library over a handler of rmcp; without options it runs last
     #[arg(long)]
     library: bool,
     /// Options of the measurement

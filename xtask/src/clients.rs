@@ -1,4 +1,4 @@
-//! Which official client does what through Vary, as a table that `docs/clients.md` has to hold.
+//! What each official client can do through Vary: the table of `docs/clients.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
-/// What clients were found to do.
+/// The findings about clients.
 #[derive(Debug, Default)]
 pub(crate) struct Table(BTreeMap<Row, BTreeMap<Column, Cell>>);
 

@@ -1,4 +1,4 @@
-//! The official suite: its client against servers and against Vary before them, and a client against its servers.
+//! The official suite: its client with servers and with Vary in front of them, and a client with its servers.
 
 mod client;
 mod judge;

@@ -1,4 +1,4 @@
-//! What clients see when the server behind the real gateway fails.
+//! What clients receive when a server of the real gateway fails.
 
 use std::fs;
 
@@ -15,8 +15,8 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Prints what is seen in the scenarios whose names hold `wanted`, case by case so that the times are theirs;
-/// with `write`, into the page, too.
+/// Prints the outcome of the scenarios whose names contain `wanted`, one after the other, so that the times are exact.
+/// With `write`, also updates the page.
 pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result<(), String> {
     let report = ran(workspace, wanted, 1)?;
     let table = report.table();
@@ -73,7 +73,7 @@ fn with_table(page: &str, [begin, end]: &[&str; 2], table: &str) -> Result<Strin
     Ok(format!("{before}{begin}\n\n{table}{end}{after}"))
 }
 
-/// The phase is after verdicts, not times.
+/// The phase checks verdicts, not times.
 const AT_ONCE: usize = 12;
 
 const PAGE: &str = "docs/faults.md";

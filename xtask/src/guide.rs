@@ -1,22 +1,22 @@
-//! The guide: its examples stand in the code, where they are compiled, and the tests that it names are there.
+//! The guide: its examples are part of compiled code, and the tests that it names exist.
 
 use crate::outcome::{Outcome, no_findings};
 use crate::requirements::has_test;
 use crate::workspace::Workspace;
 
-/// How to use the library; each of its examples is followed by a link to the file that it stands in.
+/// The page about the library. A link to its file follows each example.
 const LIBRARY: &str = "docs/library.md";
 
-/// What the reference implementations pin, and which tests hold it.
+/// The behaviour that the reference implementations test, and our tests of it.
 const REFERENCES: &str = "docs/references.md";
 
-/// What is promised to whom, and which tests hold it.
+/// The guarantees, and their tests.
 const THREATS: &str = "docs/threat-model.md";
 
 /// How many tests the Go reference has.
 const REFERENCE_TESTS: usize = 26;
 
-/// The guide says what is true.
+/// Checks the pages of the guide.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     Outcome::of_all(&[
         ("examples", examples(workspace)),
@@ -102,7 +102,7 @@ fn links(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Each row says what holds it or why nothing does, and the reference's tests are all there.
+/// Each row names a test or a reason, and no test of the reference is missing.
 fn rows(workspace: &Workspace) -> Result<(), String> {
     let page = workspace.read(REFERENCES)?;
     let mut broken = Vec::new();

@@ -1,5 +1,5 @@
-//! Official clients in front of official servers, with Vary between them, in front of the library's
-//! examples, of the example configurations, and of a server with every kind of result.
+//! Official clients with official servers through Vary, with the examples of the library, with the example
+//! configurations, and with a server that returns every kind of result.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -76,16 +76,16 @@ const NOTIFIED: &[(&str, &[&str])] = &[
 const BESIDE_HANGING: &[(&str, &[&str])] =
     &[("inspector", &["legacy", "modern"]), SDKS[0], SDKS[1]];
 
-/// Where the example configurations are.
+/// The folder of the example configurations.
 const EXAMPLES: &str = "examples/configurations";
 
 /// One client, one server, one era, one way between them.
 #[derive(Debug)]
 struct Job {
-    /// What the table calls it.
+    /// Its name in the table.
     name: String,
     script: String,
-    /// What the script is told.
+    /// The argument of the script.
     argument: Value,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// The jobs, and the servers that have to live as long as they run.
+/// The jobs, and the servers that must run for as long as the jobs.
 fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), String> {
     workspace.npm()?;
     workspace.python()?;
@@ -278,7 +278,7 @@ fn servers(
     ])
 }
 
-/// The directory that the filesystem server may see.
+/// The directory that the filesystem server can access.
 fn files(workspace: &Workspace) -> Result<String, String> {
     let greeting = workspace.scratch("interop/files/greeting.txt")?;
     fs::write(&greeting, "Grüezi mitenand\n").map_err(|error| error.to_string())?;

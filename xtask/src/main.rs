@@ -1,8 +1,5 @@
-//! The automation of the project: `cargo xtask test` is the one command that says whether it holds.
-#![expect(
-    clippy::print_stdout,
-    reason = "automation talks to whoever started it"
-)]
+//! The automation of the project: `cargo xtask test` checks all of it.
+#![expect(clippy::print_stdout, reason = "the output of the command")]
 
 mod allowed;
 mod amplify;
@@ -50,63 +47,63 @@ struct Arguments {
 enum Task {
     /// Run the tests: all phases, or the named ones
     ///
-    /// Installs what they need (npm and PyPI packages, pinned in tests/interop) below the workspace.
-    /// Full output of each phase is kept in target/xtask, a file each.
+    /// Installs the npm and PyPI packages that they need, pinned in tests/interop, below the workspace.
+    /// The full output of each phase is in target/xtask.
     #[command(after_help = phases::help())]
     Test {
-        /// The phases to run; all when none is named
+        /// The phases to run; all if none is given
         #[arg(value_parser = phases::names())]
         phases: Vec<String>,
     },
-    /// Print what clients see when the server behind the gateway fails
+    /// Print what clients receive when a server of the gateway fails
     ///
-    /// Starts real processes and makes them fail; the scripts and notes of each case are in target/xtask/faults.
+    /// Starts real processes and makes them fail. The scripts and notes of each case are in target/xtask/faults.
     Faults {
-        /// Only the scenarios whose titles hold this
+        /// Only the scenarios whose titles contain this
         #[arg(default_value = "")]
         title: String,
-        /// Bring the table in docs/faults.md up to date
+        /// Update the table in docs/faults.md
         #[arg(long, conflicts_with = "title")]
         write: bool,
     },
-    /// Print what the official suite finds of Vary before each kind of server
+    /// Print the results of the official suite for Vary in front of each kind of server
     Conformance {
-        /// Bring the table in docs/conformance.md up to date
+        /// Update the table in docs/conformance.md
         #[arg(long)]
         write: bool,
     },
     Bench(bench::Bench),
-    /// Let clients come and go in every way there is, and print what they leave in the gateway
+    /// Connect and disconnect clients in every way, and print what remains of them in the gateway
     Soak {
-        /// How many
+        /// The number of clients
         #[arg(long, default_value_t = soak::CLIENTS)]
         clients: usize,
-        /// Only in the ways whose names hold this
+        /// Only the ways whose names contain this
         #[arg(long, default_value = "")]
         only: String,
-        /// Bring the figures in docs/soak.md up to date
+        /// Update the figures in docs/soak.md
         #[arg(long, conflicts_with = "only")]
         write: bool,
     },
-    /// Send small messages that would make the gateway hold much, and print what they make it hold
+    /// Send small messages that could make the gateway use much memory, and print how much it uses
     Amplify {
-        /// Only the cases whose names hold this
+        /// Only the cases whose names contain this
         #[arg(default_value = "")]
         only: String,
-        /// Another `vary` than that of the workspace
+        /// Another `vary` binary than the one of the workspace
         #[arg(long)]
         vary: Option<std::path::PathBuf>,
-        /// Bring the table in docs/bounds.md up to date
+        /// Update the table in docs/bounds.md
         #[arg(long, conflicts_with_all = ["only", "vary"])]
         write: bool,
-        /// Write the figures of the `vary` of this earlier commit down, for the column "before" of the table
+        /// Record the figures of --vary as those of this earlier commit, for the column "before" of the table
         #[arg(long, value_name = "COMMIT", requires = "vary")]
         record: Option<String>,
     },
-    /// Run what takes long, by hand before a release: all of it, or the named phases
+    /// Run the long phases before a release: all, or the given ones
     #[command(after_help = extra::help())]
     TestExtra {
-        /// The phases to run; all when none is named
+        /// The phases to run; all if none is given
         #[arg(value_parser = extra::names())]
         phases: Vec<String>,
         #[command(flatten)]
@@ -116,9 +113,9 @@ enum Task {
     ///
     /// Deletes lines that no longer apply and follows names to files that were moved. Never adds a name.
     Prune,
-    /// Print what the recorded tool lists, results and rows cost in tokens, and bring docs/tokens.md up to date
+    /// Print the cost in tokens of the recorded tool lists, results and rows, and update docs/tokens.md
     Tokens {
-        /// Change nothing; fail when the page is not current
+        /// Change nothing; fail if the page is not up to date
         #[arg(long)]
         check: bool,
     },
@@ -160,7 +157,7 @@ fn prune(workspace: &Workspace) -> Result<(), String> {
     Ok(())
 }
 
-/// The exit code of a task that either works or says why not.
+/// Prints the error of a task, if any, and returns the exit code.
 fn exit_code(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

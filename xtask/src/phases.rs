@@ -12,14 +12,14 @@ use crate::{
     amplify, cargo, conformance, faults, guide, interop, layout, names, requirements, soak, tokens,
 };
 
-/// One part of the tests that can be run alone.
+/// A part of the tests that can run alone.
 struct Phase {
     name: &'static str,
     about: &'static str,
     run: fn(&Workspace) -> Outcome,
 }
 
-/// Every phase, in the order in which they run: what fails fast comes first.
+/// Every phase in order: fast ones first.
 const PHASES: &[Phase] = &[
     Phase {
         name: "format",
@@ -38,12 +38,12 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "requirements",
-        about: "every requirement names the tests that hold it, or why none does yet",
+        about: "every requirement names its tests, or why it has none yet",
         run: requirements::phase,
     },
     Phase {
         name: "guide",
-        about: "the guide's examples stand in the code, and the tests that it names are there",
+        about: "the examples of the guide are compiled, and the tests that it names exist",
         run: guide::phase,
     },
     Phase {
@@ -63,7 +63,7 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "fuzz",
-        about: "the fuzz targets compile, which are no part of the workspace",
+        about: "the fuzz targets, which are not part of the workspace, compile",
         run: cargo::fuzz,
     },
     Phase {
@@ -73,32 +73,32 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "figures",
-        about: "the figures in the docs are current",
+        about: "the figures in the docs are up to date",
         run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
     },
     Phase {
         name: "faults",
-        about: "clients see what they should when the server behind fails",
+        about: "clients receive the right errors when a server fails",
         run: faults::phase,
     },
     Phase {
         name: "soak",
-        about: "some hundred clients that come and go in every way leave nothing in the gateway",
+        about: "hundreds of clients that connect and disconnect leave nothing in the gateway",
         run: |workspace| soak::phase(workspace, soak::SOME),
     },
     Phase {
         name: "amplify",
-        about: "small messages make the gateway hold no more than three times their bounds",
+        about: "small messages make the gateway use at most three times their bounds of memory",
         run: amplify::phase,
     },
     Phase {
         name: "packages",
-        about: "the npm and PyPI packages for the next phases are installed",
+        about: "the npm and PyPI packages of the next phases are installed",
         run: |workspace| Outcome::of_all(&[("npm", workspace.npm()), ("PyPI", workspace.python())]),
     },
     Phase {
         name: "conformance",
-        about: "the official suite finds nothing worse through Vary",
+        about: "the official suite reports no new failures through Vary",
         run: conformance::phase,
     },
     Phase {
@@ -123,7 +123,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     PHASES.iter().map(|phase| phase.name).collect()
 }
 
-/// What each phase is, one per line.
+/// A line for each phase.
 pub(crate) fn help() -> String {
     let mut help = String::from("Phases:\n");
     for phase in PHASES {
@@ -146,7 +146,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
             .iter()
             .any(|phase| NEED_PACKAGES.contains(&phase.name))
         {
-            // Downloads wait for the network, so they cost the compiler nothing.
+            // Downloads mostly wait for the network, so they do not slow the compiler down.
             scope.spawn(|| workspace.npm());
             scope.spawn(|| workspace.python());
         }
@@ -183,7 +183,7 @@ fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
     }
 }
 
-/// One line per phase, the whole time, and the sums alone on the last line.
+/// A line for each phase, the total time, and the sums on the last line.
 fn table(rows: &[Row], took: Duration) -> String {
     let mut table = String::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Other programs: bounded in time, their whole process group ended with them.
+//! Other programs: limited in time; their whole process group ends with them.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a running program is asked whether it has ended.
+/// How often a running program is polled.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long a program may take to end once it has been asked to.
+/// How long a program can take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How many of a failed program's last lines are shown.
+/// How many last lines of a failed program are shown.
 const TAIL: usize = 60;
 
-/// A program that has a process group of its own and dies with this one.
+/// A program in a separate process group, which ends with this one.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     // An interrupt from the terminal does not reach another process group; the kernel's
     // parent-death signal does, and `setpriv` is part of every Debian.
@@ -48,7 +48,7 @@ pub(crate) fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<
     Err(format!("{shown}: {status}\n{}", tail(log)))
 }
 
-/// Runs `command` to its end, both outputs into `log`, and says how it ended.
+/// Runs `command` to its end, both outputs into `log`, and returns its exit status.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub(crate) fn status(
         .map_err(|error| format!("{shown}: {error}\n{}", tail(log)))
 }
 
-/// Runs `command` to its end and gives what it wrote to standard output.
+/// Runs `command` to its end and returns its standard output.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// When `limit` has passed; the group has been killed then.
+    /// When `limit` has passed. The group is killed.
     pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, String> {
         let started = Instant::now();
         while started.elapsed() < limit {
@@ -122,16 +122,16 @@ impl Group {
         Err(format!("killed after {} s", limit.as_secs()))
     }
 
-    /// How the program ended, if it has.
+    /// The exit status, if the program has ended.
     ///
     /// # Errors
     ///
-    /// When the system does not say.
+    /// When the system cannot report it.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
         self.0.try_wait().map_err(|error| error.to_string())
     }
 
-    /// Ends the whole group: politely first, since a gateway has to end what it started itself.
+    /// Ends the whole group, first with a signal, so that a gateway can stop its servers.
     fn end(&mut self) {
         self.signal("TERM");
         let asked = Instant::now();
@@ -174,7 +174,7 @@ pub(crate) fn tail(log: &Path) -> String {
     tail
 }
 
-/// `command` as one would type it.
+/// `command` as a command line.
 fn show(command: &Command) -> String {
     let mut words: Vec<String> = vec![PathBuf::from(command.get_program()).display().to_string()];
     words.extend(command.get_args().map(|word| word.display().to_string()));

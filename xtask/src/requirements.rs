@@ -1,4 +1,4 @@
-//! `spec/requirements.yaml`: every requirement with the tests that hold it, or why none does yet.
+//! `spec/requirements.yaml`: every requirement with its tests, or why it has none yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +22,15 @@ const LEVELS: &[&str] = &["MUST", "MUST*", "SHOULD", "MAY", "D"];
 struct Requirement {
     id: String,
     level: String,
-    /// What it demands, in one line.
+    /// The requirement in one line.
     #[serde(rename = "says")]
     summary: String,
-    /// The tests that hold it: `file.rs::function` or a file of vectors.
+    /// Its tests: `file.rs::function` or a file of vectors.
     #[serde(default)]
     tests: Vec<String>,
     /// Why there is no test.
     none: Option<String>,
-    /// What of it is still to come, where there are tests for the rest.
+    /// What is not tested yet, if a part is.
     later: Option<String>,
 }
 
@@ -40,7 +40,7 @@ struct Cases {
     cases: Vec<Vector>,
 }
 
-/// One of them; what else it holds is its runner's business.
+/// One case; only its runner reads the other members.
 #[derive(Debug, Deserialize)]
 struct Vector {
     requirement: String,
@@ -49,7 +49,7 @@ struct Vector {
 /// The requirements of each file of vectors.
 type Vectors = BTreeMap<String, BTreeSet<String>>;
 
-/// The file says what is true.
+/// Checks the file.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let result = read(workspace).and_then(|(requirements, vectors)| {
         let mut broken = incomplete(&requirements);

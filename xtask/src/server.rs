@@ -1,4 +1,4 @@
-//! Programs that serve MCP over HTTP and say where.
+//! Programs that serve MCP over HTTP and print their URL.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,10 +13,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(10);
 
-/// A server that has said its URL; it ends when this is dropped.
+/// A server that has printed its URL. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Where it serves.
+    /// Its URL.
     pub(crate) url: String,
     /// Held for its end; also the server's standard input, which stays open until then.
     _group: Group,
@@ -27,7 +27,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When it cannot start, ends, or says no URL in time.
+    /// When it cannot start, ends, or prints no URL in time.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
         let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;

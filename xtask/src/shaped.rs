@@ -39,7 +39,7 @@ const VERBOSITIES: &[&[&str]] = &[
     &["verbosity=verbose"],
 ];
 
-/// A gateway before the recorded server, and what the scripts are told of it.
+/// A gateway in front of the recorded server, and the argument of the scripts.
 pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server), String> {
     let rows = rows(workspace)?;
     let recording = workspace.scratch("interop/shaped.json")?;

@@ -1,4 +1,4 @@
-//! What clients leave in the gateway that come and go in every way there is.
+//! What remains in the gateway of clients that connect and disconnect in every way.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,16 +12,16 @@ use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// How many come before a release.
+/// The number of clients before a release.
 pub(crate) const CLIENTS: usize = 10_000;
-/// How many come with every test: each way is gone once at least.
+/// The number of clients in every test run: enough for each way once.
 pub(crate) const SOME: usize = 450;
 
-/// Prints what was there before and after; with `write`, into the page, too.
+/// Prints the state before and after. With `write`, also updates the page.
 ///
 /// # Errors
 ///
-/// When something is left, or a client meets what it should not.
+/// When something remains, or a client receives a wrong answer.
 pub(crate) fn soak(workspace: &Workspace, crowd: &Crowd, write: bool) -> Result<(), String> {
     let soaked = ran(workspace, crowd)?;
     println!("{}", soaked.table);

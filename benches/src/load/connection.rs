@@ -76,7 +76,7 @@ impl Connection {
         self.exchange(&initialized).await.map(drop)
     }
 
-    /// Opens the stream on which the server says things on its own, and leaves it open.
+    /// Opens the standalone stream of the server, and leaves it open.
     pub(crate) async fn listen(&mut self, place: &Endpoint) -> io::Result<()> {
         let Endpoint { address, path } = place;
         let session = self.session();
@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the stream says `wanted`.
+    /// Waits until `wanted` is received on the stream.
     pub(crate) async fn read_until(&mut self, wanted: &[u8]) -> io::Result<()> {
         loop {
             if let Some(at) = find(&self.buffer, wanted) {
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// How often the stream has said `wanted` by now; nothing of it is said again.
+    /// How often `wanted` has been received on the stream. Each occurrence is counted once.
     pub(crate) fn count_received(&mut self, wanted: &[u8]) -> usize {
         while matches!(self.socket.try_read_buf(&mut self.buffer), Ok(1..)) {}
         let mut count = 0;
@@ -250,7 +250,7 @@ fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
     })
 }
 
-/// The id of what the client is asked, JSON text, once that was read whole.
+/// The id of the server request as JSON text, once it was received completely.
 fn asked(events: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(events).ok()?;
     let data = text
@@ -266,7 +266,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|some| some == wanted)
 }
 
-/// A legacy request that holds `body`; `session` is a header line or nothing.
+/// A legacy request with `body`; `session` is a header line or nothing.
 pub(crate) fn post(place: &Endpoint, session: &str, body: &str) -> Vec<u8> {
     let Endpoint { address, path } = place;
     let length = body.len();

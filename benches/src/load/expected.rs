@@ -1,5 +1,5 @@
-//! What may be answered. The first answer to each request is read and understood; a later one is either
-//! the same bytes but for its number, or it is read and understood as well.
+//! The expected answers. The first answer to each request is parsed and checked. A later one must have the same bytes
+//! except for its number; otherwise it is parsed and checked, too.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) enum Goal {
     Fixed { size: usize },
 }
 
-/// The form in which data is told.
+/// The form of the data in a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
     /// As a value, and as the text that repeats it.
@@ -52,7 +52,7 @@ impl Expected {
         }
     }
 
-    /// Whether everybody is told the same.
+    /// Whether every client gets the same result.
     pub(crate) const fn is_fixed(&self) -> bool {
         matches!(self.goal, Goal::Fixed { .. })
     }

@@ -18,7 +18,7 @@ pub(crate) use connection::{Connection, post};
 pub(crate) use expected::{Expected, Form, Goal};
 pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects};
 
-/// What a load asks, and what it may hear.
+/// The requests of a load, and the expected answers.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub(crate) endpoint: Endpoint,
@@ -30,7 +30,7 @@ pub(crate) struct Load {
     next: Cell<u64>,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
     /// Nanoseconds from a request's first byte to its answer's last, in no order.
@@ -46,7 +46,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     Time(Instant),
-    /// Each connection has asked so often.
+    /// Each connection has sent this many requests.
     Count(usize),
 }
 

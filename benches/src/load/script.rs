@@ -1,4 +1,4 @@
-//! What is asked: requests that are ready but for a number, which makes each its own.
+//! The requests: complete except for a number, which makes each one unique.
 
 use serde_json::{Value, json};
 
@@ -11,11 +11,11 @@ use crate::upstream::tools;
 pub(crate) enum Era {
     /// 2025-11-25: a session, then bare requests.
     Legacy,
-    /// 2026-07-28: every request says who asks.
+    /// 2026-07-28: every request has the data of its client.
     Modern,
 }
 
-/// What is asked for.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Method {
     Call,
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     pub(crate) delay: u64,
     /// Notifications before the answer.
     pub(crate) steps: usize,
-    /// Whether the client is asked something before it is answered.
+    /// Whether the client gets a server request before the answer.
     pub(crate) ask: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Selects {
 #[derive(Debug)]
 pub(crate) struct Script {
     era: Era,
-    /// Whether its calls have the client asked something.
+    /// Whether its calls cause a server request.
     pub(crate) asks: bool,
     templates: Vec<Template>,
 }

@@ -8,7 +8,7 @@ use crate::subject::Subject;
 
 use super::median;
 
-/// What sessions cost in memory: resident bytes of one process.
+/// The memory of sessions: resident bytes of one process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) subject: Subject,
@@ -30,7 +30,7 @@ pub(crate) struct Change {
     pub(crate) took: Vec<f64>,
 }
 
-/// What happens once: how long it took, time after time.
+/// The duration of something that happens once, measured several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(super) name: &'static str,
@@ -63,7 +63,7 @@ impl Moment {
     }
 }
 
-/// What it costs to tell many listeners of one change.
+/// The cost of notifying many listeners of one change.
 #[derive(Clone, Debug)]
 pub(crate) struct Fan {
     pub(super) name: &'static str,
@@ -71,7 +71,7 @@ pub(crate) struct Fan {
     pub(super) listeners: usize,
     /// Microseconds on a core for each listener, time after time.
     pub(super) cpu: Vec<f64>,
-    /// Milliseconds until each listener was told, of all times, in no order.
+    /// Milliseconds until each listener was notified, of all rounds, unordered.
     delays: Vec<f64>,
 }
 
@@ -90,7 +90,7 @@ impl Fan {
         }
     }
 
-    /// Adds one change: when each listener was told, and the nanoseconds on a core that it took.
+    /// Adds one change: the delay for each listener, and its CPU time in nanoseconds.
     pub(crate) fn add(&mut self, heard: &[Duration], cpu: u64) {
         self.cpu.push(cpu as f64 / 1e3 / self.listeners as f64);
         self.delays
@@ -104,7 +104,7 @@ impl Fan {
         heard.get(last * part / 100).copied().unwrap_or(f64::NAN)
     }
 
-    /// What is said of it, beside its limit.
+    /// The summary, compared with the limit.
     pub(super) fn summary(&self, limit: Option<&Self>) -> String {
         let cpu = median(self.cpu.clone());
         let ratio = limit.map(|limit| cpu / median(limit.cpu.clone()));

@@ -1,4 +1,4 @@
-//! What came of a run: a table, the raw numbers, and whether the bars were met.
+//! The results of a run: a table, the raw numbers, and whether the bars were met.
 
 mod costs;
 mod growth;
@@ -163,7 +163,7 @@ impl Report {
         }
     }
 
-    /// What is said before the first row.
+    /// The text before the first row.
     pub(crate) fn head(&self) -> String {
         let Cores { subject, rest } = self.cores;
         let place = if self.cores.are_two() {
@@ -180,7 +180,7 @@ impl Report {
         )
     }
 
-    /// Adds a row and says it.
+    /// Adds a row and returns its text.
     pub(crate) fn add(&mut self, row: Row, cells: Vec<Cell>) -> String {
         let mut text = table(&row, &cells);
         if !self.timed {
@@ -250,7 +250,7 @@ impl Report {
         text
     }
 
-    /// Whether all holds, and what does not.
+    /// Whether every bar is met, and those that are not.
     pub(crate) fn verdict(&self) -> (String, bool) {
         let mut missed = Vec::new();
         for (row, cells) in &self.rows {

@@ -1,6 +1,6 @@
-//! The limit of a notification to many: an HTTP server that writes what it is sent to everybody who listens.
+//! The limit of a notification to many clients: an HTTP server that writes what it receives to every listener.
 //!
-//! It keeps no session, reads no message and makes the bytes of an event once.
+//! It has no sessions, parses no message and builds the bytes of an event once.
 
 use std::cell::RefCell;
 use std::convert::Infallible;

@@ -28,7 +28,7 @@ use super::{empty, serve_http};
 /// The limit of a call.
 #[derive(Debug, Parser)]
 pub(crate) struct Options {
-    /// Where the server behind is
+    /// The URL of the upstream server
     #[arg(long)]
     to: Uri,
 }

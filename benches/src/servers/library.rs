@@ -1,4 +1,4 @@
-//! A handler on rmcp's own server: bare, and in the library's wrappings.
+//! A handler on the server of rmcp: bare, and wrapped by the library.
 
 use std::convert::Infallible;
 use std::io;
@@ -42,7 +42,7 @@ enum Wrapping {
     Variants,
 }
 
-/// Says again what it was told, as the server behind does.
+/// Returns its argument, as the upstream server does.
 #[derive(Clone, Debug)]
 struct Echo {
     tools: Arc<[Tool]>,
@@ -134,7 +134,7 @@ fn json() -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default().with_json_response(true)
 }
 
-/// Serves `handler` on a port that it says, for ever.
+/// Serves `handler` for ever, on a port that it prints.
 pub(super) async fn accept<H: ServerHandler + Clone>(
     handler: H,
     config: StreamableHttpServerConfig,

@@ -1,4 +1,4 @@
-//! What Vary is compared with, each a process of its own.
+//! The programs that Vary is compared with, each in its own process.
 
 pub(crate) mod fan;
 pub(crate) mod fixed;
@@ -73,7 +73,7 @@ where
     }
 }
 
-/// Done when standard input closes, which it does when whoever started this ends.
+/// Completes when standard input closes, which happens when the parent process ends.
 pub(crate) fn input_closed() -> oneshot::Receiver<()> {
     let (closed, receiver) = oneshot::channel();
     thread::spawn(move || {
@@ -84,7 +84,7 @@ pub(crate) fn input_closed() -> oneshot::Receiver<()> {
     receiver
 }
 
-/// Says a line to whoever started this.
+/// Prints a line for the parent process.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     writeln!(output, "{line}")?;

@@ -27,10 +27,10 @@ use super::library::accept;
 /// A proxy made of rmcp's server and client.
 #[derive(Debug, Parser)]
 pub(crate) struct Options {
-    /// Where the server behind is
+    /// The URL of the upstream server
     #[arg(long, conflicts_with = "command")]
     to: Option<String>,
-    /// The server behind, as a command
+    /// The command of the upstream server
     #[arg(last = true, required_unless_present = "to")]
     command: Vec<String>,
 }

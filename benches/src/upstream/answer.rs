@@ -1,4 +1,4 @@
-//! What the server behind says to each message.
+//! The answers of the upstream server.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::Kind;
 use super::tools;
 
-/// What is said to one message.
+/// The answer to one message.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// Nothing: it was a notification.
@@ -41,9 +41,9 @@ pub(crate) struct Answers {
     tools: String,
     /// How often the list has changed.
     changes: AtomicUsize,
-    /// How many questions were asked.
+    /// The number of input requests so far.
     input_requests: AtomicUsize,
-    /// Rows of so many bytes, once they were asked for.
+    /// Rows of a given size, stored after the first request.
     rows: RefCell<BTreeMap<usize, Rc<Rows>>>,
 }
 

@@ -1,4 +1,4 @@
-//! The server behind: fast, so that what stands before it is what is measured.
+//! The upstream server: fast, so that the measurement shows the proxy in front of it.
 //!
 //! Answers are written by hand. It knows `initialize`, `server/discover`, `ping`, `tools/list` and
 //! `tools/call` of one tool, `echo`, which is told in its arguments how large, late or long-winded to be, to ask its
@@ -15,7 +15,7 @@ use clap::{Parser, ValueEnum};
 
 pub(crate) use answer::{Answer, Answers};
 
-/// The server behind all of them.
+/// The upstream server of all of them.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct Options {
     /// How it is reached

@@ -1,4 +1,4 @@
-//! The server behind on standard input and output.
+//! The upstream server on standard input and output.
 
 use std::io::{self, BufRead as _, BufReader, BufWriter, Stdout, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,4 +1,4 @@
-//! The tools that the server behind lists.
+//! The tools of the upstream server.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(crate) fn name(index: usize) -> String {
     }
 }
 
-/// Whether the tool at `index` says that it only reads.
+/// Whether the tool at `index` declares `readOnlyHint`.
 pub(crate) const fn only_reads(index: usize) -> bool {
     index.is_multiple_of(2)
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::print::notice;
 use crate::serving;
 
-/// Where the operator will ask; before the servers are started, so that a taken port is said first.
+/// The listener for the operator. It is opened before the servers are started, so that a port in use is reported first.
 #[derive(Debug)]
 pub(crate) struct AdminListener {
     listener: TcpListener,
@@ -35,7 +35,7 @@ impl AdminListener {
         Ok(Self { listener, address })
     }
 
-    /// Begins to answer, and says where.
+    /// Starts to answer, and prints the address.
     pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> AdminTask {
         let (stop, stopped) = oneshot::channel();
         let gateway = Arc::clone(gateway);

@@ -1,25 +1,24 @@
-//! What was typed.
+//! The command line.
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
 use mcp_vary_config::Format;
 
-/// One MCP server, many faces: every client gets content in its form, and the tools it has room for
+/// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
 #[derive(Debug, Parser)]
 #[command(
     name = "vary",
     version,
     disable_help_subcommand = true,
     max_term_width = 100,
-    after_help = "Try `vary demo` first. Exit codes: 0 fine, 1 what was looked at failed, 2 the command could not be \
-                  carried out."
+    after_help = "Try `vary demo` first. Exit codes: 0 success, 1 a check failed, 2 the command could not run."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What is logged to standard error: error, warn, info, debug, trace or off [default: error; with serve warn, and at
-    /// info what servers print]
+    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: warn, and info
+    /// for the output of servers]
     #[arg(
         long,
         global = true,
@@ -44,29 +43,30 @@ pub(crate) enum Command {
     Weather,
 }
 
-/// Show what three clients get from one server, then serve it
+/// Call one server as three clients, print what each receives, then serve it
 ///
-/// Starts a weather server that knows nothing of the extensions, puts Vary in front of it, calls the same tool
-/// as three clients and prints what each gets, with its cost in tokens. Then serves until it is stopped.
+/// Starts a weather server that does not support the extensions, with Vary in front of it. Calls the same tool as
+/// three clients and prints each result with its cost in tokens. Then serves until you stop it.
 #[derive(Debug, Parser)]
 #[command(after_help = "Example:\n  vary demo --once")]
 pub(crate) struct Demo {
-    /// End after printing
+    /// Exit after printing
     #[arg(long)]
     pub(crate) once: bool,
-    /// Where to serve [default: 127.0.0.1:8800, or any free port with --once]
+    /// Address to serve on [default: 127.0.0.1:8800, or any free port with --once]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
 }
 
-/// Serve MCP servers to every client in its own way
+/// Serve MCP servers, adapted to each client
 ///
-/// A server is a command that speaks MCP on its standard streams, or the URL of a streamable HTTP endpoint. Several
-/// come from a file: Vary's own, or that in which a client keeps its servers. Their tools are then called
-/// `server_tool`. A server that is down is tried again and stops no other. Clients connect to http://ADDR/mcp.
+/// A server is a command that speaks MCP on its standard streams, or the URL of a streamable HTTP endpoint. To serve
+/// several, give a configuration of Vary or the server list of an MCP client. Their tools are then called
+/// `server_tool`. If a server is down, Vary keeps retrying and the others keep working. Clients connect to
+/// http://ADDR/mcp.
 ///
-/// A file is read again when it changes and on SIGHUP: servers whose entry is as before run on, and no request is
-/// lost. A bad file changes nothing and says why.
+/// Vary reloads the file when it changes and on SIGHUP. Servers with an unchanged entry keep running, and no request is
+/// lost. If the file has a mistake, Vary reports it and changes nothing.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary serve [OPTIONS] <--config <FILE> | --mcp-json <FILE> | --url <URL> | -- <COMMAND>...>",
@@ -79,14 +79,14 @@ pub(crate) struct Demo {
         vary serve --mcp-json .mcp.json --stdio"
 )]
 pub(crate) struct Serve {
-    /// Where to serve: HOST:PORT on this machine, or a port alone [default: `listen` of --config, or 127.0.0.1:8800]
+    /// Address to serve on: HOST:PORT on this machine, or only a port [default: `listen` of --config, or 127.0.0.1:8800]
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub(crate) listen: Option<String>,
     /// Serve one client on standard input and output instead
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// Where `vary status` may ask how it stands: HOST:PORT on this machine, or a port alone [default: `admin` of
-    /// --config, or nowhere]
+    /// Address that `vary status` connects to: HOST:PORT on this machine, or only a port [default: `admin` of
+    /// --config, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
     /// The server's streamable HTTP endpoint
@@ -98,23 +98,23 @@ pub(crate) struct Serve {
     /// A configuration with `servers`: YAML, JSON or TOML; `vary config check` explains it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A file with `mcpServers`, as clients keep it; ${VAR}, ${VAR:-default} and ${env:VAR} are replaced
+    /// A file with `mcpServers`, as MCP clients have it; ${VAR}, ${VAR:-default} and ${env:VAR} are replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp_json: Option<PathBuf>,
     /// Only this server of the file
     #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
-    /// The variant of clients that name none, and that no rule of `clients` is about, in place of `variant` in the
-    /// file and of what their hints ask for
+    /// The variant for clients that select none and match no rule of `clients`. Replaces `variant` of the file, and
+    /// ignores hints
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
-    /// End with exit code 2 if an entry of a client's file cannot be used, instead of serving the others
+    /// Exit with code 2 if an entry of a client's file cannot be used, instead of serving the others
     #[arg(long, requires = "file")]
     pub(crate) require_all: bool,
-    /// Offer no variants: every client gets the lists as the server wrote them
+    /// Disable variants: every client gets the lists as the server sends them
     #[arg(long)]
     pub(crate) no_variants: bool,
-    /// Negotiate no content: every client gets results as the server wrote them
+    /// Disable content negotiation: every client gets results as the server sends them
     #[arg(long)]
     pub(crate) no_negotiation: bool,
     /// The server's command and its arguments, after `--`
@@ -122,12 +122,12 @@ pub(crate) struct Serve {
     pub(crate) command: Vec<String>,
 }
 
-/// Show which variants a server offers, and what their tools cost in tokens
+/// Show the variants of a server, and what their tools cost in tokens
 ///
-/// A server that does not offer variants itself is shown as `vary serve` would offer it, with every variant, whether
-/// clients are told of it or not. Of a server that offers variants itself those are shown that it tells of. Tokens are those of the
-/// encoding o200k: a tool's as compact JSON, a variant's as the whole array `tools`. Percentages compare with
-/// the variant `standard`, or the first one where there is none.
+/// If the server does not offer variants itself, the command shows what `vary serve` would offer, including variants
+/// that are not advertised. Otherwise it shows the variants that the server advertises. Tokens are counted with the
+/// encoding o200k: a tool as compact JSON, a variant as the whole array `tools`. Percentages compare with the variant
+/// `standard`, or with the first variant if there is no `standard`.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary inspect [OPTIONS] <URL | --config <FILE> | -- <COMMAND>...>",
@@ -148,19 +148,19 @@ pub(crate) struct Serve {
 pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-    /// Ask as a client with this hint, and explain the order; several values in order of preference; may be repeated
+    /// Connect as a client with this hint, and explain the order; several values in order of preference; may be repeated
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]")]
     pub(crate) hints: Vec<String>,
-    /// Ask as a client with these features, such as agent,format=json
+    /// Connect as a client with these features, such as agent,format=json
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Option<String>,
-    /// Say what is wrong with the tools: schemas that cannot be checked, and results whose fields contradict each other,
-    /// lack one, break the schema or repeat far more than the other says. Calls the tools that declare `readOnlyHint`
-    /// and need no arguments, and no other; exits with 1 when something is broken
+    /// Check the tools: schemas that cannot be used, and results whose fields contradict each other, are missing, break
+    /// the schema, or where one is far larger than the other. Calls only tools that declare `readOnlyHint` and need no
+    /// arguments. Exits with 1 when something is broken
     #[arg(long)]
     pub(crate) lint: bool,
-    /// Where the running gateway at URL answers its operator (its `--admin`): show who uses deprecated variants, and the
-    /// variants that clients are not told of
+    /// The `--admin` address of the running gateway at URL: also show which clients use deprecated variants, and the
+    /// variants that are not advertised
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["command", "config"])]
     pub(crate) admin: Option<String>,
     /// The server's URL
@@ -175,12 +175,12 @@ pub(crate) struct Inspect {
     pub(crate) command: Vec<String>,
 }
 
-/// Call a tool as a given client would, and show what it gets
+/// Call a tool as a given client, and show what it receives
 ///
-/// A server that does not negotiate content itself is called through Vary. Several --features show several
-/// clients side by side. Without any, the client declares nothing and gets what the server says.
-/// Tokens are those of the encoding o200k, of the text in `content` and of `structuredContent` as compact JSON;
-/// binary data is not counted. A model reads one of the two; with several clients, percentages compare with the first.
+/// If the server does not support content negotiation, the call goes through Vary. Several --features show several
+/// clients side by side. Without --features, the client declares nothing and gets the result as the server sends it.
+/// Tokens are counted with the encoding o200k, for the text in `content` and for `structuredContent` as compact JSON;
+/// binary data is not counted. A model reads one of the two. With several clients, percentages compare with the first.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | --config <FILE> | -- <COMMAND>...>",
@@ -190,7 +190,7 @@ pub(crate) struct Inspect {
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml\n  \
     vary call get_weather '{\"location\":\"Bern\"}' --lint http://127.0.0.1:8800/mcp\n\n\
-    With --json, a line for each client: the result as it came, or {error}; with --lint as well, {result, findings: [{kind, says}]}."
+    With --json, one line for each client: the result as received, or {error}; with --lint as well, {result, findings: [{kind, says}]}."
 )]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -198,8 +198,8 @@ pub(crate) struct Call {
     /// Call as a client with these features, such as agent,format=json; may be repeated
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Vec<String>,
-    /// Compare `content` with `structuredContent`: what the one says that the other denies or lacks, and which is
-    /// missing or far too large; exit code 1 when they contradict each other
+    /// Compare `content` with `structuredContent`: report contradictions, values that only one of them has, and a field
+    /// that is missing or far too large. Exits with 1 when they contradict each other
     #[arg(long)]
     pub(crate) lint: bool,
     /// The tool's name
@@ -215,7 +215,7 @@ pub(crate) struct Call {
     pub(crate) command: Vec<String>,
 }
 
-/// Begin, check or edit a configuration
+/// Create, check or edit a configuration
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Examples:\n  vary config import .mcp.json > vary.yaml\n  vary config check vary.yaml\n  \
@@ -232,22 +232,22 @@ pub(crate) enum ConfigCommand {
     Import(Import),
     /// Print the JSON Schema of a configuration, for editors
     ///
-    /// Editors complete and check what is written when the file says where its schema is: in YAML by the first line
+    /// Editors complete and check a configuration that names its schema: in YAML by the first line
     /// `# yaml-language-server: $schema=vary.schema.json`, in JSON by the key `$schema`.
     #[command(after_help = "Example:\n  vary config schema > vary.schema.json")]
     Schema,
-    /// Show what is done for known clients
+    /// Show the settings for known clients
     ///
-    /// With `known-clients: on` in the configuration, clients that call themselves so get what is shown, unless the variant or a
-    /// rule of `clients` says otherwise.
+    /// With `known-clients: on` in the configuration, a client with one of these names gets these settings, unless its
+    /// variant or a rule of `clients` sets something else.
     Clients,
 }
 
-/// Say what is wrong with a configuration, and what its servers offer
+/// Check a configuration, and show what its servers offer
 ///
-/// Every mistake is named at once, with its line and what to write. When there is none, the servers are connected to:
-/// what each offers, and which names or URIs of two collide. Exit code 1 when there is a mistake, a
-/// server is down, or a variant names what is not there.
+/// Reports every mistake with its line and the fix. If there is none, connects to the servers and shows what each offers,
+/// and which names or URIs of two servers collide. Exit code 1 when the file has a mistake, a server is down, or a
+/// variant names something that does not exist.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary config check vary.yaml\n  \
@@ -256,28 +256,28 @@ pub(crate) enum ConfigCommand {
     [{list, id, keptBy, hidden}], variants: [{id, tools, tokens}], problems: [text]}, where mistakes, notes and slips are lists of {line, column, key, message, fix}; a slip has \
     its variant, too.")]
 pub(crate) struct Check {
-    /// Only read the file, connect to no server
+    /// Only read the file; do not connect to servers
     #[arg(long)]
     pub(crate) offline: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The configuration, or the file in which a client keeps its servers
+    /// The configuration, or the server list of an MCP client
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
-/// Print a configuration with the servers of other programs
+/// Convert the server lists of MCP clients to a configuration
 ///
-/// Reads the files in which Claude, Cursor, Windsurf, Gemini and others keep `mcpServers`, VS Code `servers` and `inputs`, Codex
-/// `mcp_servers`, opencode `mcp`, and prints one configuration as YAML. What has no equivalent is named on standard error.
-/// Secrets stand in what is printed as they stood in the files, and are never shown elsewhere.
+/// Reads the files of Claude, Cursor, Windsurf, Gemini and others (`mcpServers`), VS Code (`servers` and `inputs`), Codex
+/// (`mcp_servers`) and opencode (`mcp`), and prints one configuration as YAML. Settings without an equivalent are listed
+/// on standard error. The configuration contains the secrets of the files; nothing else shows them.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary config import .mcp.json > vary.yaml\n  \
     vary config import ~/.codex/config.toml .vscode/mcp.json > vary.yaml")]
 pub(crate) struct Import {
-    /// What the files are: mcp-servers, vscode, codex or opencode [default: what each looks like]
+    /// Format of the files: mcp-servers, vscode, codex or opencode [default: detected for each file]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// The files, in the order of their servers
@@ -285,15 +285,15 @@ pub(crate) struct Import {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Show how a running gateway stands
+/// Show the status of a running gateway
 ///
-/// The servers behind, the variants, and who still uses deprecated ones. The gateway answers where `vary serve --admin`
-/// or `admin:` in its configuration says. Exit code 1 when a server is down.
+/// Shows its servers and variants, and which clients still use deprecated variants. The gateway must be started with
+/// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary serve --config vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
-    With --json, what GET /status answers: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
+    With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], sessions, streams, listeners, subscriptions, questions, \
     heldCalls, watchedTasks, finishedTasks, ownConnections, tasks, rankings}. Times are seconds.")]
@@ -301,15 +301,15 @@ pub(crate) struct Status {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where the gateway answers its operator: HOST:PORT, a port, or the URL
+    /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
     pub(crate) address: String,
 }
 
-/// What `inspect` and `call` have in common.
+/// The options of both `inspect` and `call`.
 #[derive(Debug, Parser)]
 pub(crate) struct ClientArgs {
-    /// Vary in front of the servers of this configuration, or of the file in which a client keeps them
+    /// Use the servers of this configuration, or of the server list of an MCP client, through Vary
     #[arg(
         long,
         value_name = "FILE",

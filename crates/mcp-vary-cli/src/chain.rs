@@ -4,11 +4,11 @@ use mcp_vary_gateway::{Ancestors, CHAIN_VARIABLE, Config};
 
 use crate::failure::Failure;
 
-/// The configuration of a gateway behind those that started this process.
+/// Adds the gateways that started this process to `config`.
 ///
 /// # Errors
 ///
-/// When it would serve itself in a circle.
+/// When the gateway would serve itself in a circle.
 pub(crate) fn with_ancestors(mut config: Config) -> Result<Config, Failure> {
     let ancestors = Ancestors::read(&variable());
     let checked = ancestors.check(&config.servers);
@@ -19,7 +19,7 @@ pub(crate) fn with_ancestors(mut config: Config) -> Result<Config, Failure> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a gateway says in it to the processes that it starts which gateways are in front of them"
+    reason = "a gateway passes the gateways in front of it to the processes that it starts"
 )]
 fn variable() -> String {
     std::env::var(CHAIN_VARIABLE).unwrap_or_default()

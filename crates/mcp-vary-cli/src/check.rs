@@ -1,4 +1,4 @@
-//! `vary config check`: what is wrong with a configuration, and what its servers offer.
+//! `vary config check`: the mistakes of a configuration, and what its servers offer.
 
 mod report;
 
@@ -22,7 +22,7 @@ use crate::serving;
 use crate::stop::Stop;
 use crate::tokens;
 
-/// Reads, then connects unless told not to; prints what is found as data.
+/// Reads the file, connects to the servers unless `--offline` is given, and prints the findings.
 pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
     let name = args.file.display().to_string();
     let text = crate::file::text(&args.file)?;
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         (variant, slip)
     });
     let mut slips: Vec<_> = slips.collect();
-    // What is said of every server's item of one name is one mistake of the file.
+    // One entry of the file can match nothing on several servers.
     slips.dedup();
     let down = servers
         .iter()
@@ -116,7 +116,7 @@ fn summary_line(problems: usize) -> String {
     }
 }
 
-/// What is wrong although the file can be read: what `serve` would leave out, ignore or refuse.
+/// Problems of a valid file: what `serve` would leave out, ignore or refuse.
 fn serve_problems(name: &str, file: &File) -> Vec<String> {
     let mut refused = crate::file::left_out(name, file);
     let variants = file.notes.iter().filter(|note| note.key == "variants");
@@ -138,7 +138,7 @@ fn problem_lines(refused: &[String]) -> String {
     }
 }
 
-/// The variants, with what their tools cost.
+/// The variants, with the cost of their tools.
 fn cost_table(variants: &[(VariantId, Vec<String>)]) -> String {
     if variants.is_empty() {
         return String::new();
@@ -168,7 +168,7 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
     Ok(gateway)
 }
 
-/// What the variants say of items that are not there, or call by one name.
+/// Selections and overrides of variants that match nothing, or names that are used twice.
 fn unmatched_lines(name: &str, slips: &[(VariantId, Mistake)]) -> String {
     let mut out = String::new();
     for (_, slip) in slips {
@@ -178,7 +178,7 @@ fn unmatched_lines(name: &str, slips: &[(VariantId, Mistake)]) -> String {
     out
 }
 
-/// What reading the file told.
+/// A summary of the file, with notes.
 fn file_summary(name: &str, file: &File) -> String {
     let mut out = format!("{name} is valid: {}", plural(file.servers.len(), "server"));
     if !file.disabled.is_empty() {
@@ -191,7 +191,7 @@ fn file_summary(name: &str, file: &File) -> String {
     out
 }
 
-/// Where the servers are, without what may be secret.
+/// The targets of the servers, without parts that can be secret.
 fn target_table(servers: &[UpstreamConfig]) -> String {
     let rows: Vec<Vec<String>> = servers
         .iter()
@@ -206,7 +206,7 @@ fn target_table(servers: &[UpstreamConfig]) -> String {
     table(&rows, 2)
 }
 
-/// Without user, path and query, which may hold keys.
+/// Scheme, host and port. User, path and query can contain keys.
 fn origin(url: &Uri) -> String {
     let port = url.port().map(|port| format!(":{port}"));
     format!(

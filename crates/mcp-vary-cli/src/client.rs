@@ -1,4 +1,4 @@
-//! A client of an MCP server, as this or that client would be.
+//! An MCP client that declares given capabilities.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 
-/// What a client declares of itself.
+/// What a client declares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientIdentity {
-    /// Its feature tags as typed; `None` when it does not know content negotiation.
+    /// Its feature tags as given; `None` if it does not support content negotiation.
     pub(crate) features: Option<String>,
-    /// Its hints for variants; `None` when it does not know them.
+    /// Its hints for variants; `None` if it does not support variants.
     pub(crate) hints: Option<VariantHints>,
 }
 
 impl ClientIdentity {
-    /// A client that knows both extensions, from what was typed. What has no effect is said on standard
-    /// error, but declared all the same: it is up to the server to ignore it.
+    /// A client with the given features and hints. Values without effect are reported on standard error, but declared:
+    /// the server decides what it ignores.
     pub(crate) fn from_args(features: Option<&str>, hints: &[String]) -> Result<Self, Failure> {
         if let Some(features) = features {
             let (_, ignored) = Features::from_tags(tags(features));
@@ -123,7 +123,7 @@ impl Client {
         offered.into_iter().flatten().filter_map(variant).collect()
     }
 
-    /// Refuses to select a variant of a server that would not know what that is.
+    /// Rejects the selection of a variant if the server does not support variants.
     pub(crate) fn check_selectable(&self, variant: Option<&str>) -> Result<(), Failure> {
         let capabilities: Value =
             serde_json::from_str(&self.handshake().capabilities).unwrap_or_default();

@@ -10,20 +10,20 @@ use crate::environment::today;
 use crate::failure::Failure;
 use crate::print::notice;
 
-/// Reads the servers of `path`, or only the one that is called `only`, and says what is worth knowing.
+/// Reads the servers of `path`, or only the server `only`, and prints notes.
 ///
 /// # Errors
 ///
-/// When the file cannot be read, or with everything that is wrong in it.
+/// When the file cannot be read, or has mistakes; all of them are listed.
 pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
     parse_and_report(&path.display().to_string(), &text(path)?, only)
 }
 
-/// What the `text` of the file `name` says, and says what is worth knowing of it.
+/// Parses the `text` of the file `name`, and prints notes.
 ///
 /// # Errors
 ///
-/// Everything that is wrong in it.
+/// All mistakes of the file.
 pub(crate) fn parse_and_report(
     name: &str,
     text: &str,
@@ -62,25 +62,25 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::command(format!("{} cannot be read: {error}", path.display())))
 }
 
-/// What the `text` of the file `name` says.
+/// Parses the `text` of the file `name`.
 pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Mistakes> {
     let source = Source::new(name, text).with_today(today());
     let source = only.map_or(source, |server| source.with_only(server));
     source.read(&variable)
 }
 
-/// The same, waiting at its start for each server as long as it may take to start.
+/// Makes the start wait for each server for as long as the server's start can take.
 pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
     let starts = config.servers.iter().map(|server| server.limits.handshake);
     let longest = starts.max().unwrap_or_default();
-    // What follows is the reading of lists.
+    // After the handshake the lists are read.
     config.start_patience = longest.saturating_add(Duration::from_secs(5));
     config
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the file asks for variables of the environment"
+    reason = "the file refers to environment variables"
 )]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -24,7 +24,7 @@ use crate::stop::Stop;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
-/// Connects, reads and counts, prints; whatever comes of it, the server is closed.
+/// Connects, reads, counts and prints. The server is closed in every case.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
     let url = args.url.as_deref();
@@ -98,14 +98,14 @@ pub(crate) struct VariantTools {
     tools: Vec<Tool>,
 }
 
-/// How it is known that there is a variant.
+/// Where a variant is known from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Source {
-    /// Clients are told.
+    /// The server advertises it.
     Advertised,
-    /// It is configured, and clients are told of others.
+    /// It is configured, but not advertised.
     Configured,
-    /// It can be selected; nothing else is known of it.
+    /// It can be selected, but is not described.
     Selected,
 }
 
@@ -146,8 +146,8 @@ fn compact(text: &str) -> String {
     mcp_vary::json::Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json())
 }
 
-/// The variants that a client is offered, and then the others of those that are `configured`, with their
-/// tools; with `only`, that one and the one that it is compared with.
+/// The variants that the client is offered, then the other `configured` ones, with their tools. With `only`, that
+/// variant and the one it is compared with.
 pub(crate) async fn variant_tools(
     client: &Client,
     configured: Vec<ServerVariant>,
@@ -196,7 +196,7 @@ async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
     let listed = client.tools(Some(id)).await?;
     let id = id
         .parse()
-        .map_err(|error| Failure::command(format!("`{id}` is no variant's id: {error}")))?;
+        .map_err(|error| Failure::command(format!("`{id}` is not a valid variant id: {error}")))?;
     let variant = ServerVariant::new(id, "");
     Ok(VariantTools::read(Some(variant), Source::Selected, &listed))
 }
@@ -301,7 +301,7 @@ impl Inspection {
         if self.has_hints {
             out.push_str(&match self.why() {
                 Some(why) => sanitize(&why.to_text()),
-                None => "ranking: by the server itself, which does not say how\n".to_owned(),
+                None => "ranking: by the server itself, without an explanation\n".to_owned(),
             });
             out.push('\n');
         }
@@ -339,10 +339,10 @@ impl Inspection {
         }
     }
 
-    /// What there is to say of a variant.
+    /// Status, hints, deprecation and description of a variant.
     fn variant_details(&self, variant: &ServerVariant, source: Source) -> String {
         if source == Source::Selected {
-            return "not advertised; the server says nothing of it".to_owned();
+            return "not advertised; the server does not describe it".to_owned();
         }
         let mut text = variant.status.as_str().to_owned();
         for (key, value) in &variant.hints {

@@ -1,4 +1,4 @@
-//! Whether the two fields of a result say the same.
+//! Compares the two fields of a result.
 
 use mcp_vary::json::{self, Members};
 use mcp_vary::shape::ToolFacts;
@@ -8,14 +8,14 @@ use crate::client::Answer;
 use crate::failure::Failure;
 use crate::print::sanitize;
 
-/// What a client got, and what was found in it where that was asked for.
+/// What a client received, and the findings if the check was requested.
 #[derive(Debug)]
 pub(crate) struct Linted {
     pub(crate) answer: Answer,
     pub(crate) findings: Option<Vec<Finding>>,
 }
 
-/// What is wrong with `result` of the tool that the server lists as `listed`.
+/// The findings about `result`, from the tool that the server lists as `listed`.
 pub(crate) fn findings(result: &str, listed: Option<&str>) -> Result<Vec<Finding>, Failure> {
     let tool = listed.map(ToolFacts::listed).unwrap_or_default();
     compare(result, tool)
@@ -28,7 +28,7 @@ pub(crate) fn contradicts(linted: &Linted) -> bool {
     findings.any(Finding::is_contradiction)
 }
 
-/// What was found for each client, below its title where there are several.
+/// The findings for each client; below a title if there are several clients.
 pub(crate) fn report(titles: &[String], all: &[Linted]) -> String {
     let mut out = String::new();
     for (title, linted) in titles.iter().zip(all) {
@@ -55,7 +55,7 @@ pub(crate) fn report(titles: &[String], all: &[Linted]) -> String {
     out
 }
 
-/// A result with what was found in it.
+/// A result with its findings.
 pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
     let finding = |finding: &Finding| {
         let mut said = Members::default();

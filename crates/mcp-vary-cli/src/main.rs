@@ -1,7 +1,7 @@
 //! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config` and `status`.
 //!
 //! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
-//! Standard output is data, standard error is talk.
+//! Standard output is for data, standard error for messages.
 
 mod admin;
 mod args;
@@ -63,8 +63,7 @@ fn run(args: Args) -> Result<Verdict, Failure> {
         .build()
         .map_err(|error| Failure::command(format!("no runtime could be started: {error}")))?;
     let verdict = runtime.block_on(dispatch(args.command));
-    // What is left ends here: child processes with their tasks, and a read of standard input that
-    // nobody can wake.
+    // Ends the remaining tasks: those of child processes, and a blocked read of standard input.
     runtime.shutdown_timeout(LAST_TASKS);
     verdict
 }

@@ -1,4 +1,4 @@
-//! A configuration file that is read again while it is served: when it changes, and on `SIGHUP`.
+//! Reloads the configuration file while it is served: when it changes, and on `SIGHUP`.
 
 use std::convert::Infallible;
 use std::io;
@@ -14,7 +14,7 @@ use crate::print::{notice, sanitize};
 use crate::stop::Hangup;
 use crate::{file, serve_args};
 
-/// Brings what the file says into the gateway, again and again.
+/// Applies the configuration file to the gateway whenever it changes.
 #[derive(Debug)]
 pub(crate) struct FileReloader {
     path: PathBuf,
@@ -23,18 +23,17 @@ pub(crate) struct FileReloader {
     startup: StartupSettings,
 }
 
-/// What the file said at the start and is asked for no more. Each is `None` where the command line decides, whatever
-/// the file says.
+/// The settings of the file that apply at the start only. Each is `None` if the command line overrides it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartupSettings {
-    /// Where to serve.
+    /// The address to serve on.
     pub(crate) listen: Option<Option<String>>,
-    /// Where the operator asks.
+    /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
 }
 
 impl StartupSettings {
-    /// The settings of which `file` says something else.
+    /// The settings that are different in `file`.
     fn changed_keys(&self, file: &File) -> Vec<&'static str> {
         let settings = [
             ("listen", &self.listen, &file.listen),
@@ -49,7 +48,7 @@ impl StartupSettings {
 }
 
 impl FileReloader {
-    /// Watches the file at `path`, which said `text`, `fixed` among it.
+    /// Watches the file at `path`, whose text was `text` at the start.
     pub(crate) fn new(path: &Path, text: String, fixed: StartupSettings) -> Result<Self, Failure> {
         Ok(Self {
             path: path.to_owned(),
@@ -59,7 +58,7 @@ impl FileReloader {
         })
     }
 
-    /// Reloads for ever. What is read while an earlier state is still being connected to takes its place.
+    /// Reloads for ever. A newer text replaces one that is still being applied.
     pub(crate) async fn run(&mut self, gateway: &Arc<Gateway>, args: &Serve) -> Infallible {
         let mut text = self.next().await;
         loop {
@@ -76,7 +75,7 @@ impl FileReloader {
         }
     }
 
-    /// What the file says, when it says something else or when it is asked for.
+    /// Waits for a change or a signal, and returns the text of the file.
     async fn next(&mut self) -> io::Result<String> {
         tokio::select! {
             text = self.watch.changed() => return text,
@@ -86,7 +85,7 @@ impl FileReloader {
     }
 }
 
-/// Brings the `text` of a file into the gateway, and says in a sentence what came of it.
+/// Applies the `text` of a file to the gateway, and returns a sentence about the outcome.
 async fn reload(
     name: &str,
     text: io::Result<String>,

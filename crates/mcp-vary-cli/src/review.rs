@@ -1,4 +1,4 @@
-//! What is wrong with the tools that a server lists, and with what those say that can be called without harm.
+//! Checks the tools that a server lists, and the results of those that can be called safely.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::lint::{findings, kind};
 use crate::print::{Progress, sanitize};
 
-/// The tools of one variant, looked at.
+/// The findings about the tools of one variant.
 #[derive(Debug, Default)]
 pub(crate) struct Review {
     tools: Vec<ToolReview>,
@@ -20,12 +20,12 @@ pub(crate) struct Review {
 #[derive(Debug)]
 struct ToolReview {
     name: String,
-    /// Why it was not called.
+    /// Why the tool was not called.
     uncalled: Option<&'static str>,
     findings: Vec<ToolFinding>,
 }
 
-/// One thing that is wrong: a word for it, and a sentence.
+/// One finding: its kind, and a sentence.
 #[derive(Debug)]
 struct ToolFinding {
     kind: &'static str,
@@ -34,8 +34,7 @@ struct ToolFinding {
 }
 
 impl Review {
-    /// Looks at every tool that `variant` lists, and calls those that declare `readOnlyHint` and need no
-    /// arguments.
+    /// Checks every tool that `variant` lists, and calls those that declare `readOnlyHint` and need no arguments.
     pub(crate) async fn of(client: &Client, variant: Option<&str>) -> Result<Self, Failure> {
         let mut review = Self::default();
         for listed in client.tools(variant).await? {
@@ -64,7 +63,7 @@ impl Review {
         Ok(review)
     }
 
-    /// Whether something is broken: not merely missing, large or more than the other field says.
+    /// Whether something is broken, and not only missing or large.
     pub(crate) fn is_wrong(&self) -> bool {
         let mut findings = self.tools.iter().flat_map(|tool| &tool.findings);
         findings.any(|found| found.is_wrong)
@@ -120,7 +119,7 @@ impl ToolReview {
         });
     }
 
-    /// What is wrong with what it answered.
+    /// Checks the answer of the tool.
     fn check_answer(
         &mut self,
         answer: Result<String, String>,
@@ -140,7 +139,7 @@ impl ToolReview {
         }
         let members = Members::parse(&result).unwrap_or_default();
         if members.get("isError") == Some("true") {
-            self.add("error", "it says that it failed".to_owned(), true);
+            self.add("error", "its result has `isError: true`".to_owned(), true);
             return Ok(());
         }
         let value = members.get("structuredContent");
@@ -148,7 +147,7 @@ impl ToolReview {
         if let (Some(check), Some(value)) = (check, value)
             && !check.accepts_value(&value)
         {
-            let says = "its `structuredContent` is not what its `outputSchema` says".to_owned();
+            let says = "its `structuredContent` does not match its `outputSchema`".to_owned();
             self.add("schema", says, true);
         }
         Ok(())

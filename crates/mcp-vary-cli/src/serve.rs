@@ -26,7 +26,7 @@ use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, target};
 
-/// Serves until a signal comes; a second signal ends at once what is still running.
+/// Serves until a signal comes. A second signal ends everything at once.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
     let ServeConfig {
         config,
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
         reloader: reloading,
         source: said,
     } = ServeConfig::from_args(&args)?;
-    // Clients are answered when the wait is over, whatever is there by then.
+    // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_patience;
     let config = config.starting_without_servers(patience);
     let admin = match admin {
@@ -53,18 +53,18 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
     }
 }
 
-/// What is served, and where.
+/// The configuration, and the addresses to serve on.
 #[derive(Debug)]
 struct ServeConfig {
     config: Config,
     listen: String,
-    /// Where the operator may ask how it stands.
+    /// The address for the operator.
     admin: Option<String>,
     reloader: Option<FileReloader>,
     source: ConfigSource,
 }
 
-/// What the file says, for what is said of it.
+/// The file of the configuration, for messages about it.
 #[derive(Debug, Default)]
 struct ConfigSource {
     name: String,
@@ -119,14 +119,14 @@ impl ServeConfig {
     }
 }
 
-/// What is read again while it is served: the file, if there is one.
+/// The file that is reloaded while it is served, if there is one.
 struct ServedFile<'a> {
     reloader: Option<FileReloader>,
     args: &'a Serve,
 }
 
 impl ServedFile<'_> {
-    /// Keeps the gateway as the file says, for ever.
+    /// Reloads the file for ever.
     async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
         match &mut self.reloader {
             Some(reloading) => reloading.run(gateway, self.args).await,
@@ -141,7 +141,7 @@ async fn on_http(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    // Before the servers are started, which may take long, so that a taken port is said first.
+    // Before the servers are started, which can take long, so that a port in use is reported first.
     let listener = serving::listen(listen, "--listen").await?;
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
@@ -219,7 +219,7 @@ fn starting_line(gateway: &Gateway) -> String {
     })
 }
 
-/// Waits until clients are answered. The only server that fails until then ends the command.
+/// Waits until clients can be answered. If there is only one server and it fails until then, the command ends.
 async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
     serving::wait(gateway, stop, |_| false).await?;
     let failed = match &gateway.servers()[..] {
@@ -233,7 +233,7 @@ async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Fail
     Err(failed)
 }
 
-/// Says which servers are ready that were not at the start, for ever.
+/// Reports, for ever, each server that becomes ready after the start.
 async fn report_late_servers(gateway: &Gateway) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
@@ -249,7 +249,7 @@ async fn report_late_servers(gateway: &Gateway) -> Infallible {
     std::future::pending().await
 }
 
-/// Does `work`, unless a signal comes first; then says that it was not done.
+/// Runs `work`. If a signal comes first, reports that it was stopped.
 async fn unless_interrupted<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
@@ -260,11 +260,11 @@ async fn unless_interrupted<T>(work: impl Future<Output = T>, stop: &mut Stop) -
     }
 }
 
-/// How serving on streams ended.
+/// The verdict after serving on standard input and output.
 fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
     let _ = io::stdout().flush();
     match served {
-        // A client that left while something was on its way to it changes nothing.
+        // A client that disconnects while a message is being sent to it is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::command(format!(
             "the client's streams failed: {error}"
         ))),
@@ -272,7 +272,7 @@ fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
     }
 }
 
-/// Who is behind, a line for each server, and what is odd about the variants.
+/// A line for each server, and the warnings about variants.
 fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
     server_lines(gateway, file) + &unmatched_warnings(gateway, &file.name, &file.places)
 }
@@ -305,7 +305,7 @@ fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
     sanitize(out.trim_end())
 }
 
-/// What a server says of itself, or why it says nothing.
+/// A server in one line, or why it is not ready.
 fn server_status(server: &ServerReport) -> String {
     let (Some(hello), ConnectionState::Connected(_)) = (&server.hello, &server.state) else {
         return match &server.state {
@@ -326,12 +326,12 @@ fn server_status(server: &ServerReport) -> String {
     format!("{line}, {tools}")
 }
 
-/// What a client's configuration says of a server at `url`.
+/// The entry for a server at `url` in the configuration of a client.
 pub(crate) fn client_entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
 }
 
-/// Where to serve unless somebody says otherwise.
+/// The default address.
 const LISTEN: &str = "127.0.0.1:8800";
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 

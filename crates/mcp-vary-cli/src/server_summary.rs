@@ -1,4 +1,4 @@
-//! The servers behind a gateway: how they stand, who serves what, and what collides.
+//! A summary of the servers of a gateway: status, what each serves, and collisions.
 
 use mcp_vary_gateway::{Collision, Gateway, Served, ServerReport};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::print::servers::{reason, state, status_table};
 use crate::print::{self, sanitize};
 
-/// The servers behind, as they stood when they had been connected to.
+/// The servers of a gateway at the time when it had connected to them.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSummary {
     pub(crate) servers: Vec<ServerReport>,
@@ -34,7 +34,7 @@ impl ServerSummary {
         sanitize(&status_table(&self.servers))
     }
 
-    /// What one server said of itself, or all that is known of several.
+    /// The handshake of a single server, or everything known about several.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         if let [server] = &self.servers[..] {
             return handshake_json(server);
@@ -52,7 +52,7 @@ impl ServerSummary {
     }
 }
 
-/// How a server stands, and how much it lists.
+/// The state of a server, and how many items it lists.
 pub(crate) fn server_json(server: &ServerReport) -> Value {
     let mut told = Map::new();
     told.insert("name".to_owned(), json!(server.name));
@@ -69,12 +69,12 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
     Value::Object(told)
 }
 
-/// What two servers offer by one name.
+/// A name that two servers have in common.
 pub(crate) fn collision_json(collision: &Collision) -> Value {
     json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
 }
 
-/// What a server says of itself.
+/// What a server declared in its handshake.
 fn handshake_json(server: &ServerReport) -> Map<String, Value> {
     let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
     let mut said = Map::new();

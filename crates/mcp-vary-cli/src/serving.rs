@@ -26,7 +26,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves on `listener` when the servers behind are connected to, unless a signal comes first.
+    /// Connects to the servers, then serves on `listener`. A signal ends the wait.
     pub(crate) async fn start(
         config: Config,
         listener: TcpListener,
@@ -37,7 +37,8 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Begins to connect to the servers behind and to serve on `listener`; clients wait as the configuration says.
+    /// Starts to connect to the servers and to serve on `listener`. Until then clients wait as long as the configuration
+    /// allows.
     pub(crate) async fn begin(config: Config, listener: TcpListener) -> Result<Self, Failure> {
         let address = listener
             .local_addr()
@@ -61,12 +62,12 @@ impl Serving {
         &self.gateway
     }
 
-    /// Where clients connect to.
+    /// The URL that clients connect to.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Takes no more clients, lets requests in flight finish, and ends the server behind.
+    /// Accepts no more clients, lets requests in flight finish, and stops the servers.
     pub(crate) async fn stop(self) -> Result<(), Failure> {
         let _ = self.stop.send(());
         let served = self.task.await;
@@ -79,8 +80,8 @@ impl Serving {
     }
 }
 
-/// Waits until the servers behind are connected to or could not be, or until `is_enough`, which is asked again
-/// whenever another one is ready. Says for whom it waits. A signal ends it in order, another one at once.
+/// Waits until every server is connected or has failed, or until `is_enough`, which is called whenever another server
+/// becomes ready. Shows which servers it waits for. A signal ends the wait in order, a second one at once.
 pub(crate) async fn wait(
     gateway: &Gateway,
     stop: &mut Stop,
@@ -113,7 +114,7 @@ pub(crate) async fn wait(
     Err(Failure::command(why))
 }
 
-/// For whom the start waits.
+/// Which servers the start waits for.
 fn waiting_line(gateway: &Gateway) -> String {
     let (_, starting) = names_by_state(gateway);
     format!("waiting for {} ...", starting.join(", "))
@@ -175,7 +176,7 @@ fn off_loopback(address: &str, port: u16) -> String {
     )
 }
 
-/// Why `address` cannot be listened on, as far as Vary can tell without trying.
+/// Why Vary cannot listen on `address`, as far as can be known without trying.
 pub(crate) fn listen_problem(address: &str) -> Option<String> {
     if address.parse::<u16>().is_ok() {
         return None;
@@ -194,12 +195,12 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
         io::ErrorKind::AddrInUse => format!("{address} is in use; choose another with {flag}"),
         io::ErrorKind::InvalidInput => {
             format!(
-                "`{address}` is no address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
+                "`{address}` is not an address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
             )
         }
         _ => format!("{address} cannot be listened on: {error}; choose another with {flag}"),
     })
 }
 
-/// After this long it is said for whom the start waits, where no terminal shows it all the time.
+/// How long the start waits before it prints which servers it waits for, if no terminal shows that already.
 const SILENT_WAIT: Duration = Duration::from_secs(5);

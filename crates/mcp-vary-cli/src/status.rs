@@ -55,7 +55,7 @@ fn authority(typed: &str) -> Result<String, Failure> {
     match authority {
         Some(authority) if authority.port_u16().is_some() => Ok(authority.to_string()),
         _ => Err(Failure::command(format!(
-            "`{typed}` is no address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
+            "`{typed}` is not an address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
         ))),
     }
 }

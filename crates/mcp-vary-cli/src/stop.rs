@@ -1,8 +1,8 @@
-//! Signals that ask the process to end, or to read its configuration again.
+//! Signals that end the process, or make it reload its configuration.
 
 use crate::failure::Failure;
 
-/// Hears `SIGINT` and `SIGTERM` (on other systems Ctrl-C).
+/// Receives `SIGINT` and `SIGTERM` (Ctrl-C on systems other than Unix).
 #[derive(Debug)]
 pub(crate) struct Stop {
     #[cfg(unix)]
@@ -12,18 +12,19 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Hears signals from now on.
+    /// Receives signals from now on.
     pub(crate) fn listen() -> Result<Self, Failure> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            let hear = |kind| {
-                signal(kind)
-                    .map_err(|error| Failure::command(format!("signals cannot be heard: {error}")))
+            let listen = |kind| {
+                signal(kind).map_err(|error| {
+                    Failure::command(format!("cannot listen for signals: {error}"))
+                })
             };
             Ok(Self {
-                interrupt: hear(SignalKind::interrupt())?,
-                terminate: hear(SignalKind::terminate())?,
+                interrupt: listen(SignalKind::interrupt())?,
+                terminate: listen(SignalKind::terminate())?,
             })
         }
         #[cfg(not(unix))]
@@ -41,7 +42,7 @@ impl Stop {
         let _ = tokio::signal::ctrl_c().await;
     }
 
-    /// Does `work`, or ends it early.
+    /// Runs `work` until a signal comes.
     pub(crate) async fn unless_requested<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -53,7 +54,7 @@ impl Stop {
     }
 }
 
-/// Hears `SIGHUP`, which other systems do not have.
+/// Receives `SIGHUP`, which only Unix has.
 #[derive(Debug)]
 pub(crate) struct Hangup {
     #[cfg(unix)]
@@ -61,13 +62,13 @@ pub(crate) struct Hangup {
 }
 
 impl Hangup {
-    /// Hears the signal from now on; until then it ends the process.
+    /// Receives the signal from now on; until then it ends the process.
     pub(crate) fn listen() -> Result<Self, Failure> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
             let signal = signal(SignalKind::hangup())
-                .map_err(|error| Failure::command(format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Failure::command(format!("cannot listen for signals: {error}")))?;
             Ok(Self { signal })
         }
         #[cfg(not(unix))]

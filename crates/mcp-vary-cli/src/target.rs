@@ -1,4 +1,4 @@
-//! From what was typed to a server that can be connected to.
+//! The server that the command line names.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mcp_vary_gateway::{Target, UpstreamConfig};
 
 use crate::failure::Failure;
 
-/// The server that a command line of `program` and arguments starts.
+/// A server that is started by `command`: a program and its arguments.
 pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
     let (program, args) = command.split_first().ok_or_else(|| {
         Failure::command("a server is missing; give its URL, or `--` and its command")
@@ -16,7 +16,7 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
     Ok(UpstreamConfig::new(command_name(program, args), target))
 }
 
-/// The server at `url`, sent `headers` (`Name: value`) with every request.
+/// The server at `url`. Every request to it has `headers` (`Name: value`).
 pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failure> {
     let uri = http_url(url, url).map_err(Failure::command)?;
     let headers = headers
@@ -34,13 +34,15 @@ pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failu
     ))
 }
 
-/// Reads the address of a streamable HTTP endpoint, which a person wrote as `written`.
+/// Reads `text` as the URL of a streamable HTTP endpoint. `written` is the same before variables are replaced.
 ///
-/// What `text` has in place of variables, and what stands in a query, may be secret: no error shows it.
+/// The values of variables, and the query, can be secret: errors do not show them.
 pub(crate) fn http_url(text: &str, written: &str) -> Result<Uri, String> {
     let unusable = || {
         let shown = written.split('?').next().unwrap_or_default();
-        format!("`{shown}` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp")
+        format!(
+            "`{shown}` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp"
+        )
     };
     let uri: Uri = text.parse().map_err(|_| unusable())?;
     match (uri.scheme_str(), uri.host()) {
@@ -49,17 +51,17 @@ pub(crate) fn http_url(text: &str, written: &str) -> Result<Uri, String> {
     }
 }
 
-/// One header, its value kept out of the log.
+/// One header; its value is marked as sensitive, so that logs do not show it.
 pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no header name"))?;
+    let name =
+        HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a valid header name"))?;
     let mut value = HeaderValue::try_from(value)
-        .map_err(|_| format!("the value of `{name}` has characters no header may have"))?;
+        .map_err(|_| format!("the value of `{name}` has characters that headers cannot contain"))?;
     value.set_sensitive(true);
     Ok((name, value))
 }
 
-/// What a person would call the server that a command starts: of `npx -y @scope/server-git@1.2` it is
-/// `server-git`.
+/// A short name for the server that a command starts: `server-git` for `npx -y @scope/server-git@1.2`.
 fn command_name(program: &str, args: &[String]) -> String {
     let runner = stem(program);
     let named = args.iter().find(|arg| !arg.starts_with('-'));
@@ -136,7 +138,7 @@ mod tests {
         assert!(
             error
                 .unwrap_err()
-                .starts_with("`example.com/mcp` is no URL")
+                .starts_with("`example.com/mcp` is not the URL")
         );
     }
 

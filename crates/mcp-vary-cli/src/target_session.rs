@@ -1,5 +1,4 @@
-//! What `inspect` and `call` look at: a server that knows the extensions, or Vary in front of one that
-//! does not.
+//! The target of `inspect` and `call`: a server that supports the extensions, or Vary in front of one that does not.
 
 use std::sync::Arc;
 
@@ -23,19 +22,19 @@ use crate::{chain, file, target};
 /// A server with both extensions.
 #[derive(Debug)]
 pub(crate) struct TargetSession {
-    /// Where clients connect to.
+    /// The server that clients connect to.
     server: UpstreamConfig,
-    /// What is behind, not Vary in front of it.
+    /// The servers themselves, without Vary in front of them.
     pub(crate) summary: ServerSummary,
-    /// Vary in front of it, when it needs one.
+    /// Vary in front of the server, if the server needs it.
     serving: Option<Serving>,
-    /// The last client of it.
+    /// The last client.
     client: Mutex<Option<Arc<Client>>>,
 }
 
 impl TargetSession {
-    /// The server at `url` or of `command`, or the servers of a configuration, as typed. Servers are waited for until
-    /// one has the tool `needed`, or all if none is named.
+    /// Connects to the server at `url` or of `command`, or to the servers of a configuration. Waits until one of them has
+    /// the tool `needed`, or for all servers without it.
     pub(crate) async fn from_args(
         args: &ClientArgs,
         url: Option<&str>,
@@ -87,8 +86,7 @@ impl TargetSession {
         })
     }
 
-    /// Every variant that is configured, the best for a client of these hints first; `None` where the server itself
-    /// says which there are.
+    /// Every configured variant, the best for these hints first; `None` if the server itself defines the variants.
     pub(crate) fn configured(&self, hints: Option<&VariantHints>) -> Option<Vec<ServerVariant>> {
         let serving = self.serving.as_ref()?;
         let mut variants = serving.gateway().variants();
@@ -100,13 +98,13 @@ impl TargetSession {
         Some(variants)
     }
 
-    /// How variants rank for a client of these hints, and why; `None` where the server ranks them itself.
+    /// The ranking of the variants for these hints, with reasons; `None` if the server ranks them itself.
     pub(crate) fn explain(&self, hints: &VariantHints) -> Option<Explanation> {
         let serving = self.serving.as_ref()?;
         Some(serving.gateway().explain(hints))
     }
 
-    /// A client of it, after the last one has been closed.
+    /// Connects a new client, and closes the last one.
     pub(crate) async fn client(&self, persona: &ClientIdentity) -> Result<Arc<Client>, Failure> {
         let mut current = self.client.lock().await;
         if let Some(last) = current.as_ref() {
@@ -117,7 +115,7 @@ impl TargetSession {
         Ok(client)
     }
 
-    /// Lets the server end by itself, unless a signal asks for more haste.
+    /// Waits until the server has ended; a signal ends the wait.
     pub(crate) async fn close(self, stop: &mut Stop) -> Result<(), Failure> {
         tokio::select! {
             closed = self.close_all() => closed,
@@ -136,13 +134,13 @@ impl TargetSession {
     }
 }
 
-/// Whether some server has the tool `needed`, by whatever name it is offered.
+/// Whether a server has the tool `needed`.
 fn has_tool(gateway: &Gateway, needed: Option<&str>) -> bool {
     let is_needed = |it: &Served| it.list == "tools/list" && Some(&*it.id) == needed;
     needed.is_some() && gateway.served().iter().any(is_needed)
 }
 
-/// Whether a server is a Vary, or another implementation of one of the extensions.
+/// Whether a server supports one of the extensions, as Vary does.
 fn knows_extensions(hello: &Hello) -> bool {
     let capabilities: Value = serde_json::from_str(&hello.capabilities).unwrap_or_default();
     [SERVER_VARIANTS, CONTENT_NEGOTIATION]

@@ -1,8 +1,8 @@
-//! What clients of Vary see when the server behind it fails, and what they leave in it when they go.
+//! What clients of Vary receive when a server fails, and what remains of them in Vary when they disconnect.
 //!
 //! Each scenario starts the real `vary serve` in front of a scripted server, a real process
 //! that dies, stops, talks nonsense or comes back as another on command, and asks as clients of both eras.
-//! What they were told and how long it took is the [`Report`].
+//! The [`Report`] has the answers and the times.
 
 mod amplify;
 mod case;

@@ -1,4 +1,4 @@
-//! Processes: how they are started, asked to end, and looked at from outside.
+//! Processes: starting, stopping and inspecting them.
 
 use std::ffi::OsStr;
 use std::fs;

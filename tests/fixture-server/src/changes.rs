@@ -1,4 +1,4 @@
-//! Telling clients that a list or a resource has changed: sessions by a bare notification, subscriptions on their
+//! Notifies clients that a list or a resource has changed: sessions by a plain notification, subscriptions on their
 //! stream.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use rmcp::{Peer, RoleServer};
 
 use crate::state::lock;
 
-/// Everybody who hears of changes.
+/// All clients that receive change notifications.
 ///
 /// # Properties
 ///

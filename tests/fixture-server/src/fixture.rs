@@ -31,7 +31,7 @@ impl Fixture {
         }
     }
 
-    /// The least level that a session wants to hear; everything until it says otherwise.
+    /// The lowest log level that the session receives; everything until it sets one.
     pub(crate) fn level(&self) -> LoggingLevel {
         *lock(&self.level)
     }

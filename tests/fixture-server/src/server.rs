@@ -1,4 +1,4 @@
-//! One connection's server: which module answers what.
+//! The handler of one connection: which module answers which method.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What all connections to one server share: tasks, counters, added tools, and who hears of changes.
+//! The state that all connections to one server share: tasks, counters, added tools, and subscribers.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ impl Shared {
         lock(&self.0.added)
     }
 
-    /// Who hears of changes.
+    /// The clients that receive change notifications.
     pub(crate) fn audience(&self) -> &Audience {
         &self.0.audience
     }

@@ -1,4 +1,4 @@
-//! What the server makes of a message, on either transport.
+//! The answer to a message, on either transport.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

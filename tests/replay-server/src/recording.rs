@@ -1,4 +1,4 @@
-//! The file that says what the server lists and answers.
+//! The file with the lists and answers of the server.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The page that tells what the suite finds.
+//! The page with the results of the suite.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -91,7 +91,7 @@ pub(super) fn is_current(page: &str, table: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{PAGE} says something else than what was found; cargo xtask conformance --write\n{table}"
+        "{PAGE} does not match the results; run cargo xtask conformance --write\n{table}"
     ))
 }
 

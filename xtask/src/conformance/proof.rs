@@ -1,4 +1,4 @@
-//! That the runs show what they are meant to show.
+//! Checks that the runs can detect failures.
 
 use std::fs;
 

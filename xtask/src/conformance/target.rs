@@ -1,4 +1,4 @@
-//! The servers that are asked: the fixture itself, and Vary before it.
+//! The servers under test: the fixture itself, and Vary in front of it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the recorded tool lists cost in each built-in variant.
+//! The cost of the recorded tool lists in each built-in variant.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the recorded tool lists, results and rows cost in tokens: the tables in `docs/tokens.md`.
+//! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/tokens.md`.
 
 mod lists;
 mod results;

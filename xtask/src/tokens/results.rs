@@ -1,4 +1,4 @@
-//! What results cost, for whom, and in few words.
+//! The cost of results for each kind of client, also in compact form.
 
 use std::fmt::Write as _;
 

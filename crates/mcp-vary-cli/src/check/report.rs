@@ -1,4 +1,4 @@
-//! What `vary config check` found, as JSON.
+//! The result of `vary config check` as JSON.
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_config::{File, Mistake, Mistakes};
@@ -13,7 +13,7 @@ pub(super) fn invalid_file(mistakes: &Mistakes) -> String {
     to_text(&json!({"file": mistakes.file, "mistakes": all.collect::<Value>()}))
 }
 
-/// A file whose servers were left alone.
+/// A file, without connecting to its servers.
 pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
     let servers = file
         .servers
@@ -24,7 +24,7 @@ pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
     to_text(&all)
 }
 
-/// What was found once the servers were connected to.
+/// The findings after connecting to the servers.
 #[derive(Debug)]
 pub(super) struct CheckResult<'a> {
     pub(super) servers: &'a [ServerReport],

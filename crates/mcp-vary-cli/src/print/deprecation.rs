@@ -1,6 +1,6 @@
-//! What is said of a variant that will go.
+//! The notice about a deprecated variant.
 
-/// What to use instead, and how long it will be there; empty when neither is known.
+/// The replacement, and the time until removal; empty when neither is known.
 pub(crate) fn deprecation_notice(
     replacement: Option<&str>,
     date: Option<&str>,
@@ -10,9 +10,9 @@ pub(crate) fn deprecation_notice(
     let date = date.unwrap_or_default();
     let when = left.map(|left| match left {
         1 => format!("1 day left ({date})"),
-        0 => format!("goes today ({date})"),
-        -1 => format!("should be gone since 1 day ({date})"),
-        left if left < 0 => format!("should be gone since {} days ({date})", left.unsigned_abs()),
+        0 => format!("removal is today ({date})"),
+        -1 => format!("removal is 1 day overdue ({date})"),
+        left if left < 0 => format!("removal is {} days overdue ({date})", left.unsigned_abs()),
         left => format!("{left} days left ({date})"),
     });
     let parts: Vec<_> = instead.into_iter().chain(when).collect();
@@ -25,7 +25,7 @@ mod tests {
 
     /// SV-25
     #[test]
-    fn a_farewell_says_what_to_use_and_how_long() {
+    fn a_notice_names_the_replacement_and_the_time_left() {
         let on = Some("2027-01-31");
         for (replacement, date, left, expected) in [
             (
@@ -35,18 +35,18 @@ mod tests {
                 "use `b` instead · 9 days left (2027-01-31)",
             ),
             (None, on, Some(1), "1 day left (2027-01-31)"),
-            (None, on, Some(0), "goes today (2027-01-31)"),
+            (None, on, Some(0), "removal is today (2027-01-31)"),
             (
                 Some("b"),
                 on,
                 Some(-1),
-                "use `b` instead · should be gone since 1 day (2027-01-31)",
+                "use `b` instead · removal is 1 day overdue (2027-01-31)",
             ),
             (
                 None,
                 on,
                 Some(-40),
-                "should be gone since 40 days (2027-01-31)",
+                "removal is 40 days overdue (2027-01-31)",
             ),
             (Some("b"), None, None, "use `b` instead"),
             (None, None, None, ""),

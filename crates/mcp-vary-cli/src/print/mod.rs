@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Writes data to standard output. A reader that has seen enough is no failure.
+/// Writes data to standard output. A closed pipe is not an error.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -28,12 +28,12 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says a line on standard error. Nobody listening is no failure.
+/// Writes a line to standard error. A closed pipe is not an error.
 pub(crate) fn notice(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// A line on standard error that is gone when the work is done; nothing unless it is a terminal.
+/// A line on standard error that is erased when the work is done; only shown on a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     shown: bool,
@@ -49,12 +49,12 @@ impl Progress {
         Self { shown }
     }
 
-    /// Whether there is a terminal to show it.
+    /// Whether a terminal shows it.
     pub(crate) fn is_shown(&self) -> bool {
         self.shown
     }
 
-    /// Shows another line in its place.
+    /// Shows another line instead.
     pub(crate) fn replace(&mut self, line: &str) {
         if self.shown {
             let mut err = io::stderr().lock();
@@ -72,12 +72,12 @@ impl Drop for Progress {
     }
 }
 
-/// How many columns the reader has: the terminal's, or 100 where there is none.
+/// The width of the terminal in columns, or 100 without a terminal.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(100, |(width, _)| usize::from(width.0))
 }
 
-/// A server in one line: name, version and the revision it speaks.
+/// A server in one line: name, version and protocol revision.
 pub(crate) fn server_line(info: Option<&Value>, revision: &str) -> String {
     let said = |key: &str| info?.get(key)?.as_str();
     let name = said("name").unwrap_or("a server without a name");
@@ -87,8 +87,7 @@ pub(crate) fn server_line(info: Option<&Value>, revision: &str) -> String {
     sanitize(&format!("{name}{version}, revision {revision}"))
 }
 
-/// Text of a peer as a terminal may show it: line breaks and tabs stay, other characters that are not
-/// seen are escaped.
+/// Makes the text of a peer safe for a terminal: escapes invisible characters except line breaks and tabs.
 pub(crate) fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -103,8 +102,7 @@ pub(crate) fn sanitize(text: &str) -> String {
     out
 }
 
-/// JSON text as a terminal may show it, the same JSON: inside its strings, characters that are not seen
-/// are escaped.
+/// Makes JSON text safe for a terminal: escapes invisible characters in its strings, so that the JSON stays the same.
 pub(crate) fn sanitize_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Several servers: how they stand, and what they have in common.
+//! Tables about several servers: status and collisions.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use mcp_vary_wire::revision::Era;
 
 use super::table::table;
 
-/// A row for each server, then why some are down.
+/// A row for each server, then the reasons why servers are down.
 pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     let head = [
         "server",
@@ -50,7 +50,7 @@ fn count_of(server: &ServerReport, list: &str) -> String {
     counted.map_or_else(|| "-".to_owned(), |(_, count)| count.to_string())
 }
 
-/// How a server stands, in a word.
+/// The state of a server in one word.
 pub(crate) fn state(state: &ConnectionState) -> &'static str {
     match state {
         ConnectionState::Connected(_) => "up",
@@ -77,7 +77,7 @@ pub(crate) fn reason(server: &ServerReport) -> Option<String> {
     }
 }
 
-/// What two servers offer by one name, with who is reached by it.
+/// The names that two servers have in common, with the server that each name leads to.
 pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     if collisions.is_empty() {
         return String::new();
@@ -101,7 +101,7 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     out
 }
 
-/// How many there are, in words.
+/// A count with its noun.
 pub(crate) fn plural(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

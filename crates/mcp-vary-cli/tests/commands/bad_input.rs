@@ -35,8 +35,10 @@ fn a_url_that_cannot_be_reached_is_named() {
     run(&["serve", "--listen", "0", "--url", &url]).refuses(&why);
     run(&["inspect", &url]).refuses(&why);
     run(&["call", "x", &url]).refuses(&why);
-    run(&["inspect", "localhost:8800"])
-        .refuses(&["`localhost:8800` is no URL", "http://127.0.0.1:8800/mcp"]);
+    run(&["inspect", "localhost:8800"]).refuses(&[
+        "`localhost:8800` is not the URL",
+        "http://127.0.0.1:8800/mcp",
+    ]);
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn an_address_that_others_can_reach_is_refused_with_the_reason() {
         "127.0.0.1:",
     ]);
     run(&["serve", "--listen", "nowhere", "--", VARY, "weather"])
-        .refuses(&["`nowhere` is no address", "HOST:PORT"]);
+        .refuses(&["`nowhere` is not an address", "HOST:PORT"]);
 }
 
 #[test]

@@ -252,11 +252,11 @@ fn a_slip_has_its_line() {
     insta::assert_snapshot!(said.join("\n"), @r"
     base 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
     base 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
-    base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
+    base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
     brief 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
     brief 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
-    brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
+    brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
     brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; look for a slip in it, or take it out
     ");

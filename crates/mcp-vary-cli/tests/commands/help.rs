@@ -1,4 +1,4 @@
-//! Every command says what it does and shows how.
+//! The help of every command describes it and has an example.
 
 use crate::program::run;
 

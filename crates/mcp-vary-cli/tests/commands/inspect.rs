@@ -140,7 +140,7 @@ fn a_deprecated_variant_is_shown_with_its_days() {
         "{line}"
     );
     assert!(line.ends_with(" days left (9999-12-31)"), "{line}");
-    assert!(shown.contains("should be gone since "), "{shown}");
+    assert!(shown.contains("removal is "), "{shown}");
     let shown = run(&["inspect", "--config", &path, "--json"]).data_with_note(0, PAST);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let left = |at: usize| shown["variants"][at]["daysLeft"].as_i64();
@@ -165,11 +165,11 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let (_, v0) = shown.split_once("\n  v0 ").unwrap();
     let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
     assert_eq!(v0[..2], ["deprecated · not advertised", "m"]);
-    assert!(v0[2].starts_with("should be gone since "), "{shown}");
+    assert!(v0[2].starts_with("removal is "), "{shown}");
     // Asked for alone it is the same, compared with `standard`.
     let one = run(&["inspect", "--variant", "v0", "--config", path]).data_with_note(0, PAST);
     assert!(one.contains("v0  deprecated · not advertised"), "{one}");
-    assert!(one.contains("should be gone since "), "{one}");
+    assert!(one.contains("removal is "), "{one}");
     let one =
         run(&["inspect", "--variant", "v0", "--json", "--config", path]).data_with_note(0, PAST);
     let one: Value = serde_json::from_str(&one).unwrap();
@@ -184,7 +184,7 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let url = served.url();
     let foreign = run(&["inspect", "--variant", "v0", &url]).data(0);
     assert!(
-        foreign.contains("v0  not advertised; the server says nothing of it"),
+        foreign.contains("v0  not advertised; the server does not describe it"),
         "{foreign}"
     );
     let foreign = run(&["inspect", "--variant", "v0", "--json", &url]).data(0);
@@ -305,8 +305,8 @@ fn lint_calls_what_only_reads_and_asks_nothing() {
     let (_, lint) = said.split_once("\nlint:\n").unwrap();
     insta::assert_snapshot!(lint, @r#"
     - denies: added: `content` says `9`, which `structuredContent` does not contain
-    - breaks: schema: its `structuredContent` is not what its `outputSchema` says
-    - fails: error: it says that it failed
+    - breaks: schema: its `structuredContent` does not match its `outputSchema`
+    - fails: error: its result has `isError: true`
     - writes: schema: its `outputSchema` cannot be checked: \"nothing\" is not valid under any of the schemas listed in the ...
     - 4 of 6 tools called
     - not called: asks (needs arguments)

@@ -55,7 +55,7 @@ fn a_running_gateway_says_how_it_stands() {
     for part in [
         "sky up ",
         "v1 deprecated use `standard` instead · ",
-        "v0 deprecated should be gone since ",
+        "v0 deprecated removal is ",
     ] {
         assert!(words.contains(part), "{part}: {shown}");
     }
@@ -94,7 +94,7 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
         variants.contains("v0        deprecated · not advertised\n"),
         "{shown}"
     );
-    assert!(variants.contains("should be gone since "), "{shown}");
+    assert!(variants.contains("removal is "), "{shown}");
     assert!(!variants.contains("and more"), "{shown}");
     let (uses, _) = uses.split_once("\n\n").unwrap();
     insta::assert_snapshot!(format!("deprecated use of{uses}"), @r"
@@ -124,7 +124,7 @@ fn where_no_gateway_answers_is_said() {
     let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     run(&["status", &server.address.to_string()])
         .refuses(&["404", "is not where a Vary answers its operator"]);
-    run(&["status", "here"]).refuses(&["`here` is no address; write HOST:PORT"]);
+    run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
     served.refuses(&["can be reached from other machines"]);
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what must be seen of it.
+//! The scenarios: what fails, and what clients must receive.
 
 mod dying;
 mod hanging;

@@ -1,4 +1,4 @@
-//! A gateway that is asked to end, or that ends.
+//! A gateway that is stopped, or that ends.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

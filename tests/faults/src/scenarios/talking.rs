@@ -1,4 +1,4 @@
-//! Servers that say what they should not.
+//! Servers that send invalid messages.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What clients meet: four servers, of either era on either transport, and Vary in front of all of them.
+//! The servers of a soak: four of them, for each era and transport, and Vary in front of all.
 
 use std::fs;
 use std::os::unix::fs::symlink;

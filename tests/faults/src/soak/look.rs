@@ -1,4 +1,4 @@
-//! What can be seen of a running gateway from outside, and what it says of itself.
+//! A running gateway as seen from outside, and its status.
 
 use std::collections::BTreeSet;
 use std::fs;

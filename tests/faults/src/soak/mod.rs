@@ -1,8 +1,8 @@
-//! Clients that come and go in every way there is, and what is left of them in the gateway.
+//! Connects and disconnects clients in every way, and measures what remains of them in the gateway.
 //!
 //! The real `vary serve` stands in front of the fixture server four times: of either era, as a child and over HTTP.
-//! Some clients come first, so that what is made once has been made; then it is looked at from outside, then many
-//! come, and then it is looked at again.
+//! Some clients come first, so that everything that is created once exists. Then the gateway is measured from outside,
+//! many clients come, and it is measured again.
 
 mod coming;
 mod ground;
@@ -21,7 +21,7 @@ use self::coming::{AT_ONCE, Coming, Until};
 use self::look::Look;
 use self::ways::Ways;
 
-/// Who comes.
+/// The clients of a soak.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_structs,
@@ -34,7 +34,7 @@ pub struct Crowd {
     pub only: String,
 }
 
-/// What a soak came to.
+/// The result of a soak.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Soak {

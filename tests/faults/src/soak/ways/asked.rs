@@ -1,4 +1,4 @@
-//! Clients that a server asks something while they wait for it.
+//! Clients that receive server requests during a call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Clients that hear of changes: sessions on their own stream, others by `subscriptions/listen`.
+//! Clients that receive notifications: sessions on their stream, others by `subscriptions/listen`.
 
 use serde_json::json;
 

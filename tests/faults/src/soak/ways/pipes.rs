@@ -1,4 +1,4 @@
-//! Clients that start a `vary` of their own.
+//! Clients that start `vary` themselves, over stdio.
 
 use std::process::Stdio;
 

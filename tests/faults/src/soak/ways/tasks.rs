@@ -1,4 +1,4 @@
-//! Clients that have tasks made, and what they do about them.
+//! Clients that create tasks.
 
 use std::time::Duration;
 
