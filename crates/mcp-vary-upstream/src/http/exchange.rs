@@ -3,8 +3,6 @@
 //! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
 //! that `next` may be dropped and called again.
 
-mod recovery;
-
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
@@ -43,10 +41,10 @@ pub(super) struct Call {
 
 /// One request over HTTP, until its answer.
 pub(crate) struct Exchange {
-    connection: Arc<Connection>,
-    session: Arc<Session>,
-    call: Call,
-    state: State,
+    pub(super) connection: Arc<Connection>,
+    pub(super) session: Arc<Session>,
+    pub(super) call: Call,
+    pub(super) state: State,
     /// Messages for this call that arrive outside its own response.
     side_channel: Option<SideChannel>,
     /// The entry of this call in the connection's call table.
@@ -56,10 +54,10 @@ pub(crate) struct Exchange {
     deadline: Instant,
     session_id: Option<HeaderValue>,
     is_not_found: bool,
-    was_renewed: bool,
+    pub(super) was_renewed: bool,
     was_sent: bool,
     /// Attempts in a row to resume the stream.
-    resumes: u32,
+    pub(super) resumes: u32,
 }
 
 /// Received messages in order. Usually that is the answer alone, which needs no allocation.
@@ -87,9 +85,9 @@ impl Received {
     }
 }
 
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
 
-enum State {
+pub(super) enum State {
     Sending(ResponseFuture),
     ReadingBody(Collect),
     ReadingError(StatusCode, Collect),
@@ -273,7 +271,7 @@ impl Exchange {
         }
     }
 
-    fn touch(&mut self) {
+    pub(super) fn touch(&mut self) {
         let now = Instant::now();
         self.connection.liveness.touch_at(now);
         self.deadline = now + self.connection.limits.idle;

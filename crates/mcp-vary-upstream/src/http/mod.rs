@@ -6,6 +6,7 @@ mod connect;
 mod exchange;
 pub(crate) mod get_stream;
 mod pool;
+mod recovery;
 mod response;
 mod session;
 mod side_channel;

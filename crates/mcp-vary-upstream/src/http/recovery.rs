@@ -7,7 +7,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response};
 use hyper::body::Incoming;
 
-use super::{Exchange, State};
+use super::exchange::{Exchange, State};
 use crate::error::UpstreamError;
 use crate::http::connect::is_legacy;
 use crate::http::response::is_stream;
