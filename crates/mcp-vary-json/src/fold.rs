@@ -13,7 +13,7 @@
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::is_lookalike;
+/// use mcp_vary_json::is_lookalike;
 ///
 /// assert!(is_lookalike("Name", "name") && is_lookalike("name\0", "name"));
 /// assert!(is_lookalike("argument\u{17f}", "arguments"));

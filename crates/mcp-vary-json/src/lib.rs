@@ -75,7 +75,7 @@ impl From<serde_json::Error> for JsonError {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::Members;
+/// use mcp_vary_json::Members;
 ///
 /// let mut params = Members::parse(r#"{"name": "add", "a": 1.10, "_meta": {}}"#)?;
 /// params.set("name", r#""sum""#);
@@ -83,7 +83,7 @@ impl From<serde_json::Error> for JsonError {
 /// assert_eq!(params.to_json(), r#"{"name":"sum","a":1.10}"#);
 ///
 /// assert!(Members::parse(r#"{"a": 1, "\u0061": 2}"#).is_err());
-/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Members<'a> {
@@ -296,12 +296,12 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::elements_up_to;
+/// use mcp_vary_json::elements_up_to;
 ///
 /// assert_eq!(elements_up_to("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
 /// let error = elements_up_to("[1, 2, 3]", 2).unwrap_err();
 /// assert_eq!(error.to_string(), "it holds more than 2 elements");
-/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
 pub fn elements_up_to(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
     let all = read_elements(text, most)?;

@@ -13,7 +13,7 @@ use super::{MAX_DEPTH, skip};
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::minified;
+/// use mcp_vary_json::minified;
 ///
 /// let text = "{\n  \"b\": 1.10,\n  \"a\": \"\\u00e9  \",\n  \"b\": 2e0\n}";
 /// assert_eq!(minified(text).as_deref(), Some(r#"{"b":1.10,"a":"\u00e9  ","b":2e0}"#));

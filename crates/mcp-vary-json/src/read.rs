@@ -22,13 +22,13 @@ pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::compact;
+/// use mcp_vary_json::compact;
 ///
 /// assert_eq!(compact(r#" {"b": 1.10, "a": [ ]} "#)?, r#"{"b":1.10,"a":[]}"#);
 ///
 /// // A character that needs no escape has none.
 /// assert_eq!(compact(r#""\u00e9\/""#)?, r#""é/""#);
-/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
 pub fn compact(text: &str) -> Result<String, JsonError> {
     let mut copy = CompactWriter {

@@ -10,7 +10,7 @@
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::skip;
+/// use mcp_vary_json::skip;
 ///
 /// let text = r#"{"a": [1, "}"]}, 2"#;
 /// assert_eq!(skip(text, 0, 128), Some(text.len() - 3));
@@ -34,7 +34,7 @@ pub fn skip(text: &str, at: usize, depth: usize) -> Option<usize> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::ObjectReader;
+/// use mcp_vary_json::ObjectReader;
 ///
 /// let mut reader = ObjectReader::open(r#"{"id": 7, "a\u0062": [1.0]}"#, 2).unwrap();
 /// assert_eq!(reader.member(), Ok(Some(("id", "7"))));
@@ -144,9 +144,9 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::values;
+/// use mcp_vary_json::count_values;
 ///
-/// assert_eq!(values(r#"{"a": ["[,", 1, 2]}"#), 5);
+/// assert_eq!(count_values(r#"{"a": ["[,", 1, 2]}"#), 5);
 /// ```
 #[must_use]
 pub fn count_values(text: &str) -> usize {

@@ -10,14 +10,14 @@ use super::{JsonError, write_string};
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::json::Json;
+/// use mcp_vary_json::Json;
 ///
 /// let value = Json::parse(r#"{"b": 1.10, "a": [1e5, "\u00e9"]}"#)?;
 /// assert_eq!(value.to_json(), r#"{"b":1.10,"a":[1e5,"é"]}"#);
 ///
 /// // What serde_json would read as 1.0 and print as such stays what it was.
 /// assert_eq!(Json::parse("10e-1")?.to_json(), "10e-1");
-/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON has no seventh kind of value")]
@@ -95,14 +95,14 @@ impl<'a> Json<'a> {
     /// # Examples
     ///
     /// ```
-    /// use mcp_vary::json::Json;
+    /// use mcp_vary_json::Json;
     ///
     /// let value = Json::parse(r#"{"a": 1.0, "b": [1e2]}"#)?;
     /// assert!(value.is_same(&Json::parse(r#"{"b": [100], "a": 1}"#)?));
     ///
     /// // Neither goes through a float: these differ in the last of 17 digits.
     /// assert!(!Json::parse("10000000000000001")?.is_same(&Json::parse("10000000000000000")?));
-    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// # Ok::<(), mcp_vary_json::JsonError>(())
     /// ```
     #[must_use]
     pub fn is_same(&self, other: &Json<'_>) -> bool {

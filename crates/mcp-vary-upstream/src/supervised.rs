@@ -40,13 +40,13 @@ use mcp_vary_wire::revision::Era;
 /// # Examples
 ///
 /// ```no_run
-/// use mcp_vary_upstream::{Line, Request, Target, UpstreamConfig};
+/// use mcp_vary_upstream::{SupervisedConnection, Request, Target, UpstreamConfig};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let target = Target::command("mcp-server-time", []);
-/// let line = Line::open(UpstreamConfig::new("time", target));
-/// let _place = line.place().await?;
-/// let answer = line.ready().await?.request(Request::new("tools/list", None)).await?.answer().await?;
+/// let connection = SupervisedConnection::open(UpstreamConfig::new("time", target));
+/// let _permit = connection.acquire().await?;
+/// let answer = connection.ready().await?.request(Request::new("tools/list", None)).await?.answer().await?;
 ///
 /// // A server that cannot be started is an error; it is retried in the background.
 /// let missing = Line::open(UpstreamConfig::new("x", Target::command("no-such-program", [])));

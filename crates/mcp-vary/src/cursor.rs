@@ -100,17 +100,17 @@ impl CursorError {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary::cursor::{Binding, CursorError, CursorKeys, open, seal};
+/// use mcp_vary::cursor::{CursorBinding, CursorError, CursorKeys, open, seal};
 ///
 /// let keys = CursorKeys::new([7; 32]);
 /// let (compact, standard) = ("compact".parse()?, "standard".parse()?);
-/// let binding = Binding { variant: &compact, method: "tools/list", principal: "" };
+/// let binding = CursorBinding { variant: &compact, method: "tools/list", principal: "" };
 ///
 /// let cursor = seal(&keys, &binding, "page 2");
 /// assert_eq!(open(&keys, &binding, &cursor).as_deref(), Ok("page 2"));
 ///
-/// let elsewhere = Binding { variant: &standard, ..binding };
-/// assert_eq!(open(&keys, &elsewhere, &cursor), Err(CursorError::OfAnotherVariant(compact.clone())));
+/// let elsewhere = CursorBinding { variant: &standard, ..binding };
+/// assert_eq!(open(&keys, &elsewhere, &cursor), Err(CursorError::WrongVariant(compact.clone())));
 ///
 /// // "" is an ordinary cursor, not the absence of one.
 /// assert_eq!(open(&keys, &binding, &seal(&keys, &binding, "")).as_deref(), Ok(""));

@@ -50,7 +50,7 @@ pub enum Era {
 ///
 /// let error = Error::invalid_variant(&json!("unknown-variant"), Some(vec!["compact".parse()?]));
 /// assert_eq!(
-///     error.to_rpc().to_json(),
+///     error.to_error_object().to_json(),
 ///     r#"{"code":-32602,"message":"Invalid server variant","data":{"requestedVariant":"unknown-variant","availableVariants":["compact"]}}"#,
 /// );
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())

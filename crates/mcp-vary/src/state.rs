@@ -126,17 +126,17 @@ pub enum StateError {
 ///
 /// ```
 /// use mcp_vary::cursor::CursorKeys;
-/// use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
+/// use mcp_vary::state::{StateBinding, Parameters, StateError, open, seal};
 ///
 /// let keys = CursorKeys::new([7; 32]);
 /// let (standard, pay) = ("standard".parse()?, Parameters::of("pay", None));
-/// let binding = Binding { variant: &standard, method: "tools/call", principal: "ada", parameters: &pay };
+/// let binding = StateBinding { variant: &standard, method: "tools/call", principal: "ada", parameters: &pay };
 ///
 /// let state = seal(&keys, &binding, "asked for the PIN", 1_000);
 /// assert_eq!(open(&keys, &binding, &state, 999).as_deref(), Ok("asked for the PIN"));
 /// assert_eq!(open(&keys, &binding, &state, 1_000), Err(StateError::Expired));
 ///
-/// let other = Binding { principal: "eve", ..binding };
+/// let other = StateBinding { principal: "eve", ..binding };
 /// assert_eq!(open(&keys, &other, &state, 999), Err(StateError::Invalid));
 /// # Ok::<(), mcp_vary::variant::VariantIdError>(())
 /// ```

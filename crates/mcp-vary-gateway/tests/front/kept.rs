@@ -163,7 +163,7 @@ async fn a_part_that_is_none_is_refused() {
     let uri = link(&call["result"]);
     for (query, why) in [
         ("limit=0", "write `pointer=/rows&offset=0&limit=50`"),
-        ("pointer=/nothing", "leave the pointer out"),
+        ("pointer=/nothing", "omit the pointer"),
         ("pointer=/rows&offset=9999", "begin before that"),
     ] {
         let params = json!({"uri": format!("{uri}?{query}")});

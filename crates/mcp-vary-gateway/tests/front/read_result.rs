@@ -132,10 +132,7 @@ async fn what_cannot_be_read_is_said_to_the_model() {
         (json!({}), "`uri` is missing"),
         (json!({"uri": 7}), "`uri` is missing"),
         (json!({"uri": "vary://result/0"}), "there is no such result"),
-        (
-            json!({"uri": uri, "pointer": "/x"}),
-            "leave the pointer out",
-        ),
+        (json!({"uri": uri, "pointer": "/x"}), "omit the pointer"),
         (json!({"uri": uri, "pointer": 1}), "`pointer` is no string"),
         (json!({"uri": uri, "offset": 1000}), "begin before that"),
         (json!({"uri": uri, "offset": -1}), "`offset` is no count"),

@@ -357,7 +357,7 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
     let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(
-        said[0].starts_with("`resources.log:c` is in no list"),
+        said[0].starts_with("`resources.log:c` is not in any list"),
         "{said:?}"
     );
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");

@@ -127,7 +127,7 @@ async fn an_endpoint_that_hangs_is_given_up_with_its_calls() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let second = upstream.request(call("x", &json!({}))).await.unwrap();
         let error = second.answer().await.unwrap_err();
-        says(&error, &["`remote` hung", "3s after it was asked"]);
+        says(&error, &["`remote` hung", "3s after a health check"]);
         assert!(first.await.unwrap().is_err());
         says(&next(&mut events).await, &["lost: server `remote` hung"]);
         hangs.store(false, Ordering::SeqCst);

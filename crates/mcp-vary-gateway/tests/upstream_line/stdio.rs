@@ -202,7 +202,7 @@ async fn is_found_hung(era: &str) {
     let lost = next(&mut events).await;
     says(
         &lost,
-        &["lost: server `peer` hung", "1s after it was asked"],
+        &["lost: server `peer` hung", "1s after a health check"],
     );
     assert_eq!(next(&mut events).await, "connected");
     // A process that is stopped hears no polite request.
@@ -233,7 +233,7 @@ async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
     assert!(first.is_err());
     says(
         &second.unwrap_err(),
-        &["`peer` hung", "3s after it was asked"],
+        &["`peer` hung", "3s after a health check"],
     );
     line.ready().await.unwrap();
     line.close().await;

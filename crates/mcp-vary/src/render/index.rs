@@ -23,7 +23,7 @@ use crate::json::{Json, MAX_DEPTH, skip};
 ///
 /// let json = r#"{"rows": [{"id": 1}, {"id": 2.0}, {"id": 3}]}"#;
 /// let index = Index::of(json, "/rows")?;
-/// let page = index.page(json, &Part::at("/rows").from(1).with_limit(1))?;
+/// let page = index.page(json, &Part::at("/rows").with_offset(1).with_limit(1))?;
 /// assert_eq!((page.value.to_json().as_str(), page.total, page.next), (r#"[{"id":2.0}]"#, 3, Some(2)));
 ///
 /// // An index covers one value.

@@ -169,7 +169,7 @@ pub struct Page<'a> {
 /// assert_eq!((page.total, page.next), (3, Some(2)));
 ///
 /// // An offset inside of a character moves to its start.
-/// let page = read(&value, &Part::at("/note").from(2))?;
+/// let page = read(&value, &Part::at("/note").with_offset(2))?;
 /// assert_eq!((page.value.to_json().as_str(), page.offset), (r#""ürich""#, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
