@@ -49,8 +49,8 @@ use mcp_vary_wire::revision::Era;
 /// let answer = connection.ready().await?.request(Request::new("tools/list", None)).await?.answer().await?;
 ///
 /// // A server that cannot be started is an error; it is retried in the background.
-/// let missing = Line::open(UpstreamConfig::new("x", Target::command("no-such-program", [])));
-/// assert!(missing.tried().await.is_err());
+/// let missing = SupervisedConnection::open(UpstreamConfig::new("x", Target::command("no-such-program", [])));
+/// assert!(missing.first_attempt().await.is_err());
 /// # Ok(())
 /// # }
 /// ```
