@@ -1,6 +1,6 @@
 //! Gateways in front of each other, so that none serves itself in a circle.
 //!
-//! A gateway tells the processes that it starts, in the variable [`VARIABLE`], and the servers that it connects to, in
+//! A gateway tells the processes that it starts, in the variable [`ENV_VAR`], and the servers that it connects to, in
 //! `Via`, which gateways its requests pass. One that finds itself among them refuses. To a gateway, the header of the
 //! response says in turn which gateways are behind it.
 //!
@@ -66,7 +66,7 @@ impl fmt::Display for GatewayLink {
     }
 }
 
-/// The gateways in front of this process, as [`VARIABLE`] names them.
+/// The gateways in front of this process, as [`ENV_VAR`] names them.
 ///
 /// # Examples
 ///
@@ -82,7 +82,7 @@ impl fmt::Display for GatewayLink {
 pub struct Ancestors(Vec<GatewayLink>);
 
 impl Ancestors {
-    /// Reads the value of [`VARIABLE`].
+    /// Reads the value of [`ENV_VAR`].
     #[must_use]
     pub fn read(text: &str) -> Self {
         let links = text.split(',').filter_map(GatewayLink::read);
@@ -207,7 +207,7 @@ pub struct OutgoingChain {
 }
 
 impl OutgoingChain {
-    /// The value of [`VARIABLE`] for a process; none where no gateway is in front of it.
+    /// The value of [`ENV_VAR`] for a process; none where no gateway is in front of it.
     pub fn variable(&self) -> Option<&str> {
         (!self.path.is_empty()).then_some(&*self.path)
     }

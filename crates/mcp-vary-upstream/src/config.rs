@@ -106,7 +106,7 @@ impl UpstreamConfig {
     }
 
     /// The same server on connections that one client has alone: what the server asks then arrives as
-    /// [`Message::Request`](super::Message::Request) or [`Event::Asked`](super::Event::Asked).
+    /// [`Message::Request`](super::Message::Request) or [`Event::ServerRequest`](super::Event::ServerRequest).
     #[must_use]
     pub fn dedicated(mut self) -> Self {
         self.is_dedicated = true;

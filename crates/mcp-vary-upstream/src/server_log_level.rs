@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// The least severe level that the server accepted; see `docs/decisions/0004-one-log-level.md`.
 #[derive(Debug)]
 pub struct ServerLogLevel {
-    /// The level that the server confirmed; [`NONE`] before that.
+    /// The level that the server confirmed; 8 before that.
     pub confirmed: AtomicU8,
     /// Locked while a request is pending, so that two requests cannot overtake each other; the time of the last failure.
     pub pending: Mutex<Option<Instant>>,

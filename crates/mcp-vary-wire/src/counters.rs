@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted. [`Counter::ALL`] names each once.
+/// What is counted. `Counter::ALL` names each once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Counter {
     /// Requests with a member that another reader takes for one of the protocol's.

@@ -29,7 +29,7 @@ impl UpdateDedup {
 
 impl SupervisedConnection {
     /// Reports that a resource update arrived on another connection. If the resource is subscribed here, the update is
-    /// published here as well, unless the server sends its own within [`DEDUP_WINDOW`]. Updates of several connections
+    /// published here as well, unless the server sends its own within `DEDUP_WINDOW`. Updates of several connections
     /// within that time are published once.
     pub fn resource_updated_elsewhere(&self, uri: Arc<str>, params: Arc<str>) {
         let shared = Arc::clone(&self.shared);

@@ -70,7 +70,7 @@ pub enum Finding {
     },
     /// A field is missing.
     Missing(Field),
-    /// This field is at least [`LARGER`] times as large as the other.
+    /// This field is at least [`LARGER_RATIO`] times as large as the other.
     Larger {
         /// The large field.
         field: Field,
