@@ -82,16 +82,16 @@ async fn of(
         tokio::time::sleep(PAUSE).await;
         let (used, started) = (Usage::of(running.process())?, Instant::now());
         announce(&mut caller, place).await?;
-        let mut heard = Vec::new();
+        let mut delays = Vec::new();
         for listener in &mut listeners {
             for _ in 0..each {
                 let told = tokio::time::timeout(PATIENCE, listener.read_until(CHANGED)).await;
                 told.map_err(|_| io::Error::other("a listener is not told of a change"))??;
             }
-            heard.push(started.elapsed());
+            delays.push(started.elapsed());
         }
         let cpu = Usage::of(running.process())?.cpu - used.cpu;
-        fan.add(&heard, cpu);
+        fan.add(&delays, cpu);
     }
     Ok(fan)
 }

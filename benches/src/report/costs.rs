@@ -91,17 +91,17 @@ impl Fan {
     }
 
     /// Adds one change: the delay for each listener, and its CPU time in nanoseconds.
-    pub(crate) fn add(&mut self, heard: &[Duration], cpu: u64) {
+    pub(crate) fn add(&mut self, delays: &[Duration], cpu: u64) {
         self.cpu.push(cpu as f64 / 1e3 / self.listeners as f64);
         self.delays
-            .extend(heard.iter().map(|took| took.as_secs_f64() * 1e3));
+            .extend(delays.iter().map(|took| took.as_secs_f64() * 1e3));
     }
 
     pub(super) fn percentile(&self, part: usize) -> f64 {
-        let mut heard = self.delays.clone();
-        heard.sort_by(f64::total_cmp);
-        let last = heard.len().saturating_sub(1);
-        heard.get(last * part / 100).copied().unwrap_or(f64::NAN)
+        let mut sorted = self.delays.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
+        sorted.get(last * part / 100).copied().unwrap_or(f64::NAN)
     }
 
     /// The summary, compared with the limit.

@@ -1,4 +1,5 @@
 //! Clock, randomness and bounded stores that know nothing of the protocol.
+
 pub mod environment;
 pub mod log_backoff;
 pub mod memo;

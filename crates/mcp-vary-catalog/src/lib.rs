@@ -11,6 +11,7 @@
     missing_docs,
     reason = "fields and variants that came out of the gateway have no sentence yet"
 )]
+
 pub mod apps;
 pub mod catalog;
 pub mod item;

@@ -55,7 +55,7 @@ impl Told {
         let told = Members::parse(&hello.capabilities).unwrap_or_default();
         let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
         let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
-        // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
+        // The capability came with 2025-03-26; before, a server with prompts or resources could complete their arguments.
         let completes = names.contains("prompts") || names.contains("resources");
         if hello.revision == Revision::V2024_11_05 && completes {
             names.insert("completions".to_owned());

@@ -95,7 +95,7 @@ fn variant_in(path: &str) -> Option<String> {
 /// The variants that there are for a client, as indices into the catalogue's views.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// Those that it is told of, best first; none where variants are off.
+    /// The variants that the client is offered, best first; empty if variants are off.
     pub order: Arc<[usize]>,
     /// The only one that there is for it.
     pub pin: Option<usize>,
