@@ -1,6 +1,7 @@
 //! Clock, randomness and bounded stores that know nothing of the protocol.
 
 pub mod environment;
+pub mod lock;
 pub mod log_backoff;
 pub mod memo;
 pub mod memory_budget;
