@@ -1,6 +1,7 @@
 //! Clock, randomness and bounded stores that know nothing of the protocol.
 
 pub mod environment;
+pub mod expiring_store;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;

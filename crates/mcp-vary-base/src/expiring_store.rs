@@ -1,0 +1,254 @@
+//! A bounded store of values that expire.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Values by key, each for a limited time, with bounds on how many and how large.
+///
+/// Used for results, completed tasks, claims and the like. It locks nothing and reads no clock: `now` is an argument, in
+/// any unit, as long as it is the same in all calls.
+///
+/// # Properties
+///
+/// - There are never more entries, in all or of one owner, and never more bytes than the [`StoreLimits`] allow.
+/// - Where a limit would be exceeded, the oldest entry goes first: the owner's oldest for the owner's limit, the oldest of
+///   all for the others. Reading an entry does not make it younger. Replacing it does.
+/// - An entry that has expired is never read. It takes space until the next insertion or [`sweep`](Self::sweep).
+#[derive(Debug)]
+pub struct ExpiringStore<K, V> {
+    limits: StoreLimits,
+    entries: BTreeMap<K, Stored<V>>,
+    /// Keys by age: the oldest first.
+    by_age: BTreeMap<u64, K>,
+    /// Which entries each owner has, by age.
+    by_owner: BTreeSet<(u64, u64)>,
+    by_expiry: BTreeSet<(u64, u64)>,
+    bytes: usize,
+    /// How many entries were inserted so far.
+    inserted: u64,
+}
+
+/// What a store holds at most.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "built by the crates of this workspace"
+)]
+pub struct StoreLimits {
+    /// Entries in all.
+    pub entries: usize,
+    /// Entries of one owner.
+    pub entries_per_owner: usize,
+    /// The weights of all entries together.
+    pub bytes: usize,
+}
+
+/// A value to be stored.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "built by the crates of this workspace"
+)]
+pub struct Entry<V> {
+    /// What is stored.
+    pub value: V,
+    /// For whom. The owners' limits count by it.
+    pub owner: u64,
+    /// What it weighs.
+    pub bytes: usize,
+    /// The first moment at which it is not there any more.
+    pub expires_at: u64,
+}
+
+#[derive(Debug)]
+struct Stored<V> {
+    entry: Entry<V>,
+    /// Its place in the order of insertion.
+    number: u64,
+}
+
+impl StoreLimits {
+    /// No limit at all; to be narrowed.
+    pub const UNBOUNDED: Self = Self {
+        entries: usize::MAX,
+        entries_per_owner: usize::MAX,
+        bytes: usize::MAX,
+    };
+}
+
+impl<V> Entry<V> {
+    /// An entry without owner and weight that never expires.
+    pub const fn new(value: V) -> Self {
+        Self {
+            value,
+            owner: 0,
+            bytes: 0,
+            expires_at: u64::MAX,
+        }
+    }
+}
+
+impl<K: Clone + Ord, V> ExpiringStore<K, V> {
+    /// An empty store.
+    #[must_use]
+    pub const fn new(limits: StoreLimits) -> Self {
+        Self {
+            limits,
+            entries: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            by_owner: BTreeSet::new(),
+            by_expiry: BTreeSet::new(),
+            bytes: 0,
+            inserted: 0,
+        }
+    }
+
+    /// Stores an entry as the newest, in place of the one with the same key; `false` when it is larger than the whole store,
+    /// and then nothing is stored under its key.
+    ///
+    /// Expired entries and as many of the oldest as necessary are removed.
+    pub fn insert(&mut self, key: K, entry: Entry<V>, now: u64) -> bool {
+        self.remove(&key);
+        self.sweep(now);
+        let limits = self.limits;
+        if entry.bytes > limits.bytes || limits.entries == 0 || limits.entries_per_owner == 0 {
+            return false;
+        }
+        let owner = entry.owner;
+        while self.count_of(owner) >= limits.entries_per_owner {
+            self.remove_oldest_of(owner);
+        }
+        while self.len() >= limits.entries || self.bytes > limits.bytes - entry.bytes {
+            self.remove_oldest();
+        }
+        self.inserted += 1;
+        let number = self.inserted;
+        self.bytes += entry.bytes;
+        self.by_age.insert(number, key.clone());
+        self.by_owner.insert((owner, number));
+        self.by_expiry.insert((entry.expires_at, number));
+        self.entries.insert(key, Stored { entry, number });
+        true
+    }
+
+    /// The value of `key`, unless it has expired.
+    pub fn get<Q>(&self, key: &Q, now: u64) -> Option<&V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let stored = self.entries.get(key)?;
+        (stored.entry.expires_at > now).then_some(&stored.entry.value)
+    }
+
+    /// The same, to be changed; its weight stays what it was.
+    pub fn get_mut<Q>(&mut self, key: &Q, now: u64) -> Option<&mut V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let stored = self.entries.get_mut(key)?;
+        (stored.entry.expires_at > now).then_some(&mut stored.entry.value)
+    }
+
+    /// Sets the weight of an entry that has grown or shrunk. The oldest are removed until all fit, itself among them; `false`,
+    /// and nothing changes, when there is no such entry or it would be larger than the whole store.
+    pub fn set_bytes<Q>(&mut self, key: &Q, bytes: usize) -> bool
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let limit = self.limits.bytes;
+        let stored = self.entries.get_mut(key).filter(|_| bytes <= limit);
+        let Some(stored) = stored else {
+            return false;
+        };
+        let others = self.bytes - stored.entry.bytes;
+        stored.entry.bytes = bytes;
+        self.bytes = others.saturating_add(bytes);
+        while self.bytes > limit {
+            self.remove_oldest();
+        }
+        true
+    }
+
+    /// Takes an entry out, whether it has expired or not.
+    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let Stored { entry, number } = self.entries.remove(key)?;
+        self.by_age.remove(&number);
+        self.by_owner.remove(&(entry.owner, number));
+        self.by_expiry.remove(&(entry.expires_at, number));
+        self.bytes -= entry.bytes;
+        Some(entry.value)
+    }
+
+    /// Removes all entries that have expired.
+    pub fn sweep(&mut self, now: u64) {
+        while let Some((expires_at, number)) = self.by_expiry.first().copied()
+            && expires_at <= now
+        {
+            self.remove_number(number);
+        }
+    }
+
+    /// The keys and values of one owner, the oldest first, without those that have expired. Each with its number: a later
+    /// insertion has a larger one.
+    pub fn of_owner(&self, owner: u64, now: u64) -> impl Iterator<Item = (u64, &K, &V)> {
+        let numbers = self.by_owner.range((owner, 0)..=(owner, u64::MAX));
+        numbers.filter_map(move |(_, number)| {
+            let key = self.by_age.get(number)?;
+            Some((*number, key, self.get(key, now)?))
+        })
+    }
+
+    /// How many entries have not expired.
+    pub fn count(&self, now: u64) -> usize {
+        let expired = self.by_expiry.range(..=(now, u64::MAX)).count();
+        self.entries.len() - expired
+    }
+
+    /// How many entries take space, with those that have expired since the last insertion or sweep.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no entry takes space.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What all entries weigh.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn count_of(&self, owner: u64) -> usize {
+        if self.limits.entries_per_owner == usize::MAX {
+            return 0;
+        }
+        self.by_owner.range((owner, 0)..=(owner, u64::MAX)).count()
+    }
+
+    fn remove_oldest(&mut self) {
+        let oldest = self.by_age.first_key_value().map(|(number, _)| *number);
+        self.remove_number(oldest.unwrap_or_default());
+    }
+
+    fn remove_oldest_of(&mut self, owner: u64) {
+        let own = self.by_owner.range((owner, 0)..=(owner, u64::MAX)).next();
+        let oldest = own.map(|(_, number)| *number);
+        self.remove_number(oldest.unwrap_or_default());
+    }
+
+    fn remove_number(&mut self, number: u64) {
+        if let Some(key) = self.by_age.get(&number).cloned() {
+            self.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
