@@ -12,12 +12,10 @@
 //! | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
 //! | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
 
-mod tag;
-
 use serde_json::{Value, json};
 
-pub use self::tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
+pub use crate::feature_tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::ignored::{Ignored, Reason};
 
 /// The maximum number of tags of one declaration.

@@ -83,7 +83,7 @@ pub enum Reason {
     NotAVariant,
     /// A feature tag outside the grammar.
     #[error(transparent)]
-    Tag(#[from] crate::feature::TagError),
+    Tag(#[from] crate::feature_tag::TagError),
 }
 
 impl Ignored {

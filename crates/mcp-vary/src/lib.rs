@@ -48,6 +48,7 @@ pub mod cursor;
 pub mod error;
 pub mod extension;
 pub mod feature;
+mod feature_tag;
 pub mod hints;
 pub mod ignored;
 pub mod predicate;

@@ -9,7 +9,9 @@ pub use self::compare::{Field, Finding, LARGER_RATIO, MAX_NAMED, MIN_LARGE, comp
 pub(crate) use self::compare::{covers_all, restates};
 
 use crate::json::{Json, JsonError, Members, elements};
-use crate::shape::{META_APPLIED, Relation, blocks, meta, relations_to, text_of, texts};
+use crate::shape::applied::{META_APPLIED, meta};
+use crate::shape::content::{blocks, text_of, texts};
+use crate::shape::repeat::{Relation, relations_to};
 
 /// Who reads a result.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

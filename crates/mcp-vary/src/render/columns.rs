@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::MAX_OPENED_COLUMNS;
 use crate::json::Json;
+
+/// The depth to which objects in a column become columns of their own.
+pub(super) const MAX_OPENED_COLUMNS: usize = 3;
 
 /// With fewer rows, a header does not pay.
 const MIN_ROWS: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Part;
+use super::part::Part;
 
 /// The rule by which something was left out.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

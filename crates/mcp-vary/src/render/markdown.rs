@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{
-    Keyed, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline,
-    lines, member, on_one_line, unwrapped,
-};
+use super::compact::compact;
+use super::left_out::LeftOut;
+use super::limits::Limits;
+use super::line::{Line, are_lines, fits_line, is_multiline, lines, on_one_line};
+use super::original::{element_at, member, unwrapped};
+use super::table::{Keyed, Table, Uniform};
 use crate::json::Json;
 
 /// The first heading level; level 1 is left to the surrounding document.
@@ -184,7 +186,7 @@ impl Writer {
         } else {
             for (at, element) in elements.iter().enumerate() {
                 self.heading(level, |out| out.push_str(&(at + 1).to_string()));
-                self.block(element, super::element(whole, at), level + 1);
+                self.block(element, element_at(whole, at), level + 1);
             }
         }
     }

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{
-    Column, Keyed, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line,
-    is_multiline, is_short_list, lines, member, on_one_line, unwrapped,
-};
+use super::compact::compact;
+use super::left_out::LeftOut;
+use super::limits::Limits;
+use super::line::{Line, are_lines, fits_line, is_multiline, is_short_list, lines, on_one_line};
+use super::original::{element_at, member, unwrapped};
+use super::table::{Column, Keyed, Table, Uniform};
 use crate::json::Json;
 
 /// Levels of indentation; deeper values stand on one line.
@@ -176,7 +178,7 @@ impl Writer {
             for (at, element) in elements.iter().enumerate() {
                 self.indent(depth);
                 self.out.push_str(&(at + 1).to_string());
-                self.labelled(element, super::element(whole, at), depth);
+                self.labelled(element, element_at(whole, at), depth);
             }
         }
     }

@@ -5,18 +5,15 @@
 
 mod alternative;
 mod answer;
-mod applied;
+pub(crate) mod applied;
 mod compact;
-mod content;
+pub(crate) mod content;
 mod prompt;
-mod repeat;
+pub(crate) mod repeat;
 mod resource;
 mod rewrite;
+pub(crate) mod tool_facts;
 mod tool_result;
-
-pub(crate) use self::applied::meta;
-pub(crate) use self::content::{blocks, text_of, texts};
-pub(crate) use self::repeat::{Relation, candidates, relations, relations_to};
 
 pub use self::alternative::{Alternative, OutputSchema, ToolOutput};
 pub use self::answer::{Answer, HINTS};
@@ -30,4 +27,5 @@ pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,
     Representations, resource_result,
 };
-pub use self::tool_result::{Policy, ToolFacts, tool_result};
+pub use self::tool_facts::ToolFacts;
+pub use self::tool_result::{Policy, tool_result};

@@ -11,8 +11,10 @@ pub(crate) use self::covers::{covers_all, restates};
 use self::held::StructureIndex;
 use crate::ignored::for_display;
 use crate::json::{Json, JsonError, Members, pointer};
-use crate::shape::META_APPLIED;
-use crate::shape::{Relation, ToolFacts, blocks, candidates, meta, relations, texts};
+use crate::shape::applied::{META_APPLIED, meta};
+use crate::shape::content::{blocks, texts};
+use crate::shape::repeat::{Relation, candidates, relations};
+use crate::shape::tool_facts::ToolFacts;
 
 /// A field is reported if it is this many times as large as the other.
 pub const LARGER_RATIO: usize = 10;

@@ -15,9 +15,9 @@ use self::trail::{PathTracker, Step};
 pub(crate) use self::weight::fair_share;
 use self::weight::{MAX_KEY, is_empty, key_of, size};
 use super::columns::columns;
-use super::is_container;
 use super::left_out::{LeftOut, LeftOutRule, fold_lines, notice};
 use super::limits::Limits;
+use super::line::is_container;
 use super::schema::Bound;
 use crate::json::Json;
 
