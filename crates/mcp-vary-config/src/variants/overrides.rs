@@ -180,25 +180,38 @@ fn items<T: Default>(
     }
 }
 
+/// The key `name` of an override.
+const fn name<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+    text("name", "what the variant calls it", target)
+}
+
+/// The key `title` of an override.
+const fn title<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+    text("title", "its title for people", target)
+}
+
+/// The key `description` of an override.
+const fn description<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+    text("description", "what it says of itself", target)
+}
+
+const fn text<T>(
+    key: &'static str,
+    about: &'static str,
+    target: fn(&mut T) -> &mut Option<String>,
+) -> Setting<T> {
+    Setting {
+        key,
+        about,
+        default: "",
+        takes: Takes::Word(target),
+    }
+}
+
 const TOOL: &[Setting<Change>] = &[
-    Setting {
-        key: "name",
-        about: "what the variant calls it",
-        default: "",
-        takes: Takes::Word(|tool| &mut tool.name),
-    },
-    Setting {
-        key: "title",
-        about: "its title for people",
-        default: "",
-        takes: Takes::Word(|tool| &mut tool.title),
-    },
-    Setting {
-        key: "description",
-        about: "what it says of itself",
-        default: "",
-        takes: Takes::Word(|tool| &mut tool.description),
-    },
+    name(|tool| &mut tool.name),
+    title(|tool| &mut tool.title),
+    description(|tool| &mut tool.description),
     Setting {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
@@ -219,24 +232,9 @@ const TOOL: &[Setting<Change>] = &[
 ];
 
 const PROMPT: &[Setting<Change>] = &[
-    Setting {
-        key: "name",
-        about: "what the variant calls it",
-        default: "",
-        takes: Takes::Word(|prompt| &mut prompt.name),
-    },
-    Setting {
-        key: "title",
-        about: "its title for people",
-        default: "",
-        takes: Takes::Word(|prompt| &mut prompt.title),
-    },
-    Setting {
-        key: "description",
-        about: "what it says of itself",
-        default: "",
-        takes: Takes::Word(|prompt| &mut prompt.description),
-    },
+    name(|prompt| &mut prompt.name),
+    title(|prompt| &mut prompt.title),
+    description(|prompt| &mut prompt.description),
     Setting {
         key: "arguments",
         about: "its arguments by the names that the server gives them",
@@ -249,24 +247,9 @@ const PROMPT: &[Setting<Change>] = &[
 ];
 
 const RESOURCE: &[Setting<Change>] = &[
-    Setting {
-        key: "name",
-        about: "what the variant calls it",
-        default: "",
-        takes: Takes::Word(|resource| &mut resource.name),
-    },
-    Setting {
-        key: "title",
-        about: "its title for people",
-        default: "",
-        takes: Takes::Word(|resource| &mut resource.title),
-    },
-    Setting {
-        key: "description",
-        about: "what it says of itself",
-        default: "",
-        takes: Takes::Word(|resource| &mut resource.description),
-    },
+    name(|resource| &mut resource.name),
+    title(|resource| &mut resource.title),
+    description(|resource| &mut resource.description),
     Setting {
         key: "uri",
         about: "its URI in the variant; of a template the template, with the same in braces",
@@ -296,12 +279,7 @@ const RESOURCE: &[Setting<Change>] = &[
 ];
 
 const ARGUMENT: &[Setting<Argument>] = &[
-    Setting {
-        key: "name",
-        about: "what the variant calls it",
-        default: "",
-        takes: Takes::Word(|argument| &mut argument.name),
-    },
+    name(|argument| &mut argument.name),
     Setting {
         key: "description",
         about: "what it says of it",
