@@ -52,7 +52,7 @@ pub(crate) fn measure(programs: &Programs, rounds: usize) -> io::Result<Vec<Mome
         }
         moments[1].add_reload(&running, &file, &variants, "servers: 5 as before;")?;
         let name = server_name(2);
-        variants["servers"][&name]["patience"] = json!("9s");
+        variants["servers"][&name]["ready-timeout"] = json!("9s");
         let said = format!("servers: 1 connected anew ({name}), 4 as before;");
         moments[2].add_reload(&running, &file, &variants, &said)?;
     }

@@ -242,7 +242,7 @@ fn selected(resources: Value, moves: &[(&str, &str)]) -> SelectedResources {
 pub(crate) fn located(uri: &str) -> usize {
     let mut sent_in = 0;
     for (at, policy) in policies().iter().enumerate() {
-        let Some(sent) = policy.selected.sent(uri) else {
+        let Some(sent) = policy.selected.upstream_uri(uri) else {
             continue;
         };
         sent_in += 1;

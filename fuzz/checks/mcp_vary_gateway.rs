@@ -4,7 +4,7 @@
 //! corpora.
 
 use mcp_vary::json::{Json, Members};
-use mcp_vary_config::{Foreign, Mistake, Source, import};
+use mcp_vary_config::{Diagnostic, ImportSource, Source, import};
 use mcp_vary_gateway::call_headers;
 use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive;
@@ -66,7 +66,7 @@ pub(crate) fn configuration(data: &[u8]) {
             Ok(file) => file.notes,
             Err(mistakes) => {
                 assert!(!mistakes.all.is_empty());
-                let has_fix = |mistake: &Mistake| mistake.fix.is_some();
+                let has_fix = |mistake: &Diagnostic| mistake.fix.is_some();
                 assert!(mistakes.all.iter().all(has_fix), "{mistakes}");
                 mistakes.all
             }
@@ -79,7 +79,7 @@ pub(crate) fn configuration(data: &[u8]) {
                 "{shown}"
             );
         }
-        let Ok(imported) = import(&[Foreign::new(name, text)]) else {
+        let Ok(imported) = import(&[ImportSource::new(name, text)]) else {
             continue;
         };
         imported
@@ -87,7 +87,7 @@ pub(crate) fn configuration(data: &[u8]) {
             .iter()
             .for_each(|note| is_in(text, &note.note));
         if let Err(mistakes) = Source::new("y.yaml", &imported.yaml).read(&variable) {
-            let is_of_a_value = |mistake: &Mistake| {
+            let is_of_a_value = |mistake: &Diagnostic| {
                 mistake.key.starts_with("servers") && !mistake.what.starts_with("is given twice")
             };
             assert!(
@@ -100,7 +100,7 @@ pub(crate) fn configuration(data: &[u8]) {
 }
 
 /// A place is in the text, or just behind its end. A carriage return alone ends a line, too (YAML 1.2, 5.4).
-fn is_in(text: &str, mistake: &Mistake) {
+fn is_in(text: &str, mistake: &Diagnostic) {
     let lines = text.replace("\r\n", "\n").split(['\n', '\r']).count();
     assert!(
         (1..=lines + 1).contains(&mistake.at.line) && mistake.at.column > 0,

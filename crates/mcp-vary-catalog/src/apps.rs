@@ -10,10 +10,11 @@ use super::view::View;
 
 /// What an app means by a name.
 #[derive(Debug)]
-pub enum Meant<'a> {
-    Tool(&'a Arc<Tool>),
+pub enum AppToolMatch<'a> {
+    /// The one tool that the name can mean.
+    Unique(&'a Arc<Tool>),
     /// What the view calls each of those that it may mean, of several servers.
-    Any(Vec<&'a Arc<str>>),
+    Ambiguous(Vec<&'a Arc<str>>),
 }
 
 impl View {
@@ -22,35 +23,37 @@ impl View {
     ///
     /// > `"app"`: Tool is callable by the app from the same server connection only
     /// > (MCP Apps, 2026-01-26, "Resource Discovery", "Visibility")
-    pub fn meant_by_an_app(&self, own: &str) -> Option<Meant<'_>> {
+    pub fn app_tool(&self, own: &str) -> Option<AppToolMatch<'_>> {
         let tools = self.listed_tools();
-        let meant = tools.filter(|(_, tool, item)| *tool.place.own == *own && is_for_apps(item));
+        let meant = tools.filter(|(_, tool, item)| {
+            *tool.item_ref.upstream_name == *own && is_visible_to_apps(item)
+        });
         let mut meant = meant.map(|(id, tool, _)| (id, tool));
         let first = meant.next()?;
         let others: Vec<_> = meant.map(|(id, _)| id).collect();
         if others.is_empty() {
-            return Some(Meant::Tool(first.1));
+            return Some(AppToolMatch::Unique(first.1));
         }
         let all = std::iter::once(first.0).chain(others);
-        Some(Meant::Any(all.collect()))
+        Some(AppToolMatch::Ambiguous(all.collect()))
     }
 
     /// The first server of which a listed tool has the user interface that it calls `uri`, and which `may` have it.
     ///
     /// > Since UI resources are primarily discovered through tool metadata, Servers MAY omit UI-only resources from
     /// > `resources/list` (MCP Apps, 2026-01-26, "Resource Discovery")
-    pub fn server_of_interface(&self, uri: &str, may: impl Fn(&usize) -> bool) -> Option<usize> {
+    pub fn ui_resource_server(&self, uri: &str, may: impl Fn(&usize) -> bool) -> Option<usize> {
         let tools = self.listed_tools().filter(|(_, tool, _)| tool.facts.ui);
-        let mut of_it = tools.filter(|(_, _, item)| interface(item).as_deref() == Some(uri));
-        let server = of_it.find(|(_, tool, _)| may(&tool.place.server));
-        server.map(|(_, tool, _)| tool.place.server)
+        let mut of_it = tools.filter(|(_, _, item)| ui_resource_uri(item).as_deref() == Some(uri));
+        let server = of_it.find(|(_, tool, _)| may(&tool.item_ref.server));
+        server.map(|(_, tool, _)| tool.item_ref.server)
     }
 }
 
 /// Whether apps may call a tool, as its server lists it.
 ///
 /// > `visibility` defaults to `["model", "app"]` if omitted (MCP Apps, 2026-01-26, "Visibility")
-fn is_for_apps(tool: &str) -> bool {
+fn is_visible_to_apps(tool: &str) -> bool {
     let visibility = edit::get(tool, "_meta")
         .and_then(|meta| edit::get(meta, "ui"))
         .and_then(|ui| edit::get(ui, "visibility"));
@@ -62,7 +65,7 @@ fn is_for_apps(tool: &str) -> bool {
 }
 
 /// The URI of a tool's user interface, be it said as it was said first.
-fn interface(tool: &str) -> Option<String> {
+fn ui_resource_uri(tool: &str) -> Option<String> {
     let meta = edit::get(tool, "_meta")?;
     let uri = edit::get(meta, "ui").and_then(|ui| edit::get(ui, "resourceUri"));
     let uri = uri.or_else(|| edit::get(meta, "ui/resourceUri"))?;
@@ -75,8 +78,8 @@ mod tests {
 
     #[track_caller]
     fn reads(tool: &str, for_apps: bool, uri: Option<&str>) {
-        assert_eq!(is_for_apps(tool), for_apps, "{tool}");
-        assert_eq!(interface(tool).as_deref(), uri, "{tool}");
+        assert_eq!(is_visible_to_apps(tool), for_apps, "{tool}");
+        assert_eq!(ui_resource_uri(tool).as_deref(), uri, "{tool}");
     }
 
     #[test]

@@ -11,9 +11,9 @@ use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;
 
 use crate::listing::ListKind;
-use crate::merge::{Merged, Part};
-use crate::registry::Registry;
-use crate::server_snapshot::Told;
+use crate::merge::{MergedList, ServerListing};
+use crate::registry::NameRegistry;
+use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
 use crate::view::{Layout, View};
 
@@ -21,47 +21,50 @@ use crate::view::{Layout, View};
 #[derive(Debug)]
 pub struct Catalog {
     /// What each server said, in the order of configuration.
-    pub told: Vec<Arc<Told>>,
+    pub snapshots: Vec<Arc<ServerSnapshot>>,
     /// The names of the capabilities that there are.
-    pub offered: BTreeSet<String>,
+    pub capabilities: BTreeSet<String>,
     /// The methods that each server has without declaring them.
     pub undeclared: Vec<Arc<UndeclaredMethods>>,
+    /// The list of each kind, if some server offers it.
     pub lists: BTreeMap<ListKind, Arc<Lists>>,
 }
 
 /// One list of all servers, and how each variant shows it.
 #[derive(Debug)]
 pub struct Lists {
-    pub merged: Merged,
+    /// The list of all servers, before variants select from it.
+    pub merged: MergedList,
     /// What it was merged from.
-    pub from: Vec<Part>,
+    pub listings: Vec<ServerListing>,
     /// One view per variant, in their order, then those in manners that rules for clients ask for.
     pub views: Vec<Arc<View>>,
+    /// How the views were built.
     pub layout: Layout,
 }
 
 /// The lists that clients no longer get as they were: of which variants, and which ones.
-pub type Changed = BTreeSet<(usize, ListKind)>;
+pub type ChangedLists = BTreeSet<(usize, ListKind)>;
 
 impl Lists {
     /// The lists of `kind`. What is as it was `before` is not made again (SV-23).
     pub fn new(
         kind: ListKind,
-        parts: Vec<Part>,
+        parts: Vec<ServerListing>,
         layout: &Layout,
         before: Option<&Arc<Self>>,
-        (registry, is_published): (&Registry, bool),
+        (registry, is_published): (&NameRegistry, bool),
     ) -> Arc<Self> {
-        let before = before.filter(|lists| lists.layout.is(layout));
-        if let Some(lists) = before.filter(|lists| lists.from == parts) {
+        let before = before.filter(|lists| lists.layout.is_same(layout));
+        if let Some(lists) = before.filter(|lists| lists.listings == parts) {
             return Arc::clone(lists);
         }
         let known = before.map(|lists| &lists.merged);
         let merged = registry.merge(kind, is_published, |assigned| {
-            Merged::new(kind, &parts, layout.naming, known, assigned)
+            MergedList::new(kind, &parts, layout.naming, known, assigned)
         });
-        let mut views = Vec::with_capacity(layout.faces.all.len());
-        for (at, face) in layout.faces.all.iter().enumerate() {
+        let mut views = Vec::with_capacity(layout.variants.configs.len());
+        for (at, face) in layout.variants.configs.iter().enumerate() {
             let before = before.and_then(|lists| lists.views.get(at));
             let view = View::new(face, &merged, layout, before, &views);
             views.push(view);
@@ -69,22 +72,22 @@ impl Lists {
         Arc::new(Self {
             views,
             merged,
-            from: parts,
+            listings: parts,
             layout: layout.clone(),
         })
     }
 }
 
 /// Which lists differ between two catalogues.
-pub fn changed(
+pub fn changed_lists(
     before: &BTreeMap<ListKind, Arc<Lists>>,
     now: &BTreeMap<ListKind, Arc<Lists>>,
-) -> Changed {
+) -> ChangedLists {
     let views = |lists: &BTreeMap<ListKind, Arc<Lists>>, kind| {
         let lists: Option<&Arc<Lists>> = lists.get(&kind);
         // What rules ask for stays the variant's list: it changes with it.
         lists.map_or(Vec::new(), |lists| {
-            let variants = lists.layout.faces.variants.as_slice().len();
+            let variants = lists.layout.variants.variants.as_slice().len();
             lists.views.iter().take(variants).cloned().collect()
         })
     };
@@ -92,7 +95,7 @@ pub fn changed(
         let (before, now) = (views(before, kind), views(now, kind));
         (0..before.len().max(now.len())).filter_map(move |at| {
             let is_same = match (before.get(at), now.get(at)) {
-                (Some(before), Some(now)) => Arc::ptr_eq(before, now) || before.is_like(now),
+                (Some(before), Some(now)) => Arc::ptr_eq(before, now) || before.is_equivalent(now),
                 (before, now) => before.is_none() && now.is_none(),
             };
             (!is_same).then_some((at, kind))
@@ -102,43 +105,46 @@ pub fn changed(
 }
 
 impl Catalog {
+    /// A catalog without servers.
     pub fn empty() -> Self {
         Self {
-            told: Vec::new(),
-            offered: BTreeSet::new(),
+            snapshots: Vec::new(),
+            capabilities: BTreeSet::new(),
             undeclared: Vec::new(),
             lists: BTreeMap::new(),
         }
     }
 
     /// Whether there is a capability, declared by a server or found by asking for its method.
-    pub fn has(&self, capability: &str) -> bool {
+    pub fn has_capability(&self, capability: &str) -> bool {
         let method = match capability {
             "completions" => COMPLETE,
             "logging" => SET_LEVEL,
             // Found lists are offered.
-            _ => return self.offered.contains(capability),
+            _ => return self.capabilities.contains(capability),
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(method) == Some(true);
-        self.offered.contains(capability) || self.undeclared.iter().any(found)
+        self.capabilities.contains(capability) || self.undeclared.iter().any(found)
     }
 
     /// Whether there is such a list, be it empty.
-    pub fn offers(&self, kind: ListKind) -> bool {
-        self.offered.contains(kind.capability())
+    pub fn has_list(&self, kind: ListKind) -> bool {
+        self.capabilities.contains(kind.capability())
     }
 
     /// Whether some server tells of changes of single resources, or may turn out to.
-    pub fn subscribes(&self) -> bool {
-        let offers = |told: &Arc<Told>| {
-            let hello = told.hello.as_ref();
+    pub fn supports_subscriptions(&self) -> bool {
+        let offers = |told: &Arc<ServerSnapshot>| {
+            let hello = told.handshake.as_ref();
             hello.is_none_or(|hello| hello.offers("resources", "subscribe"))
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(SUBSCRIBE) == Some(true);
-        let is_declared = self.offered.contains("resources") && self.told.iter().any(offers);
+        let is_declared =
+            self.capabilities.contains("resources") && self.snapshots.iter().any(offers);
         is_declared || self.undeclared.iter().any(found)
     }
 
+    /// All lists, by kind.
     pub fn lists(&self) -> impl Iterator<Item = &Lists> {
         self.lists.values().map(AsRef::as_ref)
     }
@@ -149,44 +155,51 @@ impl Catalog {
         views.get(variant).map(AsRef::as_ref)
     }
 
+    /// The tool that the view lists as `name`.
     pub fn tool(&self, variant: usize, name: &str) -> Option<&Arc<Tool>> {
         self.view(ListKind::Tools, variant)?.tool(name)
     }
 
+    /// The prompt that the view lists as `name`.
     pub fn prompt(&self, variant: usize, name: &str) -> Option<&Arc<Prompt>> {
         self.view(ListKind::Prompts, variant)?.prompt(name)
     }
 
     /// The server that lists the resource that it calls `own`, or else one whose template may stand for it.
-    pub fn resource(&self, variant: usize, own: &str) -> Option<usize> {
-        let listed = self.listed_resource(variant, own);
-        listed.or_else(|| self.by_template(variant, own))
+    pub fn resource_server(&self, variant: usize, own: &str) -> Option<usize> {
+        let listed = self.listed_resource_server(variant, own);
+        listed.or_else(|| self.template_server(variant, own))
     }
 
     /// The server that lists the resource that it calls `own`.
-    pub fn listed_resource(&self, variant: usize, own: &str) -> Option<usize> {
-        let place = self.view(ListKind::Resources, variant)?.place_of(own)?;
+    pub fn listed_resource_server(&self, variant: usize, own: &str) -> Option<usize> {
+        let place = self
+            .view(ListKind::Resources, variant)?
+            .find_by_upstream_name(own)?;
         Some(place.server)
     }
 
+    /// Why the list could not be read, if no server's list could.
     pub fn failure(&self, kind: ListKind) -> Option<Failure> {
         self.lists.get(&kind)?.merged.items.as_ref().err().cloned()
     }
 }
 
 /// The capabilities that a server may turn out to have that was never connected to.
-pub const POSSIBLE: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
+pub const POSSIBLE_CAPABILITIES: [&str; 5] =
+    ["tools", "resources", "prompts", "completions", "logging"];
 
-pub fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {
+/// The names of the capabilities of all servers, with those that a server that was never connected to may have.
+pub fn offered_capabilities(told: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
     let mut offered: BTreeSet<_> = told.iter().flat_map(|told| told.capabilities()).collect();
-    if told.iter().any(|told| told.hello.is_none()) {
-        offered.extend(POSSIBLE.map(str::to_owned));
+    if told.iter().any(|told| told.handshake.is_none()) {
+        offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
     }
     offered
 }
 
 /// Says which collisions are new, the first few.
-pub fn report(merged: &Merged, before: Option<&Merged>) {
+pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |merged| &merged.collisions);
     let known: BTreeSet<_> = known.iter().map(|it| (&it.id, &it.hidden)).collect();
@@ -205,7 +218,7 @@ pub fn report(merged: &Merged, before: Option<&Merged>) {
         warn!(
             list = collision.list,
             id = collision.id,
-            kept_by = collision.kept_by,
+            reachable = collision.reachable,
             hidden = collision.hidden,
             "two servers offer the same; the first one is reached"
         );

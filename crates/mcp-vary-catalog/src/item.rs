@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
-use mcp_vary_results::Output;
+use mcp_vary_results::OutputValidator;
 use mcp_vary_view::ToolHints;
 use mcp_vary_wire::headers::{ParamHeader, param_headers};
 use mcp_vary_wire::revision::Era;
@@ -21,45 +21,52 @@ use crate::listing;
 /// it.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// What clients call it in `standard`.
     pub id: Arc<str>,
+    /// The item as clients see it in `standard`.
     pub json: Arc<str>,
     /// The item as the server wrote it.
-    written: Arc<str>,
-    pub place: Place,
-    pub maker: Maker,
+    upstream_json: Arc<str>,
+    /// The server that has it, and its name there.
+    pub item_ref: ItemRef,
+    /// What is known of the server that decides how the item is shown.
+    pub server_traits: ServerTraits,
     /// What a tool says beside its words; of other items nothing is read.
-    pub tool: Option<OwnTool>,
+    pub tool: Option<UpstreamTool>,
 }
 
 /// What is known of a server that decides how its items are shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Maker {
+pub struct ServerTraits {
+    /// The protocol era of the connection.
     pub era: Era,
     /// Whether a call may become a task where a legacy client wishes for one, of which the server's own list
     /// says nothing.
-    pub gives_tasks: bool,
+    pub supports_core_tasks: bool,
 }
 
-impl From<Era> for Maker {
+impl From<Era> for ServerTraits {
     fn from(era: Era) -> Self {
         Self {
             era,
-            gives_tasks: false,
+            supports_core_tasks: false,
         }
     }
 }
 
 /// Which server has something, and what it is called there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
+pub struct ItemRef {
     /// The index of the server.
     pub server: usize,
-    pub own: Arc<str>,
+    /// The name or URI that the server gives it.
+    pub upstream_name: Arc<str>,
 }
 
 /// What the server's own definition says of a tool, whatever a variant makes of it.
 #[derive(Clone, Debug)]
-pub struct OwnTool {
+pub struct UpstreamTool {
+    /// What shaping needs to know of the tool.
     pub facts: ToolFacts,
     /// The headers that the server takes.
     pub headers: Arc<[ParamHeader]>,
@@ -67,8 +74,10 @@ pub struct OwnTool {
     pub idempotent: bool,
     /// Whether it is called as a task of the core form, or not at all.
     pub needs_task: bool,
+    /// The tool's annotations, for selections.
     pub hints: ToolHints,
-    pub output: Option<Arc<Output>>,
+    /// Validates results against the `outputSchema`, if there is one.
+    pub output: Option<Arc<OutputValidator>>,
 }
 
 impl Item {
@@ -76,8 +85,8 @@ impl Item {
     pub fn new(
         kind: ListKind,
         server: usize,
-        maker: Maker,
-        item: &listing::Item,
+        server_traits: ServerTraits,
+        item: &listing::ListedItem,
         id: Arc<str>,
     ) -> Self {
         let json = match id == item.id {
@@ -88,29 +97,35 @@ impl Item {
             },
         };
         Self {
-            tool: (kind == ListKind::Tools).then(|| OwnTool::read(&id, &json)),
+            tool: (kind == ListKind::Tools).then(|| UpstreamTool::read(&id, &json)),
             id,
             json,
-            written: Arc::clone(&item.json),
-            place: Place {
+            upstream_json: Arc::clone(&item.json),
+            item_ref: ItemRef {
                 server,
-                own: Arc::clone(&item.id),
+                upstream_name: Arc::clone(&item.id),
             },
-            maker,
+            server_traits,
         }
     }
 
     /// Whether [`new`](Self::new) would make the same of `item`.
-    pub fn is_of(&self, server: usize, maker: Maker, item: &listing::Item, id: &str) -> bool {
-        self.place.server == server
-            && self.maker == maker
+    pub fn matches(
+        &self,
+        server: usize,
+        maker: ServerTraits,
+        item: &listing::ListedItem,
+        id: &str,
+    ) -> bool {
+        self.item_ref.server == server
+            && self.server_traits == maker
             && *self.id == *id
-            && self.place.own == item.id
-            && self.written == item.json
+            && self.item_ref.upstream_name == item.id
+            && self.upstream_json == item.json
     }
 }
 
-impl OwnTool {
+impl UpstreamTool {
     /// SDK clients hold a result against the schema that they saw first, in whichever variant that was: what
     /// the server's own definition says counts in all.
     fn read(name: &str, tool: &Arc<str>) -> Self {
@@ -118,7 +133,9 @@ impl OwnTool {
         let facts = ToolFacts::listed(tool);
         Self {
             facts,
-            output: facts.output_schema.then(|| Arc::new(Output::new(tool))),
+            output: facts
+                .output_schema
+                .then(|| Arc::new(OutputValidator::new(tool))),
             headers: headers_of(name, tool),
             idempotent: is_idempotent(&members),
             needs_task: needs_task(&members),

@@ -7,11 +7,6 @@
     clippy::exhaustive_structs,
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
-#![expect(
-    missing_docs,
-    reason = "fields and variants that came out of the gateway have no sentence yet"
-)]
-
 pub mod apps;
 pub mod catalog;
 pub mod item;

@@ -8,23 +8,26 @@ use mcp_vary::json::edit;
 use mcp_vary::json::elements;
 use mcp_vary_view::uri_identity;
 
-use crate::item::Place;
+use crate::item::ItemRef;
 use crate::listing::ListKind;
 
 /// What pointed to a resource: a tool, a prompt or another resource.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Origin {
+pub struct LinkSource {
     /// The list that has it.
     pub kind: ListKind,
     /// What its server calls it.
-    pub own: Arc<str>,
+    pub upstream_name: Arc<str>,
 }
 
-impl Origin {
+impl LinkSource {
     /// What the list of `kind` has at `place`.
-    pub fn at(place: &Place, kind: ListKind) -> Self {
-        let own = Arc::clone(&place.own);
-        Self { kind, own }
+    pub fn of_item(place: &ItemRef, kind: ListKind) -> Self {
+        let upstream_name = Arc::clone(&place.upstream_name);
+        Self {
+            kind,
+            upstream_name,
+        }
     }
 }
 
@@ -37,15 +40,15 @@ impl Origin {
 /// Of each server the same number of links is remembered. When one has told more, whatever told most of them
 /// loses the older half of its own: a tool that prints links without end takes none from another.
 #[derive(Debug, Default)]
-pub struct Links {
+pub struct LinkIndex {
     /// By name, which stays when the configuration changes.
-    servers: Mutex<BTreeMap<Arc<str>, OfServer>>,
+    servers: Mutex<BTreeMap<Arc<str>, ServerLinks>>,
 }
 
 #[derive(Debug, Default)]
-struct OfServer {
-    told: BTreeMap<Arc<Origin>, Told>,
-    origins: BTreeMap<Arc<str>, BTreeSet<Arc<Origin>>>,
+struct ServerLinks {
+    by_source: BTreeMap<Arc<LinkSource>, SourceLinks>,
+    sources: BTreeMap<Arc<str>, BTreeSet<Arc<LinkSource>>>,
     /// How many links there are, and when the last one was told.
     count: usize,
     clock: u64,
@@ -53,33 +56,33 @@ struct OfServer {
 
 /// What one origin pointed to, and when it last did.
 #[derive(Debug, Default)]
-struct Told {
-    times: BTreeMap<Arc<str>, u64>,
-    oldest: BTreeMap<u64, Arc<str>>,
+struct SourceLinks {
+    last_seen: BTreeMap<Arc<str>, u64>,
+    by_age: BTreeMap<u64, Arc<str>>,
 }
 
 /// Servers that are remembered, those included that are no longer configured.
-const SERVERS: usize = 1_024;
+const MAX_SERVERS: usize = 1_024;
 /// Links of one server.
-const MOST: usize = 4_096;
+const MAX_LINKS_PER_SERVER: usize = 4_096;
 /// URIs that one result may add.
-const OF_ONE: usize = 256;
+const MAX_URIS_PER_RESULT: usize = 256;
 /// Longer ones are not remembered.
-const LONGEST: usize = 2048;
+const MAX_URI_BYTES: usize = 2048;
 
-impl Links {
+impl LinkIndex {
     /// Remembers the resources that `result` of `server` holds or links to.
-    pub fn note(&self, server: &Arc<str>, origin: &Origin, result: &str) {
+    pub fn record(&self, server: &Arc<str>, origin: &LinkSource, result: &str) {
         // Most results hold no resource at all.
         if !result.contains("resource") && !result.contains("contents") {
             return;
         }
-        let found = uris(result);
+        let found = resource_uris(result);
         if found.is_empty() {
             return;
         }
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        if servers.len() >= SERVERS && !servers.contains_key(server) {
+        if servers.len() >= MAX_SERVERS && !servers.contains_key(server) {
             // So many were taken out of the configuration, one after the other.
             servers.pop_first();
         }
@@ -91,19 +94,24 @@ impl Links {
 
     /// Whether something of `server` that `shows` pointed to `uri`: a tool, a prompt or a resource, or a resource
     /// that such a one pointed to, and so on, a few steps and so many origins far.
-    pub fn leads(&self, server: &str, uri: &str, shows: impl Fn(&Origin) -> bool) -> bool {
+    pub fn is_reachable(
+        &self,
+        server: &str,
+        uri: &str,
+        shows: impl Fn(&LinkSource) -> bool,
+    ) -> bool {
         let mut seen: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut near: Vec<Arc<str>> = vec![uri.into()];
-        let mut left = LOOKED_AT;
-        for _ in 0..STEPS {
-            let origins = near.iter().flat_map(|uri| self.origins(server, uri));
+        let mut left = MAX_SOURCES;
+        for _ in 0..MAX_STEPS {
+            let origins = near.iter().flat_map(|uri| self.sources(server, uri));
             let origins: Vec<_> = origins.take(left).collect();
             if origins.iter().any(|origin| shows(origin)) {
                 return true;
             }
             left -= origins.len();
             let resources = origins.iter().filter(|it| it.kind == ListKind::Resources);
-            let resources = resources.map(|origin| Arc::clone(&origin.own));
+            let resources = resources.map(|origin| Arc::clone(&origin.upstream_name));
             near = resources
                 .filter(|own| seen.insert(Arc::clone(own)))
                 .collect();
@@ -112,70 +120,73 @@ impl Links {
     }
 
     /// What of `server` pointed to `uri`, so many of it.
-    fn origins(&self, server: &str, uri: &str) -> Vec<Arc<Origin>> {
+    fn sources(&self, server: &str, uri: &str) -> Vec<Arc<LinkSource>> {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let uri = uri_identity(uri);
-        let origins = servers.get(server).and_then(|it| it.origins.get(&*uri));
+        let origins = servers.get(server).and_then(|it| it.sources.get(&*uri));
         let origins = origins.into_iter().flatten();
-        origins.take(LOOKED_AT).cloned().collect()
+        origins.take(MAX_SOURCES).cloned().collect()
     }
 }
 
 /// A resource that was pointed to may point on, so many times.
-const STEPS: usize = 5;
+const MAX_STEPS: usize = 5;
 /// Origins that are looked at to find out whether one shows.
-const LOOKED_AT: usize = 1_024;
+const MAX_SOURCES: usize = 1_024;
 
-impl OfServer {
-    fn add(&mut self, origin: &Origin, uri: String) {
-        let known = self.told.get_key_value(origin);
+impl ServerLinks {
+    fn add(&mut self, origin: &LinkSource, uri: String) {
+        let known = self.by_source.get_key_value(origin);
         let origin = known.map_or_else(|| Arc::new(origin.clone()), |(known, _)| Arc::clone(known));
-        let known = self.origins.get_key_value(&*uri);
+        let known = self.sources.get_key_value(&*uri);
         let uri: Arc<str> = known.map_or_else(|| uri.into(), |(known, _)| Arc::clone(known));
-        let origins = self.origins.entry(Arc::clone(&uri)).or_default();
+        let origins = self.sources.entry(Arc::clone(&uri)).or_default();
         origins.insert(Arc::clone(&origin));
-        let told = self.told.entry(origin).or_default();
+        let told = self.by_source.entry(origin).or_default();
         self.clock += 1;
-        match told.times.insert(Arc::clone(&uri), self.clock) {
-            Some(before) => drop(told.oldest.remove(&before)),
+        match told.last_seen.insert(Arc::clone(&uri), self.clock) {
+            Some(before) => drop(told.by_age.remove(&before)),
             None => self.count += 1,
         }
-        told.oldest.insert(self.clock, uri);
-        if self.count > MOST {
-            self.forget();
+        told.by_age.insert(self.clock, uri);
+        if self.count > MAX_LINKS_PER_SERVER {
+            self.evict();
         }
     }
 
     /// Forgets the older half of what was told by whoever told most.
-    fn forget(&mut self) {
-        let most = self.told.iter().max_by_key(|(_, told)| told.times.len());
+    fn evict(&mut self) {
+        let most = self
+            .by_source
+            .iter()
+            .max_by_key(|(_, told)| told.last_seen.len());
         let Some(origin) = most.map(|(origin, _)| Arc::clone(origin)) else {
             return;
         };
-        let Some(told) = self.told.get_mut(&origin) else {
+        let Some(told) = self.by_source.get_mut(&origin) else {
             return;
         };
-        for _ in 0..told.times.len().div_ceil(2) {
-            let Some((_, uri)) = told.oldest.pop_first() else {
+        for _ in 0..told.last_seen.len().div_ceil(2) {
+            let Some((_, uri)) = told.by_age.pop_first() else {
                 break;
             };
-            told.times.remove(&uri);
+            told.last_seen.remove(&uri);
             self.count -= 1;
-            if let Some(origins) = self.origins.get_mut(&uri) {
+            if let Some(origins) = self.sources.get_mut(&uri) {
                 origins.remove(&origin);
                 if origins.is_empty() {
-                    self.origins.remove(&uri);
+                    self.sources.remove(&uri);
                 }
             }
         }
-        if told.times.is_empty() {
-            self.told.remove(&origin);
+        if told.last_seen.is_empty() {
+            self.by_source.remove(&origin);
         }
     }
 }
 
 /// The URIs in the content of a call, the messages of a prompt, or the contents of a resource.
-fn uris(result: &str) -> Vec<String> {
+fn resource_uris(result: &str) -> Vec<String> {
     let array = |key| edit::get(result, key).and_then(|text| elements(text).ok());
     let mut blocks = array("content").unwrap_or_default();
     for message in array("messages").unwrap_or_default() {
@@ -197,9 +208,9 @@ fn uris(result: &str) -> Vec<String> {
         .filter_map(|part| edit::get(part, "uri"));
     of_blocks
         .chain(of_contents)
-        .take(OF_ONE)
+        .take(MAX_URIS_PER_RESULT)
         .filter_map(|uri| serde_json::from_str::<String>(uri).ok())
-        .filter(|uri| uri.len() <= LONGEST)
+        .filter(|uri| uri.len() <= MAX_URI_BYTES)
         .map(|uri| uri_identity(&uri).into_owned())
         .collect()
 }
@@ -212,17 +223,20 @@ mod tests {
     fn what_a_result_points_to_is_found() {
         let result = r#"{"content":[{"type":"text","text":"resource"},{"type":"resource_link","uri":"a:1"},
             {"type":"resource","resource":{"uri":"a:2","text":""}},7]}"#;
-        assert_eq!(uris(result), ["a:1", "a:2"]);
+        assert_eq!(resource_uris(result), ["a:1", "a:2"]);
         let prompt = r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:3"}}}]}"#;
-        assert_eq!(uris(prompt), ["a:3"]);
-        assert_eq!(uris(r#"{"contents":[{"uri":"a:4"},{"uri":5}]}"#), ["a:4"]);
-        assert!(uris("7").is_empty());
+        assert_eq!(resource_uris(prompt), ["a:3"]);
+        assert_eq!(
+            resource_uris(r#"{"contents":[{"uri":"a:4"},{"uri":5}]}"#),
+            ["a:4"]
+        );
+        assert!(resource_uris("7").is_empty());
     }
 
-    fn tool(name: &str) -> Origin {
-        Origin {
+    fn tool(name: &str) -> LinkSource {
+        LinkSource {
             kind: ListKind::Tools,
-            own: name.into(),
+            upstream_name: name.into(),
         }
     }
 
@@ -232,90 +246,95 @@ mod tests {
 
     #[test]
     fn who_points_to_something_is_remembered_by_name() {
-        let links = Links::default();
+        let links = LinkIndex::default();
         for (server, name) in [("c", "b"), ("b", "c"), ("b", "a"), ("d", "a"), ("b", "a")] {
-            links.note(&server.into(), &tool(name), &link("a:1"));
+            links.record(&server.into(), &tool(name), &link("a:1"));
         }
         let told = |server, uri| {
-            let origins = links.origins(server, uri).into_iter();
-            let origins = origins.map(|origin| origin.own.to_string());
+            let origins = links.sources(server, uri).into_iter();
+            let origins = origins.map(|origin| origin.upstream_name.to_string());
             origins.collect::<Vec<_>>().join(" ")
         };
         let all = ["a", "b", "c", "d"].map(|server| told(server, "a:1"));
         assert_eq!(all, ["", "a c", "b", "a"]);
         assert_eq!(told("b", "a:2"), "");
-        assert!(links.leads("b", "a:1", |origin| &*origin.own == "c"));
-        assert!(!links.leads("c", "a:1", |origin| &*origin.own == "c"));
+        assert!(links.is_reachable("b", "a:1", |origin| &*origin.upstream_name == "c"));
+        assert!(!links.is_reachable("c", "a:1", |origin| &*origin.upstream_name == "c"));
     }
 
     /// Resources that all point to each other, and to what is read: each is looked at once.
     #[test]
     fn a_web_of_links_is_looked_at_once() {
-        let links = Links::default();
-        let page = |n: usize| Origin {
+        let links = LinkIndex::default();
+        let page = |n: usize| LinkSource {
             kind: ListKind::Resources,
-            own: format!("web:{n}").into(),
+            upstream_name: format!("web:{n}").into(),
         };
         for (from, to) in (0..64).flat_map(|from| (0..64).map(move |to| (from, to))) {
-            links.note(&"a".into(), &page(from), &link(&format!("web:{to}")));
+            links.record(&"a".into(), &page(from), &link(&format!("web:{to}")));
         }
         let looked = std::cell::Cell::new(0);
-        let found = links.leads("a", "web:1", |_| {
+        let found = links.is_reachable("a", "web:1", |_| {
             looked.set(looked.get() + 1);
             false
         });
-        assert!(!found && looked.get() <= LOOKED_AT, "{}", looked.get());
+        assert!(!found && looked.get() <= MAX_SOURCES, "{}", looked.get());
         // A tool that pointed to one of them leads to all, a few steps on.
-        links.note(&"a".into(), &tool("index"), &link("web:63"));
-        assert!(links.leads("a", "web:63", |origin| origin.kind == ListKind::Tools));
-        links.note(&"b".into(), &tool("index"), &link("web:0"));
-        for n in 0..STEPS {
-            links.note(&"b".into(), &page(n), &link(&format!("web:{}", n + 1)));
+        links.record(&"a".into(), &tool("index"), &link("web:63"));
+        assert!(links.is_reachable("a", "web:63", |origin| origin.kind == ListKind::Tools));
+        links.record(&"b".into(), &tool("index"), &link("web:0"));
+        for n in 0..MAX_STEPS {
+            links.record(&"b".into(), &page(n), &link(&format!("web:{}", n + 1)));
         }
-        let leads =
-            |n: usize| links.leads("b", &format!("web:{n}"), |it| it.kind == ListKind::Tools);
-        assert!((0..STEPS).all(leads) && !leads(STEPS));
+        let leads = |n: usize| {
+            links.is_reachable("b", &format!("web:{n}"), |it| it.kind == ListKind::Tools)
+        };
+        assert!((0..MAX_STEPS).all(leads) && !leads(MAX_STEPS));
     }
 
     /// SV-14: what is remembered is bounded, and who points to many things takes nothing from others.
     #[test]
     fn a_tool_that_links_without_end_takes_nothing_from_others() {
-        let links = Links::default();
-        links.note(&"a".into(), &tool("modest"), &link("a:1"));
-        links.note(&"b".into(), &tool("loud"), &link("a:2"));
-        for n in 0..3 * MOST {
-            links.note(&"a".into(), &tool("loud"), &link(&format!("b:{n}")));
+        let links = LinkIndex::default();
+        links.record(&"a".into(), &tool("modest"), &link("a:1"));
+        links.record(&"b".into(), &tool("loud"), &link("a:2"));
+        for n in 0..3 * MAX_LINKS_PER_SERVER {
+            links.record(&"a".into(), &tool("loud"), &link(&format!("b:{n}")));
         }
-        assert_eq!(links.origins("a", "a:1").len(), 1);
-        assert_eq!(links.origins("b", "a:2").len(), 1);
-        let known = |n: usize| links.origins("a", &format!("b:{n}")).len();
+        assert_eq!(links.sources("a", "a:1").len(), 1);
+        assert_eq!(links.sources("b", "a:2").len(), 1);
+        let known = |n: usize| links.sources("a", &format!("b:{n}")).len();
         assert_eq!(
-            (known(0), known(3 * MOST - 1)),
+            (known(0), known(3 * MAX_LINKS_PER_SERVER - 1)),
             (0, 1),
             "its oldest go first"
         );
         let servers = links.servers.lock().unwrap();
         let held = &servers["a"];
         assert!(
-            held.count <= MOST && held.count > MOST / 2,
+            held.count <= MAX_LINKS_PER_SERVER && held.count > MAX_LINKS_PER_SERVER / 2,
             "{}",
             held.count
         );
-        let told: usize = held.told.values().map(|told| told.times.len()).sum();
-        let oldest: usize = held.told.values().map(|told| told.oldest.len()).sum();
-        let origins: usize = held.origins.values().map(BTreeSet::len).sum();
+        let told: usize = held
+            .by_source
+            .values()
+            .map(|told| told.last_seen.len())
+            .sum();
+        let oldest: usize = held.by_source.values().map(|told| told.by_age.len()).sum();
+        let origins: usize = held.sources.values().map(BTreeSet::len).sum();
         assert_eq!([told, oldest, origins], [held.count; 3]);
     }
 
     #[test]
     fn what_is_told_again_is_young_again() {
-        let links = Links::default();
-        for n in 0..MOST {
-            links.note(&"a".into(), &tool("a"), &link(&format!("b:{n}")));
+        let links = LinkIndex::default();
+        for n in 0..MAX_LINKS_PER_SERVER {
+            links.record(&"a".into(), &tool("a"), &link(&format!("b:{n}")));
         }
-        links.note(&"a".into(), &tool("a"), &link("b:0"));
-        links.note(&"a".into(), &tool("a"), &link("b:more"));
-        let known = |uri| links.origins("a", uri).len();
+        links.record(&"a".into(), &tool("a"), &link("b:0"));
+        links.record(&"a".into(), &tool("a"), &link("b:more"));
+        let known = |uri| links.sources("a", uri).len();
         assert_eq!((known("b:0"), known("b:1")), (1, 0));
     }
 }

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-use super::item::Place;
+use super::item::ItemRef;
 
 /// What tells the items of a list apart wherever they stand, in few bytes.
 ///
@@ -20,34 +20,36 @@ use super::item::Place;
 /// Of one list each item has its own mark, be two called alike. An item keeps its mark when others come
 /// and go, when it is described otherwise, and when another replica lists it.
 #[derive(Debug, Default)]
-pub struct Marks {
-    marks: Vec<Mark>,
+pub struct CursorIndex {
+    fingerprints: Vec<Fingerprint>,
     /// Where each stands; what is looked for only after a change.
-    places: OnceLock<BTreeMap<Mark, usize>>,
+    positions: OnceLock<BTreeMap<Fingerprint, usize>>,
 }
 
 /// Two of 100,000 items are alike in one of 200 lists; then a page is repeated or missed at worst.
-type Mark = [u8; 5];
+type Fingerprint = [u8; 5];
 
-impl Marks {
+impl CursorIndex {
     /// The marks of items, by the name of each one's server and by where it comes from.
-    pub fn new<'a>(items: impl Iterator<Item = (&'a str, &'a Place)>) -> Self {
+    pub fn new<'a>(items: impl Iterator<Item = (&'a str, &'a ItemRef)>) -> Self {
         let mut times: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let marks = items.map(|(server, place)| {
-            let time = times.entry((server, &place.own)).or_default();
+            let time = times.entry((server, &place.upstream_name)).or_default();
             *time += 1;
-            mark(server, &place.own, *time)
+            fingerprint(server, &place.upstream_name, *time)
         });
         Self {
-            marks: marks.collect(),
-            places: OnceLock::new(),
+            fingerprints: marks.collect(),
+            positions: OnceLock::new(),
         }
     }
 
     /// The bookmark before the item at `next`.
     pub fn bookmark(&self, next: usize) -> String {
-        let next = next.min(self.marks.len());
-        let marks: Vec<u8> = landmarks(next).flat_map(|at| self.marks[at]).collect();
+        let next = next.min(self.fingerprints.len());
+        let marks: Vec<u8> = reference_positions(next)
+            .flat_map(|at| self.fingerprints[at])
+            .collect();
         format!("{next}.{}", URL_SAFE_NO_PAD.encode(marks))
     }
 
@@ -57,22 +59,22 @@ impl Marks {
     ///
     /// As long as the items that remain keep their order, none of them that stood behind the bookmark is
     /// skipped. One is repeated only if the last four before it have gone.
-    pub fn find(&self, bookmark: &str) -> Option<usize> {
+    pub fn position(&self, bookmark: &str) -> Option<usize> {
         let (next, marks) = bookmark.split_once('.')?;
         let next: usize = next.parse().ok()?;
         let marks = URL_SAFE_NO_PAD.decode(marks).ok()?;
-        let (marks, []) = marks.as_chunks::<MARK>() else {
+        let (marks, []) = marks.as_chunks::<FINGERPRINT_BYTES>() else {
             return None;
         };
         let Some(last) = marks.first() else {
             return (next == 0).then_some(0);
         };
         let before = next.checked_sub(1)?;
-        if self.marks.get(before) == Some(last) {
+        if self.fingerprints.get(before) == Some(last) {
             return Some(next);
         }
-        let places = self.places.get_or_init(|| {
-            let marks = self.marks.iter().copied().enumerate();
+        let places = self.positions.get_or_init(|| {
+            let marks = self.fingerprints.iter().copied().enumerate();
             marks.map(|(at, mark)| (mark, at)).collect()
         });
         let nearest = marks.iter().find_map(|mark| places.get(mark));
@@ -81,18 +83,18 @@ impl Marks {
 }
 
 /// The items before `next` that its bookmark names, the nearest first.
-fn landmarks(next: usize) -> impl Iterator<Item = usize> {
-    let near = 1..=NEAR;
-    let far = std::iter::successors(Some(2 * NEAR), |back| back.checked_mul(2));
+fn reference_positions(next: usize) -> impl Iterator<Item = usize> {
+    let near = 1..=ADJACENT;
+    let far = std::iter::successors(Some(2 * ADJACENT), |back| back.checked_mul(2));
     near.chain(far)
         .map_while(move |back| next.checked_sub(back))
 }
 
 /// How many items are named one by one.
-const NEAR: usize = 4;
-const MARK: usize = size_of::<Mark>();
+const ADJACENT: usize = 4;
+const FINGERPRINT_BYTES: usize = size_of::<Fingerprint>();
 
-fn mark(server: &str, own: &str, time: u32) -> Mark {
+fn fingerprint(server: &str, own: &str, time: u32) -> Fingerprint {
     let mut digest = Sha256::new();
     for part in [server, own] {
         digest.update((part.len() as u64).to_be_bytes());
@@ -100,8 +102,8 @@ fn mark(server: &str, own: &str, time: u32) -> Mark {
     }
     digest.update(time.to_be_bytes());
     let digest = digest.finalize();
-    let mut mark = [0; MARK];
-    mark.copy_from_slice(&digest[..MARK]);
+    let mut mark = [0; FINGERPRINT_BYTES];
+    mark.copy_from_slice(&digest[..FINGERPRINT_BYTES]);
     mark
 }
 
@@ -114,18 +116,18 @@ mod tests {
     use super::*;
 
     /// Items by server and name; `a0` is the item `0` of the server `a`.
-    fn marks(items: &[(u8, u8)]) -> Marks {
+    fn marks(items: &[(u8, u8)]) -> CursorIndex {
         let places: Vec<_> = items
             .iter()
             .map(|(server, item)| {
-                let place = Place {
+                let place = ItemRef {
                     server: usize::from(*server),
-                    own: item.to_string().into(),
+                    upstream_name: item.to_string().into(),
                 };
                 (server.to_string(), place)
             })
             .collect();
-        Marks::new(places.iter().map(|(server, place)| (&**server, place)))
+        CursorIndex::new(places.iter().map(|(server, place)| (&**server, place)))
     }
 
     /// What a client reads page by page of a list that `list` tells for each page, by its number and by what
@@ -135,7 +137,7 @@ mod tests {
         for turn in 0.. {
             let list = list(turn, read.last().copied());
             let marks = marks(&list);
-            let first = next.map_or(0, |bookmark: String| marks.find(&bookmark).unwrap());
+            let first = next.map_or(0, |bookmark: String| marks.position(&bookmark).unwrap());
             let last = (first + size).min(list.len());
             read.extend(&list[first..last]);
             if last == list.len() {
@@ -184,7 +186,7 @@ mod tests {
         /// No text makes it panic, and only a place in the list is found.
         #[test]
         fn a_bookmark_is_read_or_refused(text in ".{0,40}|[0-9]{1,22}\\.[A-Za-z0-9_-]{0,30}", list in items()) {
-            let found = marks(&list).find(&text);
+            let found = marks(&list).position(&text);
             prop_assert!(found.is_none_or(|at| at <= list.len()));
         }
     }
@@ -203,7 +205,7 @@ mod tests {
         let without = |gone: std::ops::Range<u8>| {
             let rest = all.iter().filter(|(_, item)| !gone.contains(item)).copied();
             let rest: Vec<_> = rest.collect();
-            rest.get(marks(&rest).find(&bookmark).unwrap())
+            rest.get(marks(&rest).position(&bookmark).unwrap())
                 .map(|(_, item)| *item)
         };
         assert_eq!(without(50..60), Some(20));

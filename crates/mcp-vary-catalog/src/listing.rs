@@ -10,17 +10,22 @@ use mcp_vary_wire::list_kind::Kind;
 /// The four lists of MCP.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ListKind {
+    /// `tools/list`.
     Tools,
+    /// `resources/list`.
     Resources,
+    /// `resources/templates/list`.
     Templates,
+    /// `prompts/list`.
     Prompts,
 }
 
 impl ListKind {
+    /// All kinds, in the order in which they are read.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
     /// The lists that change when a server says that `kind` did.
-    pub const fn of(kind: Kind) -> &'static [Self] {
+    pub const fn affected_by(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::Tools => &[Self::Tools],
             Kind::Resources => &[Self::Resources, Self::Templates],
@@ -37,6 +42,7 @@ impl ListKind {
         }
     }
 
+    /// The method that reads the list.
     pub const fn method(self) -> &'static str {
         match self {
             Self::Tools => "tools/list",
@@ -79,24 +85,27 @@ impl ListKind {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Listing {
     /// The result of the only page, as it was written.
-    pub whole: Option<Arc<str>>,
+    pub passthrough: Option<Arc<str>>,
     /// The members of the first page's result; the items are an empty array, the cursor is gone.
     pub frame: Arc<str>,
-    pub items: Vec<Item>,
+    /// The items, in the order of the server.
+    pub items: Vec<ListedItem>,
     /// What a modern server says of how long the list is fresh.
     pub ttl: Option<Duration>,
 }
 
 /// One item as listed, and its identifier.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Item {
+pub struct ListedItem {
+    /// The name or URI that identifies it.
     pub id: Arc<str>,
+    /// The item as the server wrote it.
     pub json: Arc<str>,
 }
 
 impl Listing {
     /// This list, with the texts of the items that are as they were `before`, so that they are kept once.
-    pub fn sharing(mut self, before: Option<&Self>) -> Self {
+    pub fn reusing(mut self, before: Option<&Self>) -> Self {
         let known = before.map_or(&[][..], |before| &before.items);
         let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();
         for item in &mut self.items {
@@ -108,7 +117,7 @@ impl Listing {
     }
 }
 
-impl Item {
+impl ListedItem {
     /// An item without identifier cannot be asked for; it is left out and logged.
     pub fn read(json: &str, kind: ListKind) -> Option<Self> {
         let id = Members::parse(json)

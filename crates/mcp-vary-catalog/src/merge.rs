@@ -6,9 +6,9 @@ use std::sync::Arc;
 use mcp_vary_wire::response::Failure;
 use sha2::{Digest as _, Sha256};
 
-use super::item::{Item, Maker};
+use super::item::{Item, ServerTraits};
 use super::listing::{ListKind, Listing};
-use super::registry::Assigned;
+use super::registry::AssignedServers;
 use crate::listing;
 
 /// How the names of tools and prompts tell which server they belong to.
@@ -39,24 +39,26 @@ pub struct Collision {
     /// The name or URI.
     pub id: String,
     /// The server that is reached by it: the one that was configured first.
-    pub kept_by: String,
+    pub reachable: String,
     /// The server whose item is hidden.
     pub hidden: String,
 }
 
 /// What one server lists, with what merging needs to know of the server.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ServerListing {
+    /// The name of the server.
     pub server: Arc<str>,
-    pub maker: Maker,
+    /// What is known of the server that decides how its items are shown.
+    pub server_traits: ServerTraits,
     /// Whether it was ever connected to.
-    pub is_known: bool,
+    pub was_connected: bool,
     /// `None` when the server has no such list.
     pub listing: Option<Result<Arc<Listing>, Failure>>,
 }
 
 /// A list that was read again and says the same is the same list.
-impl PartialEq for Part {
+impl PartialEq for ServerListing {
     fn eq(&self, other: &Self) -> bool {
         let is_same = match (&self.listing, &other.listing) {
             (Some(Ok(one)), Some(Ok(other))) => Arc::ptr_eq(one, other) || one == other,
@@ -64,23 +66,24 @@ impl PartialEq for Part {
         };
         is_same
             && self.server == other.server
-            && self.maker == other.maker
-            && self.is_known == other.is_known
+            && self.server_traits == other.server_traits
+            && self.was_connected == other.was_connected
     }
 }
 
-impl Part {
-    fn is_read(&self) -> bool {
-        self.is_known && !matches!(self.listing, Some(Err(_)))
+impl ServerListing {
+    fn is_readable(&self) -> bool {
+        self.was_connected && !matches!(self.listing, Some(Err(_)))
     }
 }
 
 /// One list over all servers.
 #[derive(Debug)]
-pub struct Merged {
+pub struct MergedList {
+    /// Which list it is.
     pub kind: ListKind,
     /// The result of the only page of the only server, as it was written.
-    pub whole: Option<Arc<str>>,
+    pub passthrough: Option<Arc<str>>,
     /// The members of a result; the items are an empty array.
     pub frame: Arc<str>,
     /// Why there are none, when no server's list could be read.
@@ -89,23 +92,24 @@ pub struct Merged {
     pub servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
     pub is_complete: bool,
+    /// Items that are hidden because another server's item has their name or URI.
     pub collisions: Vec<Collision>,
 }
 
-impl Merged {
+impl MergedList {
     /// Merges what the servers list of `kind`, in the order in which they were configured. Items that are as
     /// they were `before` are the same. A name or URI that is `assigned` to one of the servers means no other's item.
     pub(super) fn new(
         kind: ListKind,
-        parts: &[Part],
+        parts: &[ServerListing],
         naming: Naming,
         before: Option<&Self>,
-        assigned: &Assigned,
+        assigned: &AssignedServers,
     ) -> Self {
-        let renamed = Renaming::new(kind, parts, naming, assigned);
-        let known = Known::new(kind, before);
+        let renamed = NamePrefixes::new(kind, parts, naming, assigned);
+        let known = PreviousItems::new(kind, before);
         if let ([part], false) = (parts, renamed.all) {
-            return Self::of_one(kind, part, &known);
+            return Self::from_single_server(kind, part, &known);
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
@@ -120,7 +124,7 @@ impl Merged {
             };
             let mut reported = BTreeSet::new();
             for item in &listing.items {
-                let item = known.item(at, part, item, &renamed.name(part, item));
+                let item = known.get_or_create(at, part, item, &renamed.name(part, item));
                 let owner = owners.entry(Arc::clone(&item.id));
                 let owner = *owner.or_insert_with(|| assignee(&item.id).unwrap_or(at));
                 if owner == at {
@@ -129,7 +133,7 @@ impl Merged {
                     collisions.push(Collision {
                         list: kind.method(),
                         id: item.id.to_string(),
-                        kept_by: parts[owner].server.to_string(),
+                        reachable: parts[owner].server.to_string(),
                         hidden: part.server.to_string(),
                     });
                 }
@@ -137,26 +141,26 @@ impl Merged {
         }
         Self {
             kind,
-            whole: None,
+            passthrough: None,
             frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
-            items: unreadable(parts).map_or(Ok(items), Err),
+            items: read_failure(parts).map_or(Ok(items), Err),
             servers: parts.iter().map(|part| Arc::clone(&part.server)).collect(),
-            is_complete: parts.iter().all(Part::is_read),
+            is_complete: parts.iter().all(ServerListing::is_readable),
             collisions,
         }
     }
 
     /// The list of the only server is carried as it was written.
-    fn of_one(kind: ListKind, part: &Part, known: &Known<'_>) -> Self {
+    fn from_single_server(kind: ListKind, part: &ServerListing, known: &PreviousItems<'_>) -> Self {
         let empty = || format!(r#"{{"{}":[]}}"#, kind.items_key()).into();
-        let (whole, frame, items) = match &part.listing {
+        let (passthrough, frame, items) = match &part.listing {
             Some(Ok(listing)) => (
-                listing.whole.clone(),
+                listing.passthrough.clone(),
                 Arc::clone(&listing.frame),
                 Ok(listing
                     .items
                     .iter()
-                    .map(|item| known.item(0, part, item, &item.id))
+                    .map(|item| known.get_or_create(0, part, item, &item.id))
                     .collect()),
             ),
             Some(Err(failure)) => (None, empty(), Err(failure.clone())),
@@ -164,22 +168,23 @@ impl Merged {
         };
         Self {
             kind,
-            whole,
+            passthrough,
             frame,
             items,
             servers: vec![Arc::clone(&part.server)],
-            is_complete: part.is_read(),
+            is_complete: part.is_readable(),
             collisions: Vec::new(),
         }
     }
 
+    /// The items; empty if no server's list could be read.
     pub fn items(&self) -> &[Arc<Item>] {
         self.items.as_deref().unwrap_or_default()
     }
 }
 
 /// Why nothing can be listed: every server that has such a list failed.
-fn unreadable(parts: &[Part]) -> Option<Failure> {
+fn read_failure(parts: &[ServerListing]) -> Option<Failure> {
     let mut first = None;
     for listing in parts.iter().filter_map(|part| part.listing.as_ref()) {
         match listing {
@@ -191,32 +196,38 @@ fn unreadable(parts: &[Part]) -> Option<Failure> {
 }
 
 /// The items of a list before, to be found again.
-struct Known<'a> {
+struct PreviousItems<'a> {
     kind: ListKind,
     /// By server and the server's own name; one may have several of a name.
     items: BTreeMap<(usize, &'a str), Vec<&'a Arc<Item>>>,
 }
 
-impl<'a> Known<'a> {
-    fn new(kind: ListKind, before: Option<&'a Merged>) -> Self {
+impl<'a> PreviousItems<'a> {
+    fn new(kind: ListKind, before: Option<&'a MergedList>) -> Self {
         let mut items: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for item in before.map_or(&[][..], Merged::items) {
-            let place = (item.place.server, &*item.place.own);
+        for item in before.map_or(&[][..], MergedList::items) {
+            let place = (item.item_ref.server, &*item.item_ref.upstream_name);
             items.entry(place).or_default().push(item);
         }
         Self { kind, items }
     }
 
     /// The item that is called `id`: the one of before, unless it has changed.
-    fn item(&self, server: usize, part: &Part, item: &listing::Item, id: &Arc<str>) -> Arc<Item> {
+    fn get_or_create(
+        &self,
+        server: usize,
+        part: &ServerListing,
+        item: &listing::ListedItem,
+        id: &Arc<str>,
+    ) -> Arc<Item> {
         let known = self.items.get(&(server, &*item.id));
         let mut known = known.into_iter().flatten();
-        let same = known.find(|known| known.is_of(server, part.maker, item, id));
+        let same = known.find(|known| known.matches(server, part.server_traits, item, id));
         let made = || {
             Arc::new(Item::new(
                 self.kind,
                 server,
-                part.maker,
+                part.server_traits,
                 item,
                 Arc::clone(id),
             ))
@@ -226,19 +237,24 @@ impl<'a> Known<'a> {
 }
 
 /// Which names of a list are prefixed.
-struct Renaming<'a> {
+struct NamePrefixes<'a> {
     all: bool,
     servers: Vec<&'a str>,
     /// The names that several servers have.
     shared: BTreeSet<&'a str>,
     /// All names as the servers have them, where some keep theirs.
-    kept: BTreeSet<&'a str>,
+    upstream_names: BTreeSet<&'a str>,
     /// The servers that names are assigned to, where names are prefixed on collision.
-    assigned: Option<&'a Assigned>,
+    assigned: Option<&'a AssignedServers>,
 }
 
-impl<'a> Renaming<'a> {
-    fn new(kind: ListKind, parts: &'a [Part], naming: Naming, assigned: &'a Assigned) -> Self {
+impl<'a> NamePrefixes<'a> {
+    fn new(
+        kind: ListKind,
+        parts: &'a [ServerListing],
+        naming: Naming,
+        assigned: &'a AssignedServers,
+    ) -> Self {
         let is_named = matches!(kind, ListKind::Tools | ListKind::Prompts);
         let all = match naming {
             Naming::AsNeeded => parts.len() > 1,
@@ -250,15 +266,15 @@ impl<'a> Renaming<'a> {
             _ => BTreeSet::new(),
         };
         let assigned = Some(assigned).filter(|_| naming == Naming::OnCollision && is_named);
-        let kept = match assigned {
+        let upstream_names = match assigned {
             None => BTreeSet::new(),
-            Some(_) => names(parts).map(|(_, name)| name).collect(),
+            Some(_) => upstream_names(parts).map(|(_, name)| name).collect(),
         };
         Self {
             all: all && is_named,
             servers: parts.iter().map(|part| &*part.server).collect(),
             shared,
-            kept,
+            upstream_names,
             assigned,
         }
     }
@@ -276,7 +292,7 @@ impl<'a> Renaming<'a> {
     }
 
     /// What clients call `item`.
-    fn name(&self, part: &Part, item: &listing::Item) -> Arc<str> {
+    fn name(&self, part: &ServerListing, item: &listing::ListedItem) -> Arc<str> {
         let assignee = |name: &str| self.assigned?.get(name);
         let is_of_another = |name| assignee(name).is_some_and(|server| *server != part.server);
         let is_bare = !self.all && !self.shared.contains(&*item.id);
@@ -288,20 +304,25 @@ impl<'a> Renaming<'a> {
             // A name of its own, whether the other server has such an item now or not.
             true => {
                 let whole = format!("{}\0{}", part.server, item.id);
-                with_mark(prefixed(&part.server, &item.id), &whole)
+                with_digest_suffix(prefixed(&part.server, &item.id), &whole)
             }
         };
         // A name that a server gave itself stays its own, unless clients know it as this one's.
         let is_listed = assignee(&name).is_some_and(|server| *server == part.server);
-        let is_taken = self.kept.contains(name.as_str()) && !is_listed;
-        if is_taken { marked(name) } else { name }.into()
+        let is_taken = self.upstream_names.contains(name.as_str()) && !is_listed;
+        if is_taken {
+            with_own_digest(name)
+        } else {
+            name
+        }
+        .into()
     }
 }
 
-fn shared_names(parts: &[Part]) -> BTreeSet<&str> {
+fn shared_names(parts: &[ServerListing]) -> BTreeSet<&str> {
     let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
     let mut shared = BTreeSet::new();
-    for (at, name) in names(parts) {
+    for (at, name) in upstream_names(parts) {
         if *owners.entry(name).or_insert(at) != at {
             shared.insert(name);
         }
@@ -310,7 +331,7 @@ fn shared_names(parts: &[Part]) -> BTreeSet<&str> {
 }
 
 /// Every name, with the index of its server.
-fn names(parts: &[Part]) -> impl Iterator<Item = (usize, &str)> {
+fn upstream_names(parts: &[ServerListing]) -> impl Iterator<Item = (usize, &str)> {
     parts.iter().enumerate().flat_map(|(at, part)| {
         let items = match &part.listing {
             Some(Ok(listing)) => &listing.items[..],
@@ -321,9 +342,9 @@ fn names(parts: &[Part]) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The longest name that the large models' interfaces take.
-const MAX_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 /// What a cut name ends with, so that two of them stay apart.
-const MARK: usize = 7;
+const DIGEST_SUFFIX_BYTES: usize = 7;
 
 /// `server_name`, within what clients take: letters, digits, `_`, `-` and `.`, at most 64.
 ///
@@ -336,21 +357,21 @@ pub fn prefixed(server: &str, name: &str) -> String {
         .map(|c| if takes(c) { c } else { '_' })
         .collect();
     // What was written otherwise must not be taken for what is written so.
-    if plain.len() > MAX_NAME || plain != whole {
-        plain = with_mark(plain, &whole);
+    if plain.len() > MAX_NAME_BYTES || plain != whole {
+        plain = with_digest_suffix(plain, &whole);
     }
     plain
 }
 
 /// A name that nobody else has.
-fn marked(name: String) -> String {
+fn with_own_digest(name: String) -> String {
     let whole = name.clone();
-    with_mark(name, &whole)
+    with_digest_suffix(name, &whole)
 }
 
-fn with_mark(mut name: String, whole: &str) -> String {
+fn with_digest_suffix(mut name: String, whole: &str) -> String {
     let digest = Sha256::digest(whole.as_bytes());
-    name.truncate(MAX_NAME - MARK);
+    name.truncate(MAX_NAME_BYTES - DIGEST_SUFFIX_BYTES);
     name.push('_');
     name.extend(digest[..3].iter().map(|byte| format!("{byte:02x}")));
     name
@@ -362,28 +383,34 @@ mod tests {
     use mcp_vary::json::edit;
     use mcp_vary_wire::revision::Era;
 
-    fn part(server: &str, names: &[&str]) -> Part {
-        let item = |name: &&str| listing::Item {
+    fn part(server: &str, names: &[&str]) -> ServerListing {
+        let item = |name: &&str| listing::ListedItem {
             id: (*name).into(),
             json: format!(r#"{{"name": "{name}","x":1.0}}"#).into(),
         };
         let listing = Listing {
-            whole: None,
+            passthrough: None,
             frame: r#"{"tools":[]}"#.into(),
             items: names.iter().map(item).collect(),
             ttl: None,
         };
-        Part {
+        ServerListing {
             server: server.into(),
-            maker: Era::Legacy.into(),
-            is_known: true,
+            server_traits: Era::Legacy.into(),
+            was_connected: true,
             listing: Some(Ok(listing.into())),
         }
     }
 
     #[track_caller]
-    fn are_called(naming: Naming, parts: &[Part], expected: &[&str]) -> Vec<Collision> {
-        let merged = Merged::new(ListKind::Tools, parts, naming, None, &Assigned::new());
+    fn are_called(naming: Naming, parts: &[ServerListing], expected: &[&str]) -> Vec<Collision> {
+        let merged = MergedList::new(
+            ListKind::Tools,
+            parts,
+            naming,
+            None,
+            &AssignedServers::new(),
+        );
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert_eq!(names, expected, "{naming:?}");
         for item in merged.items() {
@@ -407,7 +434,7 @@ mod tests {
         let collision = Collision {
             list: "tools/list",
             id: "show".into(),
-            kept_by: "git".into(),
+            reachable: "git".into(),
             hidden: "web".into(),
         };
         assert_eq!(hidden, [collision]);
@@ -442,8 +469,8 @@ mod tests {
     #[test]
     fn a_name_that_a_server_gave_itself_stays_its_own() {
         let two = [part("git", &["show", "git_show"]), part("web", &["show"])];
-        let none = Assigned::new();
-        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision, None, &none);
+        let none = AssignedServers::new();
+        let merged = MergedList::new(ListKind::Tools, &two, Naming::OnCollision, None, &none);
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert!(
             names[0].starts_with("git_show_") && names[0].len() == 15,
@@ -461,7 +488,7 @@ mod tests {
         assert_ne!(odd, prefixed("git", "größe.öffnen"));
         let long = "x".repeat(100);
         let (one, other) = (prefixed("a", &long), prefixed("a", &format!("{long}x")));
-        assert_eq!((one.len(), other.len()), (MAX_NAME, MAX_NAME));
+        assert_eq!((one.len(), other.len()), (MAX_NAME_BYTES, MAX_NAME_BYTES));
         assert_ne!(one, other);
     }
 
@@ -471,8 +498,8 @@ mod tests {
         two[0].listing = Some(Err(Failure::internal("broken")));
         are_called(Naming::AsNeeded, &two, &["web_get"]);
         two[1].listing = None;
-        let none = Assigned::new();
-        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded, None, &none);
+        let none = AssignedServers::new();
+        let merged = MergedList::new(ListKind::Tools, &two, Naming::AsNeeded, None, &none);
         assert_eq!(merged.items.unwrap_err().message(), "broken");
     }
 }

@@ -10,14 +10,15 @@ use mcp_vary::json::{elements, string};
 
 /// What a view calls otherwise than the server, as pairs: the server's name, the view's.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub struct NameRewriter {
     /// A tool or prompt.
     pub item: Option<(Arc<str>, Arc<str>)>,
     /// Its arguments.
     pub arguments: Arc<[(String, String)]>,
 }
 
-impl Words {
+impl NameRewriter {
+    /// Whether the view renames nothing.
     pub fn is_empty(&self) -> bool {
         self.item.is_none() && self.arguments.is_empty()
     }
@@ -28,15 +29,15 @@ impl Words {
     ///
     /// Only where it is sure that a name is meant: in quotes, alone on a line, or behind the word `tool` or
     /// `prompt`. Names are replaced once: two that were exchanged do not become one.
-    pub fn of_the_view<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn rewrite<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
-        for (at, place) in starts(text) {
+        for (at, place) in name_starts(text) {
             let rest = &text[at..];
             let pairs = self.pairs(place);
             let found = pairs.filter(|(own, _)| {
                 rest.strip_prefix(own)
-                    .is_some_and(|rest| ends(place, rest.chars().next()))
+                    .is_some_and(|rest| is_name_end(place, rest.chars().next()))
             });
             // Of two names one may begin like the other.
             if let (Some((own, shown)), true) =
@@ -55,33 +56,36 @@ impl Words {
     }
 
     /// The result of a call that failed, its texts in the view's words. Other results say what they say.
-    pub fn of_a_failed_call<'t>(&self, result: &'t str) -> Cow<'t, str> {
+    pub fn rewrite_failed_result<'t>(&self, result: &'t str) -> Cow<'t, str> {
         if edit::get(result, "isError") != Some("true") {
             return Cow::Borrowed(result);
         }
         let content = edit::get(result, "content").and_then(|text| elements(text).ok());
         let blocks = content.unwrap_or_default();
-        let told: Vec<_> = blocks.iter().map(|block| self.of_a_block(block)).collect();
+        let told: Vec<_> = blocks
+            .iter()
+            .map(|block| self.rewrite_block(block))
+            .collect();
         match told.iter().any(|block| matches!(block, Cow::Owned(_))) {
             true => edit::set(result, "content", &format!("[{}]", told.join(","))),
             false => Cow::Borrowed(result),
         }
     }
 
-    fn of_a_block<'t>(&self, block: &'t str) -> Cow<'t, str> {
+    fn rewrite_block<'t>(&self, block: &'t str) -> Cow<'t, str> {
         let text = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
         let text: String = text.unwrap_or_default();
-        match self.of_the_view(&text) {
+        match self.rewrite(&text) {
             Cow::Owned(said) => edit::set(block, "text", &string(&said)),
             Cow::Borrowed(_) => Cow::Borrowed(block),
         }
     }
 
-    fn pairs(&self, place: Before) -> impl Iterator<Item = (&str, &str)> {
+    fn pairs(&self, place: NameContext) -> impl Iterator<Item = (&str, &str)> {
         let item = self.item.iter().map(|(own, shown)| (&**own, &**shown));
         let arguments = self.arguments.iter();
         let arguments = arguments
-            .filter(move |_| place != Before::Kind)
+            .filter(move |_| place != NameContext::KindWord)
             .map(|(own, shown)| (own.as_str(), shown.as_str()));
         item.chain(arguments).filter(|(own, _)| !own.is_empty())
     }
@@ -89,21 +93,21 @@ impl Words {
 
 /// What stands before a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Before {
+enum NameContext {
     Quote(char),
     Line,
     /// `tool` or `prompt`, perhaps with a colon.
-    Kind,
+    KindWord,
 }
 
 /// Where names may begin.
-fn starts(text: &str) -> impl Iterator<Item = (usize, Before)> {
-    let first = std::iter::once((0, Before::Line));
+fn name_starts(text: &str) -> impl Iterator<Item = (usize, NameContext)> {
+    let first = std::iter::once((0, NameContext::Line));
     let others = text.char_indices().filter_map(|(at, c)| {
         let place = match c {
-            '"' | '\'' | '`' => Before::Quote(c),
-            '\n' => Before::Line,
-            ' ' if is_kind(&text[..at]) => Before::Kind,
+            '"' | '\'' | '`' => NameContext::Quote(c),
+            '\n' => NameContext::Line,
+            ' ' if ends_with_kind_word(&text[..at]) => NameContext::KindWord,
             _ => return None,
         };
         Some((at + c.len_utf8(), place))
@@ -111,7 +115,7 @@ fn starts(text: &str) -> impl Iterator<Item = (usize, Before)> {
     first.chain(others)
 }
 
-fn is_kind(before: &str) -> bool {
+fn ends_with_kind_word(before: &str) -> bool {
     let before = before.strip_suffix(':').unwrap_or(before);
     let word = before.rsplit(|c: char| !c.is_alphabetic()).next();
     word.is_some_and(|word| {
@@ -119,11 +123,11 @@ fn is_kind(before: &str) -> bool {
     })
 }
 
-fn ends(place: Before, next: Option<char>) -> bool {
+fn is_name_end(place: NameContext, next: Option<char>) -> bool {
     match (place, next) {
-        (Before::Quote(quote), next) => next == Some(quote),
-        (Before::Line, next) => next.is_none_or(|c| matches!(c, '\n' | '\r')),
-        (Before::Kind, next) => {
+        (NameContext::Quote(quote), next) => next == Some(quote),
+        (NameContext::Line, next) => next.is_none_or(|c| matches!(c, '\n' | '\r')),
+        (NameContext::KindWord, next) => {
             next.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/'))
         }
     }
@@ -136,11 +140,11 @@ mod tests {
     #[track_caller]
     fn says(server: &str, view: &str) {
         let pairs = [("query", "q"), ("a", "b"), ("b", "a"), ("queries", "qs")];
-        let words = Words {
+        let words = NameRewriter {
             item: Some(("search_issues".into(), "find".into())),
             arguments: pairs.map(|(own, shown)| (own.into(), shown.into())).into(),
         };
-        assert_eq!(words.of_the_view(server), view);
+        assert_eq!(words.rewrite(server), view);
     }
 
     #[test]

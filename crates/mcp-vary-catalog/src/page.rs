@@ -9,19 +9,20 @@ use mcp_vary_wire::era;
 use mcp_vary_wire::revision::Era;
 
 use super::listing::ListKind;
-use super::shown::{Listed, Showing};
+use super::shown::{ViewItem, VisibleItem};
 use super::view::Layout;
 
 /// What a list is made of.
 #[derive(Clone, Debug)]
 pub struct Contents {
+    /// Which list it is.
     pub kind: ListKind,
     /// The members of a result; the items are an empty array.
     pub frame: Arc<str>,
     /// The result of the only page, as the server wrote it, where that is shown.
-    pub whole: Option<Arc<str>>,
+    pub passthrough: Option<Arc<str>>,
     /// What is shown of each.
-    pub items: Vec<Arc<Showing>>,
+    pub items: Vec<Arc<ViewItem>>,
 }
 
 /// The pages of one list for either era.
@@ -40,14 +41,14 @@ pub struct Page {
 }
 
 impl Contents {
-    fn is_shown_whole(&self, era: Era) -> Option<&Arc<str>> {
-        let same = |listed: &Listed| Arc::ptr_eq(listed.text(era), listed.text(Era::Modern));
-        let is_whole = self.listed().all(same);
-        self.whole.as_ref().filter(|_| is_whole)
+    fn passthrough_for(&self, era: Era) -> Option<&Arc<str>> {
+        let same = |listed: &VisibleItem| Arc::ptr_eq(listed.text(era), listed.text(Era::Modern));
+        let is_whole = self.visible_items().all(same);
+        self.passthrough.as_ref().filter(|_| is_whole)
     }
 
-    fn listed(&self) -> impl Iterator<Item = &Listed> {
-        self.items.iter().filter_map(|item| item.listed.as_ref())
+    fn visible_items(&self) -> impl Iterator<Item = &VisibleItem> {
+        self.items.iter().filter_map(|item| item.visible.as_ref())
     }
 
     /// The page that starts at the item `first`.
@@ -55,7 +56,7 @@ impl Contents {
         let last = self.last(first, layout);
         let texts = self.items[first..last].iter();
         let texts: Vec<&str> = texts
-            .filter_map(|item| Some(&**item.listed.as_ref()?.text(era)))
+            .filter_map(|item| Some(&**item.visible.as_ref()?.text(era)))
             .collect();
         let mut members = Members::parse(&self.frame).unwrap_or_default();
         members.set(self.kind.items_key(), format!("[{}]", texts.join(",")));
@@ -95,19 +96,19 @@ impl Pages {
         others: &[&Self],
     ) -> Self {
         let of_era = |era| {
-            let mut pages = match contents.is_shown_whole(era) {
+            let mut pages = match contents.passthrough_for(era) {
                 Some(whole) => {
                     let page = Page::new(whole, era, 0, None, layout);
                     let before = before.and_then(|(pages, _)| pages.starting_at(era, 0));
-                    vec![page.or_the_same(before)]
+                    vec![page.or_reuse(before)]
                 }
-                None => cut(contents, era, layout, before),
+                None => split_into_pages(contents, era, layout, before),
             };
             for page in &mut pages {
                 let at = page.first;
                 let known = before.and_then(|(pages, _)| pages.starting_at(era, at));
                 if known.is_none_or(|known| known.open.as_ptr() != page.open.as_ptr()) {
-                    page.share(others.iter().filter_map(|it| it.starting_at(era, at)));
+                    page.reuse_bytes(others.iter().filter_map(|it| it.starting_at(era, at)));
                 }
             }
             pages
@@ -118,7 +119,7 @@ impl Pages {
         }
     }
 
-    fn of(&self, era: Era) -> &[Page] {
+    fn for_era(&self, era: Era) -> &[Page] {
         match era {
             Era::Legacy => &self.legacy,
             Era::Modern => &self.modern,
@@ -127,13 +128,13 @@ impl Pages {
 
     /// The page that starts at the item `first`, if one was made.
     pub fn starting_at(&self, era: Era, first: usize) -> Option<&Page> {
-        let pages = self.of(era);
+        let pages = self.for_era(era);
         let at = pages.binary_search_by_key(&first, |page| page.first).ok()?;
         Some(&pages[at])
     }
 }
 
-fn cut(
+fn split_into_pages(
     contents: &Contents,
     era: Era,
     layout: &Layout,
@@ -145,11 +146,11 @@ fn cut(
     let pages = starts.map(|first| {
         let known = before.and_then(|(pages, _)| pages.starting_at(era, first));
         let is_known = before.is_some_and(|(_, then)| {
-            then.is_shown_whole(era).is_none() && contents.shares_page(then, first, layout)
+            then.passthrough_for(era).is_none() && contents.shares_page(then, first, layout)
         });
         match known.filter(|_| is_known) {
             Some(page) => page.clone(),
-            None => contents.page(era, first, layout).or_the_same(known),
+            None => contents.page(era, first, layout).or_reuse(known),
         }
     });
     pages.collect()
@@ -171,7 +172,7 @@ impl Page {
     }
 
     /// The other one where it says the same.
-    fn or_the_same(self, other: Option<&Self>) -> Self {
+    fn or_reuse(self, other: Option<&Self>) -> Self {
         match other {
             Some(other) if *other == self => other.clone(),
             _ => self,
@@ -179,7 +180,7 @@ impl Page {
     }
 
     /// Takes the bytes of one of `others` that says the same.
-    fn share<'a>(&mut self, mut others: impl Iterator<Item = &'a Self>) {
+    fn reuse_bytes<'a>(&mut self, mut others: impl Iterator<Item = &'a Self>) {
         if let Some(other) = others.find(|other| other.open == self.open) {
             self.open = other.open.clone();
         }

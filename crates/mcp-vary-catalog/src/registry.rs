@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::listing::ListKind;
-use super::merge::Merged;
+use super::merge::MergedList;
 
 /// The assignments of all lists, for clients of every class.
 ///
@@ -14,23 +14,23 @@ use super::merge::Merged;
 /// which servers become ready, and what they list later, do not change that: a client may still act on the definition
 /// that it saw first.
 #[derive(Debug, Default)]
-pub struct Registry(Mutex<State>);
+pub struct NameRegistry(Mutex<Assignments>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Assignments {
     /// The names of the servers that are configured now.
     servers: BTreeSet<Arc<str>>,
-    lists: BTreeMap<ListKind, Assigned>,
+    lists: BTreeMap<ListKind, AssignedServers>,
 }
 
 /// Of one list: the name of the server that each name or URI is assigned to.
-pub(super) type Assigned = BTreeMap<Arc<str>, Arc<str>>;
+pub(super) type AssignedServers = BTreeMap<Arc<str>, Arc<str>>;
 
-impl Registry {
+impl NameRegistry {
     /// Releases what is assigned to servers other than `servers`, by their names.
     pub fn retain(&self, servers: impl IntoIterator<Item = Arc<str>>) {
         let mut state = self.state();
-        let State {
+        let Assignments {
             servers: configured,
             lists,
         } = &mut *state;
@@ -46,10 +46,10 @@ impl Registry {
         &self,
         kind: ListKind,
         is_published: bool,
-        merge: impl FnOnce(&Assigned) -> Merged,
-    ) -> Merged {
+        merge: impl FnOnce(&AssignedServers) -> MergedList,
+    ) -> MergedList {
         let mut state = self.state();
-        let State { servers, lists } = &mut *state;
+        let Assignments { servers, lists } = &mut *state;
         let assigned = lists.entry(kind).or_default();
         let merged = merge(assigned);
         if is_published {
@@ -59,31 +59,31 @@ impl Registry {
     }
 
     /// Assigns what `merged` lists, since clients see it from now on.
-    pub fn publish(&self, merged: &Merged) {
+    pub fn publish(&self, merged: &MergedList) {
         let mut state = self.state();
-        let State { servers, lists } = &mut *state;
+        let Assignments { servers, lists } = &mut *state;
         assign(lists.entry(merged.kind).or_default(), servers, merged);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Assignments> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Assigns each item to its server, unless it is assigned already. When there are too many assignments, those of
 /// items that are not listed any more are released.
-fn assign(assigned: &mut Assigned, servers: &BTreeSet<Arc<str>>, merged: &Merged) {
+fn assign(assigned: &mut AssignedServers, servers: &BTreeSet<Arc<str>>, merged: &MergedList) {
     for item in merged.items() {
-        let server = &merged.servers[item.place.server];
+        let server = &merged.servers[item.item_ref.server];
         if !assigned.contains_key(&item.id) && servers.contains(server) {
             assigned.insert(Arc::clone(&item.id), Arc::clone(server));
         }
     }
-    if assigned.len() > MOST.max(2 * merged.items().len()) {
+    if assigned.len() > MAX_ASSIGNMENTS.max(2 * merged.items().len()) {
         let listed: BTreeSet<_> = merged.items().iter().map(|item| &item.id).collect();
         assigned.retain(|id, _| listed.contains(id));
     }
 }
 
 /// Assignments of one list, unless twice as many items are listed; a few megabytes.
-const MOST: usize = 65_536;
+const MAX_ASSIGNMENTS: usize = 65_536;

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use mcp_vary_view::{Candidate, UriRejection, UriTemplate, check_uri};
 
-use super::item::Place;
+use super::item::ItemRef;
 use super::listing::ListKind;
 use crate::catalog::Catalog;
-use crate::variant_config::{Faces, VariantConfig};
+use crate::variant_config::{VariantConfig, VariantSet};
 
 /// A resource as a client asked for it.
 #[derive(Debug)]
-pub struct Address<'u> {
+pub struct ResourceTarget<'u> {
     /// How it is written to its server: as that lists it, else as the client wrote it, or as its variant's URI leads to it.
-    pub own: Cow<'u, str>,
+    pub upstream_uri: Cow<'u, str>,
     /// The server that lists it.
     pub listed_by: Option<usize>,
     /// Why Vary cannot decide which resource a URI names that no server lists.
@@ -22,7 +22,7 @@ pub struct Address<'u> {
 
 impl VariantConfig {
     /// Whether it shows the resource that server `server` calls `own` and does not list.
-    pub fn shows_unlisted(&self, own: &str, server: &str) -> bool {
+    pub fn allows_unlisted(&self, own: &str, server: &str) -> bool {
         let candidate = Candidate {
             name: own,
             upstream_name: own,
@@ -33,11 +33,11 @@ impl VariantConfig {
     }
 }
 
-impl Faces {
+impl VariantSet {
     /// Whether the variant at `index` selects or renames resources, so that it counts how their URIs are written. Without
     /// that every URI is sent as it was written.
     pub fn checks_uris(&self, index: usize) -> bool {
-        self.all[index].selects_resources() || !self.uris(index).is_empty()
+        self.configs[index].selects_resources() || !self.uris(index).is_empty()
     }
 }
 
@@ -48,17 +48,22 @@ impl Catalog {
     /// Any spelling of a listed URI means the listed resource. A URI that is not listed must be in normal form, since servers
     /// read other spellings differently. `fault` says why such a URI is refused, unless the caller finds the resource by
     /// other means.
-    pub fn address<'u>(&self, faces: &Faces, variant: usize, uri: &'u str) -> Option<Address<'u>> {
+    pub fn resolve_resource<'u>(
+        &self,
+        faces: &VariantSet,
+        variant: usize,
+        uri: &'u str,
+    ) -> Option<ResourceTarget<'u>> {
         if !faces.checks_uris(variant) {
-            return Some(Address {
-                own: Cow::Borrowed(uri),
-                listed_by: self.listed_resource(variant, uri),
+            return Some(ResourceTarget {
+                upstream_uri: Cow::Borrowed(uri),
+                listed_by: self.listed_resource_server(variant, uri),
                 fault: None,
             });
         }
         let listed = self.view(ListKind::Resources, variant);
-        if let Some(place) = listed.and_then(|view| view.spelled(uri)) {
-            return Some(Address::listed_at(place, uri));
+        if let Some(place) = listed.and_then(|view| view.find_by_uri(uri)) {
+            return Some(ResourceTarget::listed_at(place, uri));
         }
         let uris = faces.uris(variant);
         let own = uris.to_upstream(uri)?;
@@ -66,22 +71,22 @@ impl Catalog {
             true => None,
             false => check_uri(uri).err(),
         };
-        let fault = written().or_else(|| self.fault(variant, &own));
-        Some(Address {
-            own,
+        let fault = written().or_else(|| self.uri_fault(variant, &own));
+        Some(ResourceTarget {
+            upstream_uri: own,
             listed_by: None,
             fault,
         })
     }
 
     /// The same of a template that `uri` is, if the variant lists it.
-    pub fn listed_template<'u>(&self, variant: usize, uri: &'u str) -> Option<Address<'u>> {
+    pub fn resolve_template<'u>(&self, variant: usize, uri: &'u str) -> Option<ResourceTarget<'u>> {
         let view = self.view(ListKind::Templates, variant)?;
-        Some(Address::listed_at(view.spelled(uri)?, uri))
+        Some(ResourceTarget::listed_at(view.find_by_uri(uri)?, uri))
     }
 
     /// Why Vary cannot decide which resource of the server has the URI `own`, apart from what its template says.
-    fn fault(&self, variant: usize, own: &str) -> Option<UriRejection> {
+    fn uri_fault(&self, variant: usize, own: &str) -> Option<UriRejection> {
         let checked = match self.template_for(variant, own) {
             Some((template, _)) => template.check(own),
             None => check_uri(own),
@@ -91,35 +96,37 @@ impl Catalog {
 
     /// The server whose template matches a resource that no server lists, if the variant shows that server's resource and it
     /// is certain which one the URI names.
-    pub fn by_checked_template(
+    pub fn checked_template_server(
         &self,
         variant: usize,
-        address: &Address<'_>,
+        address: &ResourceTarget<'_>,
         shows: impl Fn(&usize) -> bool,
     ) -> Option<usize> {
         match address.fault {
-            None => self.by_template(variant, &address.own).filter(shows),
+            None => self
+                .template_server(variant, &address.upstream_uri)
+                .filter(shows),
             Some(_) => None,
         }
     }
 
     /// The server that has a template which may match its URI `own`.
-    pub fn by_template(&self, variant: usize, own: &str) -> Option<usize> {
+    pub fn template_server(&self, variant: usize, own: &str) -> Option<usize> {
         self.template_for(variant, own)
             .map(|(_, place)| place.server)
     }
 
-    fn template_for(&self, variant: usize, own: &str) -> Option<(&UriTemplate, &Place)> {
+    fn template_for(&self, variant: usize, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
         self.view(ListKind::Templates, variant)?.template_for(own)
     }
 }
 
-impl<'u> Address<'u> {
-    fn listed_at(place: &Place, uri: &'u str) -> Self {
+impl<'u> ResourceTarget<'u> {
+    fn listed_at(place: &ItemRef, uri: &'u str) -> Self {
         Self {
-            own: match *place.own == *uri {
+            upstream_uri: match *place.upstream_name == *uri {
                 true => Cow::Borrowed(uri),
-                false => Cow::Owned(place.own.to_string()),
+                false => Cow::Owned(place.upstream_name.to_string()),
             },
             listed_by: Some(place.server),
             fault: None,

@@ -6,17 +6,17 @@ use mcp_vary::json;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::revision::Era;
 
-use super::listing::{Item, ListKind, Listing};
-use super::merge::{Naming, Part};
-use super::registry::Registry;
+use super::listing::{ListKind, ListedItem, Listing};
+use super::merge::{Naming, ServerListing};
+use super::registry::NameRegistry;
 use super::view::Layout;
 use crate::catalog::{Catalog, Lists};
-use crate::variant_config::{Faces, VariantConfig};
+use crate::variant_config::{VariantConfig, VariantSet};
 
 /// The resources of a server, as one variant selects and renames them.
 #[derive(Debug)]
 pub struct SelectedResources {
-    faces: Arc<Faces>,
+    variants: Arc<VariantSet>,
     catalog: Catalog,
 }
 
@@ -28,11 +28,11 @@ impl SelectedResources {
     /// Where the variant is not valid.
     #[must_use]
     pub fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
-        let faces = Faces::new(vec![variant]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-        let faces = Arc::new(faces);
+        let faces = VariantSet::new(vec![variant]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let variants = Arc::new(faces);
         let layout = Layout {
             naming: Naming::Never,
-            faces: Arc::clone(&faces),
+            variants: Arc::clone(&variants),
             results: [].into(),
             page_size: None,
             caching: Caching::Never,
@@ -42,27 +42,28 @@ impl SelectedResources {
             (ListKind::Resources, resources),
             (ListKind::Templates, templates),
         ] {
-            let part = Part {
+            let part = ServerListing {
                 server: SERVER.into(),
-                maker: Era::Legacy.into(),
-                is_known: true,
+                server_traits: Era::Legacy.into(),
+                was_connected: true,
                 listing: Some(Ok(Arc::new(listing(kind, ids)))),
             };
-            let published = (&Registry::default(), false);
+            let published = (&NameRegistry::default(), false);
             let lists = Lists::new(kind, vec![part], &layout, None, published);
             catalog.lists.insert(kind, lists);
         }
-        Self { faces, catalog }
+        Self { variants, catalog }
     }
 
     /// The URI that the server gets for the resource that a client calls `uri`; `None` when the request is refused.
     #[must_use]
-    pub fn sent(&self, uri: &str) -> Option<String> {
-        let address = self.catalog.address(&self.faces, 0, uri)?;
-        let shows = |_: &usize| self.faces.all[0].shows_unlisted(&address.own, SERVER);
+    pub fn upstream_uri(&self, uri: &str) -> Option<String> {
+        let address = self.catalog.resolve_resource(&self.variants, 0, uri)?;
+        let shows =
+            |_: &usize| self.variants.configs[0].allows_unlisted(&address.upstream_uri, SERVER);
         let server = address.listed_by;
-        server.or_else(|| self.catalog.by_checked_template(0, &address, shows))?;
-        Some(address.own.into_owned())
+        server.or_else(|| self.catalog.checked_template_server(0, &address, shows))?;
+        Some(address.upstream_uri.into_owned())
     }
 }
 
@@ -70,12 +71,12 @@ const SERVER: &str = "server";
 
 /// A list of items with these URIs.
 fn listing(kind: ListKind, ids: &[&str]) -> Listing {
-    let item = |id: &&str| Item {
+    let item = |id: &&str| ListedItem {
         id: (*id).into(),
         json: format!(r#"{{"{}":{},"name":"x"}}"#, kind.id_key(), json::string(id)).into(),
     };
     Listing {
-        whole: None,
+        passthrough: None,
         frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
         items: ids.iter().map(item).collect(),
         ttl: None,

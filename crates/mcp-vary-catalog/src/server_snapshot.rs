@@ -11,25 +11,25 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
 
-use super::item::Maker;
+use super::item::ServerTraits;
 use super::listing::{ListKind, Listing};
 
 /// What a server said last, all of one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct ServerSnapshot {
     /// `None` until it was connected to for the first time.
-    pub hello: Option<Arc<Hello>>,
+    pub handshake: Option<Arc<Hello>>,
     /// Each list that it offers and that was read, or why that failed.
     pub listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
     /// Why a list could not be read again; the one before is shown, if there is one.
-    pub unread: BTreeMap<ListKind, Failure>,
+    pub read_errors: BTreeMap<ListKind, Failure>,
     /// When a list is to be read again; absent while the server announces changes.
-    pub expires: BTreeMap<ListKind, Instant>,
+    pub expires_at: BTreeMap<ListKind, Instant>,
     /// Whether the server has a list that it does not declare; absent until it was asked.
     pub undeclared: BTreeMap<ListKind, bool>,
 }
 
-impl Told {
+impl ServerSnapshot {
     /// The lists that the server declares, or turned out to have.
     pub fn offered(&self) -> BTreeSet<ListKind> {
         let declared = self.declared();
@@ -49,7 +49,7 @@ impl Told {
 
     /// The names of the capabilities that the server declares.
     pub fn declared(&self) -> BTreeSet<String> {
-        let Some(hello) = &self.hello else {
+        let Some(hello) = &self.handshake else {
             return BTreeSet::new();
         };
         let told = Members::parse(&hello.capabilities).unwrap_or_default();
@@ -63,11 +63,12 @@ impl Told {
         names
     }
 
-    pub fn maker(&self) -> Maker {
-        match &self.hello {
-            Some(hello) => Maker {
+    /// What is known of the server that decides how its items are shown.
+    pub fn traits(&self) -> ServerTraits {
+        match &self.handshake {
+            Some(hello) => ServerTraits {
                 era: hello.era(),
-                gives_tasks: task_dialect::gives_core_form(hello),
+                supports_core_tasks: task_dialect::gives_core_form(hello),
             },
             None => Era::Legacy.into(),
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::listing::{ListKind, Listing};
-use super::merge::Part;
-use super::registry::Registry;
+use super::merge::ServerListing;
+use super::registry::NameRegistry;
 use super::view::Layout;
 use crate::catalog::Lists;
 
@@ -21,7 +21,7 @@ pub struct SharedLists {
     /// Each is locked while views are made, so that several classes that need the same wait for it.
     lists: BTreeMap<ListKind, Mutex<Vec<Weak<Lists>>>>,
     /// Which server each name or URI is assigned to.
-    pub registry: Registry,
+    pub registry: NameRegistry,
 }
 
 impl Default for SharedLists {
@@ -30,7 +30,7 @@ impl Default for SharedLists {
         Self {
             listings: Mutex::default(),
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
-            registry: Registry::default(),
+            registry: NameRegistry::default(),
         }
     }
 }
@@ -42,7 +42,7 @@ impl SharedLists {
         if let Some(same) = find(&mut listings, |known| *known == listing) {
             return same;
         }
-        let listing = Arc::new(listing.sharing(before));
+        let listing = Arc::new(listing.reusing(before));
         listings.push(Arc::downgrade(&listing));
         listing
     }
@@ -52,7 +52,7 @@ impl SharedLists {
     pub fn lists(
         &self,
         kind: ListKind,
-        parts: Vec<Part>,
+        parts: Vec<ServerListing>,
         layout: &Layout,
         before: Option<&Arc<Lists>>,
         is_published: bool,
@@ -62,7 +62,7 @@ impl SharedLists {
             return Lists::new(kind, parts, layout, before, registry);
         };
         let mut lists = lock(lists);
-        let is_same = |known: &Lists| known.layout.is(layout) && known.from == parts;
+        let is_same = |known: &Lists| known.layout.is_same(layout) && known.listings == parts;
         if let Some(same) = find(&mut lists, is_same) {
             if is_published {
                 self.registry.publish(&same.merged);

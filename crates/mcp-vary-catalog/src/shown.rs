@@ -5,42 +5,47 @@ use std::sync::Arc;
 
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
-use mcp_vary_results::{Output, ResultRule, ToolResults};
+use mcp_vary_results::{OutputValidator, ResultRule, ToolResultRules};
 use mcp_vary_view::{PreparedPrompt, PreparedTool, UriTemplate, ViewDiagnostic};
 use mcp_vary_wire::headers::ParamHeader;
 use mcp_vary_wire::revision::Era;
 
-use super::item::{Item, Place, headers_of};
+use super::item::{Item, ItemRef, headers_of};
 use super::listing::ListKind;
-use crate::name_rewriter::Words;
-use crate::variant_config::{Names, Prepared, VariantConfig, candidate};
+use crate::name_rewriter::NameRewriter;
+use crate::variant_config::{NameScope, Prepared, VariantConfig, candidate};
 
 /// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.
 #[derive(Debug)]
-pub struct Showing {
+pub struct ViewItem {
+    /// The item of the merged list.
     pub item: Arc<Item>,
     /// `None` when the variant does not show it.
-    pub listed: Option<Listed>,
+    pub visible: Option<VisibleItem>,
     /// What is wrong with the variant's configuration, as far as this item shows.
     pub mistakes: Vec<ViewDiagnostic>,
 }
 
 /// One item as a variant lists it.
 #[derive(Debug)]
-pub struct Listed {
+pub struct VisibleItem {
     /// What the variant calls it.
     pub id: Arc<str>,
     json: Arc<str>,
     /// The same for legacy clients.
     legacy: Arc<str>,
-    pub what: What,
+    /// What requests need to know, by the kind of the item.
+    pub kind: ItemKind,
 }
 
 /// What a request needs to know of it.
 #[derive(Debug)]
-pub enum What {
+pub enum ItemKind {
+    /// A tool.
     Tool(Arc<Tool>),
+    /// A prompt.
     Prompt(Arc<Prompt>),
+    /// A resource; requests need nothing but its place.
     Resource,
     /// What it stands for is the server's, whatever the variant calls it.
     Template(UriTemplate),
@@ -49,12 +54,14 @@ pub enum What {
 /// What a call needs to know of a tool, as a variant lists it.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    pub place: Place,
+    /// The server that has it, and its name there.
+    pub item_ref: ItemRef,
+    /// What shaping needs to know of the tool.
     pub facts: ToolFacts,
     /// The headers that the variant's clients send.
     pub headers: Arc<[ParamHeader]>,
     /// The headers that the server takes.
-    pub own_headers: Arc<[ParamHeader]>,
+    pub upstream_headers: Arc<[ParamHeader]>,
     /// Whether calling it twice does no more than calling it once, by its own word.
     pub idempotent: bool,
     /// Whether it is called as a task of the core form, or not at all.
@@ -62,11 +69,11 @@ pub struct Tool {
     /// What becomes of the arguments; they are sent on as they are without it.
     pub prepared: Option<Arc<PreparedTool>>,
     /// What the variant calls otherwise than the server, if anything.
-    pub words: Option<Arc<Words>>,
+    pub name_rewriter: Option<Arc<NameRewriter>>,
     /// What its results are held against.
-    pub output: Option<Arc<Output>>,
+    pub output: Option<Arc<OutputValidator>>,
     /// How its results are told, where the operator has rules for it.
-    pub results: Option<Arc<ToolResults>>,
+    pub result_rules: Option<Arc<ToolResultRules>>,
 }
 
 /// What a request needs to know of a prompt, as a variant lists it.
@@ -74,18 +81,19 @@ pub struct Tool {
 pub struct Prompt {
     /// What it is called where no variant renames it.
     pub id: Arc<str>,
-    pub place: Place,
+    /// The server that has it, and its name there.
+    pub item_ref: ItemRef,
     /// What becomes of the arguments; they are sent on as they are without it.
     pub prepared: Option<PreparedPrompt>,
     /// What the variant calls otherwise than the server, if anything.
-    pub words: Option<Arc<Words>>,
+    pub name_rewriter: Option<Arc<NameRewriter>>,
 }
 
-impl Showing {
+impl ViewItem {
     /// What `face` makes of `item`, which the server called `server` has.
     pub fn new(
         face: &VariantConfig,
-        names: &Names,
+        names: &NameScope,
         kind: ListKind,
         item: &Arc<Item>,
         server: &str,
@@ -93,28 +101,28 @@ impl Showing {
     ) -> Self {
         let mut mistakes = Vec::new();
         let shown = face.show(names, kind, item, server, &mut mistakes);
-        let listed = shown.map(|shown| {
+        let visible = shown.map(|shown| {
             let json = match shown.json {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
                 Cow::Owned(json) => json.into(),
             };
-            let results = ToolResults::new(results, candidate(item, server));
-            Listed {
+            let results = ToolResultRules::new(results, candidate(item, server));
+            VisibleItem {
                 legacy: for_legacy(kind, item, &json),
-                what: What::new(kind, item, &shown.id, &json, shown.call, results),
+                kind: ItemKind::new(kind, item, &shown.id, &json, shown.call, results),
                 id: shown.id,
                 json,
             }
         });
         Self {
             item: Arc::clone(item),
-            listed,
+            visible,
             mistakes,
         }
     }
 }
 
-impl Listed {
+impl VisibleItem {
     /// The item as clients of `era` get it.
     pub fn text(&self, era: Era) -> &Arc<str> {
         match era {
@@ -124,14 +132,14 @@ impl Listed {
     }
 }
 
-impl What {
+impl ItemKind {
     fn new(
         kind: ListKind,
         item: &Item,
         id: &Arc<str>,
         json: &Arc<str>,
         call: Option<Prepared>,
-        results: Option<Arc<ToolResults>>,
+        results: Option<Arc<ToolResultRules>>,
     ) -> Self {
         match kind {
             ListKind::Tools => {
@@ -140,7 +148,10 @@ impl What {
                     _ => None,
                 };
                 let tool = Tool::new(item, id, json, prepared);
-                Self::Tool(Arc::new(Tool { results, ..tool }))
+                Self::Tool(Arc::new(Tool {
+                    result_rules: results,
+                    ..tool
+                }))
             }
             ListKind::Prompts => {
                 let prepared = match call {
@@ -150,26 +161,26 @@ impl What {
                 let renamed = prepared.iter().flat_map(PreparedPrompt::renamed);
                 Self::Prompt(Arc::new(Prompt {
                     id: Arc::clone(&item.id),
-                    place: item.place.clone(),
-                    words: words(item, id, renamed),
+                    item_ref: item.item_ref.clone(),
+                    name_rewriter: name_rewriter(item, id, renamed),
                     prepared,
                 }))
             }
             ListKind::Resources => Self::Resource,
-            ListKind::Templates => Self::Template(UriTemplate::new(&item.place.own)),
+            ListKind::Templates => Self::Template(UriTemplate::new(&item.item_ref.upstream_name)),
         }
     }
 }
 
 /// What the variant calls otherwise. A prefix that tells servers apart is no variant's word.
-fn words<'a>(
+fn name_rewriter<'a>(
     item: &Item,
     id: &Arc<str>,
     renamed: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Option<Arc<Words>> {
+) -> Option<Arc<NameRewriter>> {
     let is_renamed = *id != item.id;
-    let words = Words {
-        item: is_renamed.then(|| (Arc::clone(&item.place.own), Arc::clone(id))),
+    let words = NameRewriter {
+        item: is_renamed.then(|| (Arc::clone(&item.item_ref.upstream_name), Arc::clone(id))),
         arguments: renamed
             .map(|(own, shown)| (own.to_owned(), shown.to_owned()))
             .collect(),
@@ -186,28 +197,28 @@ impl Tool {
     ) -> Self {
         let renamed = prepared.iter().flat_map(|prepared| prepared.renamed());
         let own = item.tool.as_ref();
-        let own_headers = own.map(|own| Arc::clone(&own.headers)).unwrap_or_default();
+        let upstream_headers = own.map(|own| Arc::clone(&own.headers)).unwrap_or_default();
         let headers = match *item.json == **json {
-            true => Arc::clone(&own_headers),
+            true => Arc::clone(&upstream_headers),
             false => headers_of(&item.id, json),
         };
         Self {
-            place: item.place.clone(),
+            item_ref: item.item_ref.clone(),
             facts: own.map(|own| own.facts).unwrap_or_default(),
             headers,
-            own_headers,
+            upstream_headers,
             idempotent: own.is_some_and(|own| own.idempotent),
             needs_task: own.is_some_and(|own| own.needs_task),
-            words: words(item, id, renamed),
+            name_rewriter: name_rewriter(item, id, renamed),
             prepared,
             output: own.and_then(|own| own.output.clone()),
-            results: None,
+            result_rules: None,
         }
     }
 
     /// Nobody knows which of two tools with one name a client or the server means: what either promises
     /// is kept.
-    pub fn is_also(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.facts.output_schema |= other.facts.output_schema;
         self.facts.ui |= other.facts.ui;
         self.idempotent &= other.idempotent;
@@ -219,11 +230,11 @@ impl Tool {
 /// Legacy clients know output schemas of objects only; a modern server may list others. And they are told of each
 /// tool whether they may wish for a task.
 fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
-    if (kind, item.maker.era) != (ListKind::Tools, Era::Modern) {
+    if (kind, item.server_traits.era) != (ListKind::Tools, Era::Modern) {
         return Arc::clone(json);
     }
-    let told = without_foreign_schema(json);
-    let told = match item.maker.gives_tasks {
+    let told = without_non_object_schema(json);
+    let told = match item.server_traits.supports_core_tasks {
         true => Cow::Owned(with_task_support(&told).into_owned()),
         false => told,
     };
@@ -249,7 +260,7 @@ fn with_task_support(tool: &str) -> Cow<'_, str> {
     }
 }
 
-fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
+fn without_non_object_schema(tool: &str) -> Cow<'_, str> {
     let is_object =
         |schema: &str| edit::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
     match edit::get(tool, "outputSchema") {

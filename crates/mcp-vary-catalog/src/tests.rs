@@ -12,20 +12,20 @@ use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 
-use super::listing::{Item, ListKind, Listing};
-use super::merge::{Naming, Part};
-use super::registry::Registry;
+use super::listing::{ListKind, ListedItem, Listing};
+use super::merge::{Naming, ServerListing};
+use super::registry::NameRegistry;
 use super::shared::SharedLists;
 use super::view::{Layout, View};
-use crate::catalog::{Changed, Lists, changed};
-use crate::selection::rules::Rules;
-use crate::selection::variant_selection::Choosing;
-use crate::variant_config::{Base, Faces, VariantConfig};
+use crate::catalog::{ChangedLists, Lists, changed_lists};
+use crate::selection::rules::ClientRules;
+use crate::selection::variant_selection::SelectionConfig;
+use crate::variant_config::{Base, VariantConfig, VariantSet};
 
 type Catalogue = BTreeMap<ListKind, Arc<Lists>>;
 
 /// What three servers list of one kind.
-type Parts = Vec<Part>;
+type Parts = Vec<ServerListing>;
 
 const SERVERS: [(&str, Era); 3] = [
     ("git", Era::Legacy),
@@ -36,7 +36,7 @@ const SERVERS: [(&str, Era); 3] = [
 /// What is random of one item: its name, how it is described, and what it promises.
 type Traits = (u8, u8, bool);
 
-fn item(kind: ListKind, (name, words, reads): Traits) -> Item {
+fn item(kind: ListKind, (name, words, reads): Traits) -> ListedItem {
     let id = match kind {
         ListKind::Tools | ListKind::Prompts => format!("item{name}"),
         ListKind::Resources => format!("doc:{name}"),
@@ -49,26 +49,26 @@ fn item(kind: ListKind, (name, words, reads): Traits) -> Item {
         r#"{{"{}":"{id}","description":"Does {first}. Or {rest}.","inputSchema":{{"type":"object"}},"outputSchema":{{"type":"{schema}"}},"annotations":{{"readOnlyHint":{reads}}}}}"#,
         kind.id_key()
     );
-    Item {
+    ListedItem {
         id: id.into(),
         json: json.into(),
     }
 }
 
 /// A server's list; `None` is one that cannot be read.
-fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> Part {
+fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> ServerListing {
     let (name, era) = SERVERS[server];
     let listing = items.map(|items| Listing {
-        whole: None,
+        passthrough: None,
         frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
         items: items.iter().map(|traits| item(kind, *traits)).collect(),
         ttl: None,
     });
     let broken = || Failure::internal("broken");
-    Part {
+    ServerListing {
         server: name.into(),
-        maker: era.into(),
-        is_known: true,
+        server_traits: era.into(),
+        was_connected: true,
         listing: Some(listing.map(Arc::new).ok_or_else(broken)),
     }
 }
@@ -107,7 +107,7 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
     Layout {
         results: Arc::default(),
         naming,
-        faces: Arc::new(Faces::new(faces).unwrap()),
+        variants: Arc::new(VariantSet::new(faces).unwrap()),
         page_size: page_size.and_then(NonZeroUsize::new),
         caching: Caching::Never,
     }
@@ -123,7 +123,7 @@ fn build(parts: &BTreeMap<ListKind, Parts>, layout: &Layout, before: &Catalogue)
                 parts.clone(),
                 layout,
                 before,
-                (&Registry::default(), false),
+                (&NameRegistry::default(), false),
             ),
         )
     });
@@ -166,17 +166,17 @@ fn addresses(view: &View) -> Vec<*const u8> {
 
 /// What of a view its clients can tell, beside its pages.
 fn facts(view: &View) -> String {
-    let places: Vec<_> = view.places().collect();
+    let places: Vec<_> = view.item_refs().collect();
     let tools: Vec<_> = places
         .iter()
         .filter_map(|(id, _)| view.tool(id))
-        .map(|tool| (&tool.place, tool.facts, tool.idempotent))
+        .map(|tool| (&tool.item_ref, tool.facts, tool.idempotent))
         .collect();
     format!("{places:?} {tools:?} {:?}", view.mistakes)
 }
 
 /// By comparing everything with everything.
-fn differences(before: &Catalogue, now: &Catalogue) -> Changed {
+fn differences(before: &Catalogue, now: &Catalogue) -> ChangedLists {
     let pairs = now.iter().flat_map(|(kind, lists)| {
         let before = &before[kind].views;
         let views = lists.views.iter().enumerate();
@@ -251,7 +251,7 @@ proptest! {
                     prop_assert_eq!(facts(view), facts(same));
                 }
             }
-            let told = changed(&before, &current);
+            let told = changed_lists(&before, &current);
             prop_assert_eq!(&told, &differences(&whole_before, &whole));
             is_kept(&before, &current, &told, (then == lists).then_some(kind), kind)?;
         }
@@ -262,7 +262,7 @@ proptest! {
 fn is_kept(
     before: &Catalogue,
     now: &Catalogue,
-    changed: &Changed,
+    changed: &ChangedLists,
     untouched: Option<ListKind>,
     touched: ListKind,
 ) -> Result<(), TestCaseError> {
@@ -278,8 +278,9 @@ fn is_kept(
         }
         for item in lists.merged.items() {
             let items = then.merged.items().iter();
-            let alike = items
-                .filter(|it| (&it.id, &it.json, &it.place) == (&item.id, &item.json, &item.place));
+            let alike = items.filter(|it| {
+                (&it.id, &it.json, &it.item_ref) == (&item.id, &item.json, &item.item_ref)
+            });
             let mut alike = alike.peekable();
             if alike.peek().is_some() {
                 let is_same = alike.any(|it| Arc::ptr_eq(it, item));
@@ -315,8 +316,8 @@ fn one_servers_change_leaves_the_others_alone() {
         let tool = |view: &View| view.tool("web_item3").map(Arc::as_ptr);
         assert_ne!(tool(view), tool(then));
     }
-    let all: Changed = (0..6).map(|at| (at, ListKind::Tools)).collect();
-    assert_eq!(changed(&before, &now), all);
+    let all: ChangedLists = (0..6).map(|at| (at, ListKind::Tools)).collect();
+    assert_eq!(changed_lists(&before, &now), all);
 }
 
 /// What several variants show alike is there once, whether it was always so or has become so.
@@ -349,8 +350,8 @@ fn a_change_that_nobody_sees_is_none() {
         &layout,
         &before,
     );
-    let ids: Vec<_> = layout.faces.ids().collect();
-    let told = changed(&before, &now);
+    let ids: Vec<_> = layout.variants.ids().collect();
+    let told = changed_lists(&before, &now);
     let told: BTreeSet<_> = told.iter().map(|(at, _)| ids[*at].as_str()).collect();
     // Without a first sentence that changed, a tool that writes, or one that is left out.
     assert_eq!(told, BTreeSet::from(["all", "renamed"]));
@@ -361,40 +362,40 @@ fn a_change_that_nobody_sees_is_none() {
 fn a_list_that_comes_or_goes_has_changed() {
     let layout = layout(Naming::AsNeeded, None);
     let there = build(&tools([&[], &[], &[]]), &layout, &Catalogue::new());
-    let all: Changed = (0..6).map(|at| (at, ListKind::Tools)).collect();
-    assert_eq!(changed(&Catalogue::new(), &there), all);
-    assert_eq!(changed(&there, &Catalogue::new()), all);
-    assert_eq!(changed(&there, &there), Changed::new());
+    let all: ChangedLists = (0..6).map(|at| (at, ListKind::Tools)).collect();
+    assert_eq!(changed_lists(&Catalogue::new(), &there), all);
+    assert_eq!(changed_lists(&there, &Catalogue::new()), all);
+    assert_eq!(changed_lists(&there, &there), ChangedLists::new());
 }
 
 /// SV-23: what rules for clients make of a variant is no variant, and changes with it.
 #[test]
 fn a_change_is_said_of_variants_alone() {
     let mut layout = layout(Naming::AsNeeded, None);
-    let known = Rules::new(&Choosing {
+    let known = ClientRules::new(&SelectionConfig {
         known_clients: true,
-        ..Choosing::default()
+        ..SelectionConfig::default()
     });
-    let manners = known.manners();
-    layout.faces = Faces::in_manners(&layout.faces, &manners);
-    assert!(!manners.is_empty() && layout.faces.all.len() == 6 * (1 + manners.len()));
+    let manners = known.presentations();
+    layout.variants = VariantSet::with_presentations(&layout.variants, &manners);
+    assert!(!manners.is_empty() && layout.variants.configs.len() == 6 * (1 + manners.len()));
     let before = build(
         &tools([&[(0, 0, true)], &[], &[]]),
         &layout,
         &Catalogue::new(),
     );
     let now = build(&tools([&[(0, 7, true)], &[], &[]]), &layout, &before);
-    let told = changed(&before, &now);
+    let told = changed_lists(&before, &now);
     assert!(
         !told.is_empty() && told.iter().all(|(at, _)| *at < 6),
         "{told:?}"
     );
     for (variant, manner) in (0..6).flat_map(|at| manners.iter().map(move |it| (at, *it))) {
-        let at = layout.faces.in_manner(variant, manner);
+        let at = layout.variants.presented_view(variant, manner);
         assert!(at >= 6);
         assert_eq!(
-            layout.faces.all[at].variant,
-            layout.faces.all[variant].variant
+            layout.variants.configs[at].variant,
+            layout.variants.configs[variant].variant
         );
     }
 }
@@ -416,7 +417,7 @@ fn classes_that_see_the_same_hold_one_list() {
     assert!(Arc::ptr_eq(&base, &lists(&few)));
     let other = lists(&more);
     assert!(!Arc::ptr_eq(&base, &other));
-    let listing = |lists: &Lists| lists.from[0].listing.clone().unwrap().unwrap();
+    let listing = |lists: &Lists| lists.listings[0].listing.clone().unwrap().unwrap();
     assert!(Arc::ptr_eq(&listing(&base), &listing(&lists(&few))));
     // Lists that are no longer in use are dropped.
     let weak = Arc::downgrade(&other);

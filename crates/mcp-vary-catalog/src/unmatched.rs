@@ -7,12 +7,12 @@ use mcp_vary_wire::response::METHOD_NOT_FOUND;
 
 use super::item::Item;
 use super::listing::ListKind;
-use super::merge::{Merged, Part};
+use super::merge::{MergedList, ServerListing};
 use crate::catalog::{Catalog, Lists};
-use crate::variant_config::{Faces, VariantConfig, candidate};
+use crate::variant_config::{VariantConfig, VariantSet, candidate};
 
 /// The parts of a variant's configuration, and the lists that each is about: resources and templates share one.
-const PARTS: [(&str, &[ListKind]); 3] = [
+const SECTIONS: [(&str, &[ListKind]); 3] = [
     ("tools", &[ListKind::Tools]),
     ("resources", &[ListKind::Resources, ListKind::Templates]),
     ("prompts", &[ListKind::Prompts]),
@@ -26,14 +26,14 @@ impl Catalog {
     /// mistake.
     ///
     /// Of a part whose lists could not all be read nothing is said to be missing: it may be a server's that is down.
-    pub fn slips(&self, faces: &Faces) -> Vec<(usize, ViewDiagnostic)> {
+    pub fn unmatched_overrides(&self, faces: &VariantSet) -> Vec<(usize, ViewDiagnostic)> {
         let mut slips = Vec::new();
-        for (key, kinds) in PARTS {
-            let items = self.all_of(kinds);
-            for (at, face) in faces.all.iter().enumerate() {
+        for (key, kinds) in SECTIONS {
+            let items = self.all_items(kinds);
+            for (at, face) in faces.configs.iter().enumerate() {
                 let missing = items
                     .iter()
-                    .flat_map(|items| missing(key, kinds, face, items));
+                    .flat_map(|items| unmatched(key, kinds, face, items));
                 let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
                 let shown = shown.flat_map(|view| view.mistakes.iter().cloned());
                 slips.extend(missing.chain(shown).map(|mistake| (at, mistake)));
@@ -43,34 +43,34 @@ impl Catalog {
     }
 
     /// Everything in the lists `kinds`, and whose it is; `None` when there may be more.
-    fn all_of(&self, kinds: &[ListKind]) -> Option<Vec<(&Arc<Item>, &str)>> {
+    fn all_items(&self, kinds: &[ListKind]) -> Option<Vec<(&Arc<Item>, &str)>> {
         let mut all = Vec::new();
         for kind in kinds {
             // A list that no server has is empty.
-            if !self.offers(*kind) {
+            if !self.has_list(*kind) {
                 continue;
             }
             let lists = self.lists.get(kind)?;
-            if !lists.from.iter().all(is_known) {
+            if !lists.listings.iter().all(is_complete) {
                 return None;
             }
-            all.extend(lists.items());
+            all.extend(lists.items_with_server());
         }
         Some(all)
     }
 }
 
 impl Lists {
-    fn items(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
-        let Merged { items, servers, .. } = &self.merged;
+    fn items_with_server(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
+        let MergedList { items, servers, .. } = &self.merged;
         let items = items.iter().flatten();
-        items.map(|item| (item, &*servers[item.place.server]))
+        items.map(|item| (item, &*servers[item.item_ref.server]))
     }
 }
 
 /// Whether it is known what the server lists. Many offer resources and do not know what templates are.
-fn is_known(part: &Part) -> bool {
-    part.is_known
+fn is_complete(part: &ServerListing) -> bool {
+    part.was_connected
         && match &part.listing {
             Some(Err(failure)) => failure.code() == METHOD_NOT_FOUND,
             Some(Ok(_)) | None => true,
@@ -78,7 +78,7 @@ fn is_known(part: &Part) -> bool {
 }
 
 /// What the configuration of `face` says in the part `key` of things that are not among `items`.
-fn missing(
+fn unmatched(
     key: &str,
     kinds: &[ListKind],
     face: &VariantConfig,
@@ -89,7 +89,7 @@ fn missing(
     };
     let ids = items.iter().map(|(item, _)| &*item.id);
     let names: Vec<_> = ids
-        .chain(items.iter().map(|(item, _)| &*item.place.own))
+        .chain(items.iter().map(|(item, _)| &*item.item_ref.upstream_name))
         .collect();
     let mut mistakes = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
@@ -100,7 +100,11 @@ fn missing(
         let rules = || selection.include.iter().chain(&selection.exclude);
         let may_hold = |text: &str| {
             let mut rules = rules().filter(|rule| rule.to_string() == text);
-            rules.any(|rule| candidates.iter().any(|item| may_be_of(rule, *item)))
+            rules.any(|rule| {
+                candidates
+                    .iter()
+                    .any(|item| may_match_template(rule, *item))
+            })
         };
         idle.retain(|mistake| !matches!(mistake, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
     }
@@ -112,7 +116,7 @@ fn missing(
 
 /// Whether a URI that the template `item` stands for may be one that `rule` holds for: whoever reads it is asked for
 /// that URI. As far as their beginnings tell.
-fn may_be_of(rule: &Rule, item: Candidate<'_>) -> bool {
+fn may_match_template(rule: &Rule, item: Candidate<'_>) -> bool {
     let (Some(pattern), Some((template, _))) = (&rule.name, item.name.split_once('{')) else {
         return false;
     };

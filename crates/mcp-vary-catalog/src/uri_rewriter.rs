@@ -12,25 +12,25 @@ use mcp_vary_wire::response::Failure;
 
 /// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
 /// resources that it holds, in the contents that were read, and in the texts of a call that failed.
-pub fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
+pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     let is_error = edit::get(result, "isError") == Some("true");
-    let told = in_each(result, "contents", |part| of_a_resource(uris, part));
-    let told = within(told, |told| {
-        in_each(told, "messages", |message| {
+    let told = map_elements(result, "contents", |part| rewrite_resource(uris, part));
+    let told = map_text(told, |told| {
+        map_elements(told, "messages", |message| {
             match edit::get(message, "content") {
                 Some(many) if many.starts_with('[') => {
-                    in_each(message, "content", |block| of_a_block(uris, block))
+                    map_elements(message, "content", |block| rewrite_block(uris, block))
                 }
-                Some(_) => in_member(message, "content", |block| of_a_block(uris, block)),
+                Some(_) => map_member(message, "content", |block| rewrite_block(uris, block)),
                 None => Cow::Borrowed(message),
             }
         })
     });
-    within(told, |told| {
-        in_each(told, "content", |block| {
-            let told = of_a_block(uris, block);
+    map_text(told, |told| {
+        map_elements(told, "content", |block| {
+            let told = rewrite_block(uris, block);
             match is_error {
-                true => within(told, |block| of_a_text(uris, block, "text")),
+                true => map_text(told, |block| rewrite_text_member(uris, block, "text")),
                 false => told,
             }
         })
@@ -41,42 +41,44 @@ pub fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
 ///
 /// > `_meta.ui.resourceUri`: URI of the UI resource to display (MCP Apps, SEP-1865); `_meta["ui/resourceUri"]`
 /// > before that.
-pub fn of_a_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
-    in_member(tool, "_meta", |meta| {
-        let told = of_a_uri(uris, meta, "ui/resourceUri");
-        within(told, |meta| {
-            in_member(meta, "ui", |ui| of_a_uri(uris, ui, "resourceUri"))
+pub fn rewrite_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
+    map_member(tool, "_meta", |meta| {
+        let told = rewrite_uri_member(uris, meta, "ui/resourceUri");
+        map_text(told, |meta| {
+            map_member(meta, "ui", |ui| rewrite_uri_member(uris, ui, "resourceUri"))
         })
     })
 }
 
 /// Puts the view's URIs into what is said of a failure, and into `data.uri`.
-pub fn of_a_failure(uris: &UriMap, failure: &mut Failure) {
-    if let Cow::Owned(message) = in_words(uris, failure.message()) {
+pub fn rewrite_error(uris: &UriMap, failure: &mut Failure) {
+    if let Cow::Owned(message) = rewrite_text(uris, failure.message()) {
         failure.set_message(message);
     }
-    let data = failure.data().map(|data| of_a_resource(uris, data));
+    let data = failure.data().map(|data| rewrite_resource(uris, data));
     if let Some(Cow::Owned(data)) = data {
         *failure = failure.clone().with_data(data);
     }
 }
 
-fn of_a_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
+fn rewrite_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
     match edit::get(block, "resource") {
-        Some(_) => in_member(block, "resource", |resource| of_a_resource(uris, resource)),
-        None => of_a_resource(uris, block),
+        Some(_) => map_member(block, "resource", |resource| {
+            rewrite_resource(uris, resource)
+        }),
+        None => rewrite_resource(uris, block),
     }
 }
 
 /// An object whose `uri` is a resource's.
-fn of_a_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
-    of_a_uri(uris, object, "uri")
+fn rewrite_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
+    rewrite_uri_member(uris, object, "uri")
 }
 
 /// An object whose `key` is a URI.
-fn of_a_uri<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
+fn rewrite_uri_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
     let own = edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
-    let shown = own.as_deref().and_then(|own| changed(uris, own));
+    let shown = own.as_deref().and_then(|own| renamed_uri(uris, own));
     match shown {
         Some(shown) => edit::set(object, key, &string(&shown)),
         None => Cow::Borrowed(object),
@@ -84,9 +86,9 @@ fn of_a_uri<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
 }
 
 /// An object whose `key` is a text for people and models.
-fn of_a_text<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
+fn rewrite_text_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
     let text = edit::get(object, key).and_then(|text| serde_json::from_str::<String>(text).ok());
-    match in_words(uris, &text.unwrap_or_default()) {
+    match rewrite_text(uris, &text.unwrap_or_default()) {
         Cow::Owned(text) => edit::set(object, key, &string(&text)),
         Cow::Borrowed(_) => Cow::Borrowed(object),
     }
@@ -94,7 +96,7 @@ fn of_a_text<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
 
 /// A text with the view's URIs in the place of the server's, where one stands for itself: between white
 /// space, quotes or brackets, and before what ends a sentence.
-fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
+fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     let is_between = |c: char| {
         c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']')
     };
@@ -104,7 +106,7 @@ fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     for word in text.split(is_between) {
         let word = word.trim_end_matches(is_end);
         let at = word.as_ptr() as usize - text.as_ptr() as usize;
-        if let Some(shown) = changed(uris, word) {
+        if let Some(shown) = renamed_uri(uris, word) {
             out.push_str(&text[copied..at]);
             out.push_str(&shown);
             copied = at + word.len();
@@ -119,13 +121,13 @@ fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
 
 /// What the view calls `own`, where that is something else. What has no place in the view stays what it is:
 /// whoever asks for it there is told that it does not exist.
-fn changed(uris: &UriMap, own: &str) -> Option<String> {
+fn renamed_uri(uris: &UriMap, own: &str) -> Option<String> {
     let shown = uris.to_view(own)?;
     (shown != own).then(|| shown.into_owned())
 }
 
 /// `object` with `change` made of its member `key`.
-fn in_member<'t>(
+fn map_member<'t>(
     object: &'t str,
     key: &str,
     change: impl Fn(&str) -> Cow<'_, str>,
@@ -137,7 +139,11 @@ fn in_member<'t>(
 }
 
 /// `object` with `change` made in each element of the array `key`.
-fn in_each<'t>(object: &'t str, key: &str, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
+fn map_elements<'t>(
+    object: &'t str,
+    key: &str,
+    change: impl Fn(&str) -> Cow<'_, str>,
+) -> Cow<'t, str> {
     let elements = edit::get(object, key).and_then(|array| elements(array).ok());
     let elements = elements.unwrap_or_default();
     let told: Vec<_> = elements.iter().map(|element| change(element)).collect();
@@ -148,7 +154,7 @@ fn in_each<'t>(object: &'t str, key: &str, change: impl Fn(&str) -> Cow<'_, str>
 }
 
 /// What `change` makes of what was made before.
-fn within<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
+fn map_text<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
     let changed = match change(&text) {
         Cow::Owned(changed) => Some(changed),
         Cow::Borrowed(_) => None,
@@ -169,7 +175,7 @@ mod tests {
 
     #[track_caller]
     fn is_told(own: &str, shown: &str) {
-        assert_eq!(of_the_view(&map(), own), shown);
+        assert_eq!(rewrite_result(&map(), own), shown);
     }
 
     /// SV-11, SV-12: what points to a resource points to the view's.
@@ -199,7 +205,7 @@ mod tests {
             "7",
             "",
         ] {
-            assert!(matches!(of_the_view(&map(), told), Cow::Borrowed(same) if same == told));
+            assert!(matches!(rewrite_result(&map(), told), Cow::Borrowed(same) if same == told));
         }
     }
 
@@ -211,9 +217,9 @@ mod tests {
                 r#"{{"name":"t","_meta":{{"ui":{{"resourceUri":"{uri}","x":1.0}},"ui/resourceUri":"{uri}"}}}}"#
             )
         };
-        assert_eq!(of_a_tool(&map(), &tool("doc:a")), tool("guide:a"));
+        assert_eq!(rewrite_tool(&map(), &tool("doc:a")), tool("guide:a"));
         for same in [tool("doc:b"), r#"{"name": "doc:a"}"#.to_owned()] {
-            assert!(matches!(of_a_tool(&map(), &same), Cow::Borrowed(_)));
+            assert!(matches!(rewrite_tool(&map(), &same), Cow::Borrowed(_)));
         }
     }
 
@@ -222,7 +228,7 @@ mod tests {
     fn failures_speak_of_the_view() {
         #[track_caller]
         fn says(server: &str, view: &str) {
-            assert_eq!(in_words(&map(), server), view);
+            assert_eq!(rewrite_text(&map(), server), view);
         }
         says("Resource not found: doc:a", "Resource not found: guide:a");
         says(
@@ -238,7 +244,7 @@ mod tests {
         );
         let told = r#"{"code":-32002,"message":"no doc:a","data":{"uri":"doc:a","x":1.0}}"#;
         let mut failure = Failure::told_by_upstream(told);
-        of_a_failure(&map(), &mut failure);
+        rewrite_error(&map(), &mut failure);
         assert_eq!(failure.message(), "no guide:a");
         assert_eq!(failure.data(), Some(r#"{"uri":"guide:a","x":1.0}"#));
     }

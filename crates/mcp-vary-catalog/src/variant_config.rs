@@ -15,8 +15,8 @@ use mcp_vary_view::{
 
 use super::item::Item;
 use super::listing::ListKind;
-use super::merge::Merged;
-use crate::selection::rules::Manner;
+use super::merge::MergedList;
+use crate::selection::rules::Presentation;
 use crate::uri_rewriter;
 
 /// One variant: who it is for, what it shows, and as what.
@@ -117,10 +117,12 @@ fn compact(kind: ListKind, item: &str) -> Cow<'_, str> {
 
 /// One item as a variant shows it, and what it takes to call it.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct RenderedItem<'a> {
+    /// The item of the merged list.
     pub item: &'a Item,
     /// What the variant calls it.
     pub id: Arc<str>,
+    /// The item as the variant lists it.
     pub json: Cow<'a, str>,
     /// What becomes of a call, where it is not sent on as it is.
     pub call: Option<Prepared>,
@@ -128,18 +130,18 @@ pub struct Shown<'a> {
 
 /// What a variant knows of a list as a whole.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameScope {
     /// What it calls resources and templates, and back.
     pub uris: UriMap,
     /// The names of overrides that clients see.
-    pub seen: BTreeSet<String>,
+    pub visible_overrides: BTreeSet<String>,
 }
 
-impl Names {
+impl NameScope {
     /// The definition of a tool with the URI that the variant gives the page that it is shown with; nothing where that is
     /// the server's.
-    fn with_own_page(&self, tool: &str) -> Option<String> {
-        match uri_rewriter::of_a_tool(&self.uris, tool) {
+    fn with_view_page(&self, tool: &str) -> Option<String> {
+        match uri_rewriter::rewrite_tool(&self.uris, tool) {
             Cow::Owned(told) if !self.uris.is_empty() => Some(told),
             _ => None,
         }
@@ -147,9 +149,13 @@ impl Names {
 
     /// What `changes` make of `item`: by the name that clients see; where they see nothing of a name, by that which
     /// servers give. What an override fixes or hides stays so when another server puts names before it.
-    fn change<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
-        let own = &*item.place.own;
-        let by_own = || changes.get(own).filter(|_| !self.seen.contains(own));
+    fn find_override<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
+        let own = &*item.item_ref.upstream_name;
+        let by_own = || {
+            changes
+                .get(own)
+                .filter(|_| !self.visible_overrides.contains(own))
+        };
         changes.get(&*item.id).or_else(by_own)
     }
 }
@@ -157,7 +163,9 @@ impl Names {
 /// What becomes of a call of a tool or prompt that a variant shows otherwise.
 #[derive(Debug)]
 pub enum Prepared {
+    /// A call of a tool.
     Tool(PreparedTool),
+    /// A request for a prompt.
     Prompt(PreparedPrompt),
 }
 
@@ -193,6 +201,7 @@ impl VariantConfig {
         self.resources != Selection::default()
     }
 
+    /// Which items of a list it shows.
     pub fn selection(&self, kind: ListKind) -> &Selection {
         match kind {
             ListKind::Tools => &self.tools,
@@ -220,28 +229,28 @@ impl VariantConfig {
     }
 
     /// What showing an item of `merged` takes to know of the rest.
-    pub fn names(&self, merged: &Merged) -> Names {
+    pub fn names(&self, merged: &MergedList) -> NameScope {
         let overridden = self.overridden(merged.kind).into_iter();
         let mut overridden: BTreeSet<&str> = overridden.collect();
         if !overridden.is_empty() {
             let ids: BTreeSet<&str> = merged.items().iter().map(|item| &*item.id).collect();
             overridden.retain(|name| ids.contains(name));
         }
-        Names {
+        NameScope {
             uris: self.uris(),
-            seen: overridden.into_iter().map(str::to_owned).collect(),
+            visible_overrides: overridden.into_iter().map(str::to_owned).collect(),
         }
     }
 
     /// The item as this variant shows it; `None` when it does not.
     pub fn show<'a>(
         &self,
-        names: &Names,
+        names: &NameScope,
         kind: ListKind,
         item: &'a Item,
         server: &str,
         mistakes: &mut Vec<ViewDiagnostic>,
-    ) -> Option<Shown<'a>> {
+    ) -> Option<RenderedItem<'a>> {
         let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
         let is_shown = match kind {
@@ -251,7 +260,7 @@ impl VariantConfig {
         if !is_shown {
             return None;
         }
-        let mut shown = Shown {
+        let mut shown = RenderedItem {
             item,
             id: Arc::clone(&item.id),
             json,
@@ -269,21 +278,21 @@ impl VariantConfig {
 
     fn show_tool(
         &self,
-        names: &Names,
-        shown: &mut Shown<'_>,
+        names: &NameScope,
+        shown: &mut RenderedItem<'_>,
         mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
-        if let Some(json) = names.with_own_page(&shown.json) {
+        if let Some(json) = names.with_view_page(&shown.json) {
             shown.json = Cow::Owned(json);
         }
-        let change = names.change(&self.tool_overrides, shown.item);
+        let change = names.find_override(&self.tool_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
             return Some(());
         }
         let unchanged = ToolOverride::default();
         let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), self.style);
         let Ok((tool, found)) = prepared else {
-            return unread(change.map(|change| &change.arguments));
+            return unless_restricted(change.map(|change| &change.arguments));
         };
         mistakes.extend(found);
         if let Some(json) = tool.json() {
@@ -298,18 +307,18 @@ impl VariantConfig {
 
     fn show_prompt(
         &self,
-        names: &Names,
-        shown: &mut Shown<'_>,
+        names: &NameScope,
+        shown: &mut RenderedItem<'_>,
         mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
-        let change = names.change(&self.prompt_overrides, shown.item);
+        let change = names.find_override(&self.prompt_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
             return Some(());
         }
         let unchanged = PromptOverride::default();
         let prepared = PreparedPrompt::new(&shown.json, change.unwrap_or(&unchanged), self.style);
         let Ok((prompt, found)) = prepared else {
-            return unread(change.map(|change| &change.arguments));
+            return unless_restricted(change.map(|change| &change.arguments));
         };
         mistakes.extend(found);
         if let Some(json) = prompt.json() {
@@ -326,7 +335,7 @@ impl VariantConfig {
     fn show_resource(
         &self,
         uris: &UriMap,
-        shown: &mut Shown<'_>,
+        shown: &mut RenderedItem<'_>,
         mistakes: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         let own = &*shown.item.id;
@@ -337,7 +346,7 @@ impl VariantConfig {
         let mut change = change.cloned().unwrap_or_default();
         mistakes.extend(unfit_uri(own, change.uri.as_deref()));
         let Some(uri) = uris.to_view(own) else {
-            mistakes.extend(without_place(uris, own));
+            mistakes.extend(uri_taken(uris, own));
             return None;
         };
         change.uri = (uri != own).then(|| uri.clone().into_owned());
@@ -361,7 +370,7 @@ fn unfit_uri(own: &str, uri: Option<&str>) -> Option<ViewDiagnostic> {
     Some(ViewDiagnostic::InvalidUri { key, reason: why })
 }
 
-fn without_place(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
+fn uri_taken(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
     let (by, uri) = uris.conflict(own)?;
     Some(ViewDiagnostic::UriTaken {
         key: format!("resources.{by}.uri"),
@@ -371,7 +380,7 @@ fn without_place(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
 }
 
 /// What cannot be read is listed as it is, unless the variant lets nobody give one of its arguments.
-fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
+fn unless_restricted(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
     let mut arguments = arguments.into_iter().flat_map(BTreeMap::values);
     let is_free = arguments.all(|change| !change.hidden && change.fixed.is_none());
     is_free.then_some(())
@@ -381,7 +390,7 @@ fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> 
 pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     Candidate {
         name: &item.id,
-        upstream_name: &item.place.own,
+        upstream_name: &item.item_ref.upstream_name,
         server,
         hints: item.tool.as_ref().map(|tool| tool.hints),
     }
@@ -389,21 +398,22 @@ pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
 
 /// All variants that a gateway offers.
 #[derive(Debug)]
-pub struct Faces {
+pub struct VariantSet {
+    /// The variants as they are declared to clients.
     pub variants: Variants,
     /// In the order of [`variants`](Self::variants), then the same in manners that rules for clients ask for.
-    pub all: Vec<VariantConfig>,
+    pub configs: Vec<VariantConfig>,
     /// What each of all calls resources and templates.
     uris: Vec<Arc<UriMap>>,
     /// Of each such manner which of all each variant is.
-    manners: Vec<(Manner, Vec<usize>)>,
+    presentations: Vec<(Presentation, Vec<usize>)>,
 }
 
-fn uris_of(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
+fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
     all.iter().map(|face| Arc::new(face.uris())).collect()
 }
 
-impl Faces {
+impl VariantSet {
     /// The variants of a configuration. [`log_warnings`](Self::log_warnings) says which removal dates are past.
     ///
     /// # Errors
@@ -415,9 +425,9 @@ impl Faces {
         let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
         Ok(Self {
             variants,
-            uris: uris_of(&all),
-            all,
-            manners: Vec::new(),
+            uris: uri_maps(&all),
+            configs: all,
+            presentations: Vec::new(),
         })
     }
 
@@ -430,16 +440,16 @@ impl Faces {
     }
 
     /// The same variants, and what they are in these manners.
-    pub fn in_manners(faces: &Arc<Self>, manners: &[Manner]) -> Arc<Self> {
+    pub fn with_presentations(faces: &Arc<Self>, manners: &[Presentation]) -> Arc<Self> {
         if manners.is_empty() {
             return Arc::clone(faces);
         }
         let declared = faces.variants.as_slice().len();
-        let mut all = faces.all[..declared].to_vec();
-        let mut add = |manner: &Manner| {
+        let mut all = faces.configs[..declared].to_vec();
+        let mut add = |manner: &Presentation| {
             let add_one = |variant| {
-                let own: &VariantConfig = &faces.all[variant];
-                let style = manner.of(own.style);
+                let own: &VariantConfig = &faces.configs[variant];
+                let style = manner.apply(own.style);
                 // Two manners may come to the same.
                 let mut known = std::iter::once(variant).chain(declared..all.len());
                 let is_it = |at: &usize| {
@@ -459,15 +469,18 @@ impl Faces {
         let manners = manners.collect();
         Arc::new(Self {
             variants: faces.variants.clone(),
-            uris: uris_of(&all),
-            all,
-            manners,
+            uris: uri_maps(&all),
+            configs: all,
+            presentations: manners,
         })
     }
 
     /// Which of all the variant at `index` is in a manner.
-    pub fn in_manner(&self, index: usize, manner: Manner) -> usize {
-        let faces = self.manners.iter().find(|(known, _)| *known == manner);
+    pub fn presented_view(&self, index: usize, manner: Presentation) -> usize {
+        let faces = self
+            .presentations
+            .iter()
+            .find(|(known, _)| *known == manner);
         faces.map_or(index, |(_, faces)| faces[index])
     }
 

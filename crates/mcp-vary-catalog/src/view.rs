@@ -12,31 +12,31 @@ use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
-use super::item::{Item, Place};
+use super::item::{Item, ItemRef};
 use super::listing::ListKind;
-use super::merge::{Merged, Naming};
+use super::merge::{MergedList, Naming};
 use super::page::{Contents, Page, Pages};
-use super::shown::{Prompt, Showing, Tool, What};
-use crate::list_cursor::Marks;
-use crate::variant_config::{Faces, Names, VariantConfig};
+use super::shown::{ItemKind, Prompt, Tool, ViewItem};
+use crate::list_cursor::CursorIndex;
+use crate::variant_config::{NameScope, VariantConfig, VariantSet};
 
 /// What one variant shows of one list.
 #[derive(Debug)]
 pub struct View {
     /// What the variant makes of every item of the merged list, in its order.
-    showings: Vec<Arc<Showing>>,
+    items: Vec<Arc<ViewItem>>,
     contents: Contents,
     pages: Result<Pages, Failure>,
     /// What the variant knew of the list as a whole.
-    names: Names,
-    places: BTreeMap<Arc<str>, Place>,
+    names: NameScope,
+    item_refs: BTreeMap<Arc<str>, ItemRef>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
     /// The names of the servers.
     servers: Vec<Arc<str>>,
-    marks: OnceLock<Marks>,
+    cursor_index: OnceLock<CursorIndex>,
     /// By what all spellings of its URI share, what is listed in another one; made when it is asked for.
-    odd_spellings: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
+    normalized_uris: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
     /// Whether the variant counts how URIs are written.
     checks_uris: bool,
     is_complete: bool,
@@ -48,18 +48,23 @@ pub struct View {
 /// How lists are named, shown, cut and cached.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// How tools and prompts of several servers are named.
     pub naming: Naming,
-    pub faces: Arc<Faces>,
+    /// The variants, one view each.
+    pub variants: Arc<VariantSet>,
+    /// The rules for results.
     pub results: Arc<[ResultRule]>,
+    /// Items on a page; all on one page if `None`.
     pub page_size: Option<NonZeroUsize>,
+    /// What modern clients are told of caching.
     pub caching: Caching,
 }
 
 impl Layout {
     /// Whether what was made with `other` is what would be made.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         self.naming == other.naming
-            && Arc::ptr_eq(&self.faces, &other.faces)
+            && Arc::ptr_eq(&self.variants, &other.variants)
             && Arc::ptr_eq(&self.results, &other.results)
             && self.page_size == other.page_size
             && self.caching == other.caching
@@ -72,18 +77,18 @@ impl View {
     /// has, too, are the same bytes.
     pub fn new(
         face: &VariantConfig,
-        merged: &Merged,
+        merged: &MergedList,
         layout: &Layout,
         before: Option<&Arc<Self>>,
         others: &[Arc<Self>],
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
         let names = face.names(merged);
-        let same = before.filter(|view| view.names.seen == names.seen);
-        let showings = showings((face, &names), merged, layout, same.map(AsRef::as_ref));
+        let same = before.filter(|view| view.names.visible_overrides == names.visible_overrides);
+        let showings = view_items((face, &names), merged, layout, same.map(AsRef::as_ref));
         let is_whole = face.is_plain() && layout.page_size.is_none();
-        let whole = merged.whole.as_ref().filter(|_| is_whole);
-        if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
+        let whole = merged.passthrough.as_ref().filter(|_| is_whole);
+        if let Some(view) = before.filter(|view| view.is_current(&showings, merged, whole)) {
             return Arc::clone(view);
         }
         let found = showings.iter().flat_map(|it| it.mistakes.iter().cloned());
@@ -91,10 +96,10 @@ impl View {
         let contents = Contents {
             kind: merged.kind,
             frame: Arc::clone(&merged.frame),
-            whole: whole.cloned(),
-            items: seen(merged.kind, &showings, &mut mistakes),
+            passthrough: whole.cloned(),
+            items: visible_items(merged.kind, &showings, &mut mistakes),
         };
-        report(face, &mistakes, before.map(AsRef::as_ref));
+        log_new_collisions(face, &mistakes, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
             Ok(_) => {
@@ -106,14 +111,14 @@ impl View {
         };
         let checks_uris = face.selects_resources() || !names.uris.is_empty();
         let mut view = Self {
-            showings,
+            items: showings,
             names,
-            places: BTreeMap::new(),
+            item_refs: BTreeMap::new(),
             tools: BTreeMap::new(),
             prompts: BTreeMap::new(),
             servers: merged.servers.clone(),
-            marks: OnceLock::new(),
-            odd_spellings: OnceLock::new(),
+            cursor_index: OnceLock::new(),
+            normalized_uris: OnceLock::new(),
             checks_uris,
             is_complete: merged.is_complete,
             layout: layout.clone(),
@@ -121,43 +126,45 @@ impl View {
             pages,
             mistakes,
         };
-        view.take_all();
+        view.index_items();
         Arc::new(view)
     }
 
     /// Whether it would be made of these.
-    fn is_made_of(
+    fn is_current(
         &self,
-        showings: &[Arc<Showing>],
-        merged: &Merged,
+        showings: &[Arc<ViewItem>],
+        merged: &MergedList,
         whole: Option<&Arc<str>>,
     ) -> bool {
-        self.showings.len() == showings.len()
-            && std::iter::zip(&self.showings, showings).all(|(one, other)| Arc::ptr_eq(one, other))
+        self.items.len() == showings.len()
+            && std::iter::zip(&self.items, showings).all(|(one, other)| Arc::ptr_eq(one, other))
             && self.contents.frame == merged.frame
-            && self.contents.whole.as_ref() == whole
+            && self.contents.passthrough.as_ref() == whole
             && self.pages.as_ref().err() == merged.items.as_ref().err()
             && self.is_complete == merged.is_complete
     }
 
-    fn take_all(&mut self) {
+    fn index_items(&mut self) {
         for item in &self.contents.items {
-            let Some(listed) = &item.listed else { continue };
+            let Some(listed) = &item.visible else {
+                continue;
+            };
             let id = &listed.id;
-            match &listed.what {
-                What::Tool(tool) => match self.tools.get_mut(id) {
-                    Some(first) => Arc::make_mut(first).is_also(tool),
+            match &listed.kind {
+                ItemKind::Tool(tool) => match self.tools.get_mut(id) {
+                    Some(first) => Arc::make_mut(first).merge(tool),
                     None => drop(self.tools.insert(Arc::clone(id), Arc::clone(tool))),
                 },
                 // Of several with one name the first is the one that is asked for.
-                What::Prompt(prompt) => {
+                ItemKind::Prompt(prompt) => {
                     let entry = self.prompts.entry(Arc::clone(id));
                     entry.or_insert_with(|| Arc::clone(prompt));
                 }
-                What::Resource | What::Template(_) => {}
+                ItemKind::Resource | ItemKind::Template(_) => {}
             }
-            let place = self.places.entry(Arc::clone(id));
-            place.or_insert_with(|| item.item.place.clone());
+            let place = self.item_refs.entry(Arc::clone(id));
+            place.or_insert_with(|| item.item.item_ref.clone());
         }
     }
 
@@ -167,16 +174,16 @@ impl View {
     }
 
     /// The tool that comes from `place`, whatever the view calls it.
-    pub fn tool_at(&self, place: &Place) -> Option<&Arc<Tool>> {
-        self.tools.values().find(|tool| tool.place == *place)
+    pub fn tool_for(&self, place: &ItemRef) -> Option<&Arc<Tool>> {
+        self.tools.values().find(|tool| tool.item_ref == *place)
     }
 
     /// Every tool that the view lists: what it calls it, and the text of its item.
     pub(super) fn listed_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &str)> {
         self.contents.items.iter().filter_map(|showing| {
-            let listed = showing.listed.as_ref()?;
-            match &listed.what {
-                What::Tool(tool) => Some((&listed.id, tool, &*showing.item.json)),
+            let listed = showing.visible.as_ref()?;
+            match &listed.kind {
+                ItemKind::Tool(tool) => Some((&listed.id, tool, &*showing.item.json)),
                 _ => None,
             }
         })
@@ -186,8 +193,8 @@ impl View {
     pub fn tool_names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let tools = self.tools.iter();
         tools.map(|(name, tool)| {
-            let server = &*self.servers[tool.place.server];
-            (server, &*tool.place.own, &**name)
+            let server = &*self.servers[tool.item_ref.server];
+            (server, &*tool.item_ref.upstream_name, &**name)
         })
     }
 
@@ -197,7 +204,7 @@ impl View {
             .contents
             .items
             .iter()
-            .filter_map(|it| it.listed.as_ref());
+            .filter_map(|it| it.visible.as_ref());
         listed.map(|listed| &**listed.text(Era::Legacy))
     }
 
@@ -207,41 +214,43 @@ impl View {
     }
 
     /// Everything that the view lists, and where it comes from.
-    pub fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Place)> {
-        self.places.iter()
+    pub fn item_refs(&self) -> impl Iterator<Item = (&Arc<str>, &ItemRef)> {
+        self.item_refs.iter()
     }
 
     /// Where what the view lists as `id` comes from.
-    pub fn place(&self, id: &str) -> Option<&Place> {
-        self.places.get(id)
+    pub fn item_ref(&self, id: &str) -> Option<&ItemRef> {
+        self.item_refs.get(id)
     }
 
     /// Where the resource or template that servers call `own` comes from, if the view lists it.
-    pub fn place_of(&self, own: &str) -> Option<&Place> {
-        self.place(&self.names.uris.to_view(own)?)
+    pub fn find_by_upstream_name(&self, own: &str) -> Option<&ItemRef> {
+        self.item_ref(&self.names.uris.to_view(own)?)
     }
 
     /// Whether the view lists what comes from `place`, whatever it calls it.
-    pub fn lists(&self, place: &Place) -> bool {
+    pub fn contains(&self, place: &ItemRef) -> bool {
         let items = self.contents.items.iter();
-        items.map(|item| &item.item.place).any(|it| it == place)
+        items.map(|item| &item.item.item_ref).any(|it| it == place)
     }
 
     /// Where the resource or template comes from that the view lists as `uri`, or as another spelling of it.
-    pub fn spelled(&self, uri: &str) -> Option<&Place> {
-        if let Some(place) = self.place(uri) {
+    pub fn find_by_uri(&self, uri: &str) -> Option<&ItemRef> {
+        if let Some(place) = self.item_ref(uri) {
             return Some(place);
         }
         let identity = uri_identity(uri);
-        let same = || self.place(&identity).filter(|_| identity != uri);
-        same().or_else(|| self.place(self.odd_spellings().get(&*identity)?))
+        let same = || self.item_ref(&identity).filter(|_| identity != uri);
+        same().or_else(|| self.item_ref(self.normalized_uris().get(&*identity)?))
     }
 
-    fn odd_spellings(&self) -> &BTreeMap<Box<str>, Arc<str>> {
-        self.odd_spellings.get_or_init(|| {
+    fn normalized_uris(&self) -> &BTreeMap<Box<str>, Arc<str>> {
+        self.normalized_uris.get_or_init(|| {
             let mut odd = BTreeMap::new();
             for item in &self.contents.items {
-                let Some(listed) = &item.listed else { continue };
+                let Some(listed) = &item.visible else {
+                    continue;
+                };
                 if let Cow::Owned(identity) = uri_identity(&listed.id) {
                     let first = odd.entry(identity.into_boxed_str());
                     first.or_insert_with(|| Arc::clone(&listed.id));
@@ -253,22 +262,22 @@ impl View {
 
     /// The first template that may stand for what its server calls `own`, and where it comes from. Where the variant does
     /// not count how URIs are written, it is enough that the server might mean a whole path by an expression.
-    pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &Place)> {
+    pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
         let strictly = self.templates().find(|(template, _)| template.matches(own));
         let mut loosely = self.templates().filter(|_| !self.checks_uris);
         strictly.or_else(|| loosely.find(|(template, _)| template.matches_with_slashes(own)))
     }
 
-    fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &Place)> {
+    fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &ItemRef)> {
         let items = self.contents.items.iter();
-        items.filter_map(|item| match &item.listed.as_ref()?.what {
-            What::Template(template) => Some((template, &item.item.place)),
+        items.filter_map(|item| match &item.visible.as_ref()?.kind {
+            ItemKind::Template(template) => Some((template, &item.item.item_ref)),
             _ => None,
         })
     }
 
     /// Whether a client gets the same list from either. Two that cannot be read are alike.
-    pub fn is_like(&self, other: &Self) -> bool {
+    pub fn is_equivalent(&self, other: &Self) -> bool {
         match (&self.pages, &other.pages) {
             (Ok(one), Ok(other)) => one == other,
             (Err(_), Err(_)) => true,
@@ -284,7 +293,7 @@ impl View {
     pub fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<Failure>> {
         let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
         let first = match bookmark {
-            Some(bookmark) => self.marks().find(bookmark).ok_or(None)?,
+            Some(bookmark) => self.cursor_index().position(bookmark).ok_or(None)?,
             None => 0,
         };
         let page = pages.starting_at(era, first).cloned();
@@ -294,34 +303,34 @@ impl View {
 
     /// The bookmark of the page that starts at item `next`.
     pub fn bookmark(&self, next: usize) -> String {
-        self.marks().bookmark(next)
+        self.cursor_index().bookmark(next)
     }
 
-    fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| {
-            let places = self.contents.items.iter().map(|item| &item.item.place);
-            Marks::new(places.map(|place| (&*self.servers[place.server], place)))
+    fn cursor_index(&self) -> &CursorIndex {
+        self.cursor_index.get_or_init(|| {
+            let places = self.contents.items.iter().map(|item| &item.item.item_ref);
+            CursorIndex::new(places.map(|place| (&*self.servers[place.server], place)))
         })
     }
 }
 
 /// What `face` makes of every item; of those that are what they were `before` the same.
-fn showings(
-    (face, names): (&VariantConfig, &Names),
-    merged: &Merged,
+fn view_items(
+    (face, names): (&VariantConfig, &NameScope),
+    merged: &MergedList,
     layout: &Layout,
     before: Option<&View>,
-) -> Vec<Arc<Showing>> {
-    let known = before.map_or(&[][..], |view| &view.showings);
-    let known: BTreeMap<*const Item, &Arc<Showing>> =
+) -> Vec<Arc<ViewItem>> {
+    let known = before.map_or(&[][..], |view| &view.items);
+    let known: BTreeMap<*const Item, &Arc<ViewItem>> =
         known.iter().map(|it| (Arc::as_ptr(&it.item), it)).collect();
     let items = merged.items().iter();
     let showings = items.map(|item| match known.get(&Arc::as_ptr(item)) {
         Some(showing) => Arc::clone(showing),
         None => {
-            let server = &merged.servers[item.place.server];
+            let server = &merged.servers[item.item_ref.server];
             let results = &layout.results;
-            Arc::new(Showing::new(
+            Arc::new(ViewItem::new(
                 face,
                 names,
                 merged.kind,
@@ -337,16 +346,16 @@ fn showings(
 /// The items that are shown. Of items with one name all must be for it to show, and of two that the variant
 /// gives one name the first is shown: of those that it renames, then of the others. What a server lists later
 /// takes no name of the operator's.
-fn seen(
+fn visible_items(
     kind: ListKind,
-    showings: &[Arc<Showing>],
+    showings: &[Arc<ViewItem>],
     mistakes: &mut Vec<ViewDiagnostic>,
-) -> Vec<Arc<Showing>> {
-    let hidden = showings.iter().filter(|it| it.listed.is_none());
+) -> Vec<Arc<ViewItem>> {
+    let hidden = showings.iter().filter(|it| it.visible.is_none());
     let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
     let listed = showings
         .iter()
-        .filter_map(|it| Some((it, it.listed.as_ref()?)));
+        .filter_map(|it| Some((it, it.visible.as_ref()?)));
     let named: Vec<_> = listed
         .filter(|(it, _)| !hidden.contains(&*it.item.id))
         .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
@@ -366,7 +375,7 @@ fn seen(
 }
 
 /// Says which items are newly hidden behind others of their names.
-fn report(face: &VariantConfig, mistakes: &[ViewDiagnostic], before: Option<&View>) {
+fn log_new_collisions(face: &VariantConfig, mistakes: &[ViewDiagnostic], before: Option<&View>) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |view| &view.mistakes);
     let new = mistakes.iter().filter(|mistake| {
@@ -385,9 +394,9 @@ mod tests {
     use super::*;
     use crate::listing;
 
-    fn merged(texts: &[&str]) -> Merged {
+    fn merged(texts: &[&str]) -> MergedList {
         let item = |text: &&str| {
-            let listed = listing::Item {
+            let listed = listing::ListedItem {
                 id: "x".into(),
                 json: (*text).into(),
             };
@@ -400,9 +409,9 @@ mod tests {
                 id,
             ))
         };
-        Merged {
+        MergedList {
             kind: ListKind::Tools,
-            whole: None,
+            passthrough: None,
             frame: r#"{"tools":[]}"#.into(),
             items: Ok(texts.iter().map(item).collect()),
             servers: vec!["a".into()],
@@ -412,10 +421,10 @@ mod tests {
     }
 
     fn layout() -> Layout {
-        let faces = Faces::built_in();
+        let faces = VariantSet::built_in();
         Layout {
             naming: Naming::Never,
-            faces: Arc::new(faces),
+            variants: Arc::new(faces),
             results: Arc::default(),
             page_size: None,
             caching: Caching::Never,
@@ -430,7 +439,7 @@ mod tests {
         let layout = layout();
         let shown = |texts: &[&str]| {
             let merged = merged(texts);
-            let view = View::new(&layout.faces.all[2], &merged, &layout, None, &[]);
+            let view = View::new(&layout.variants.configs[2], &merged, &layout, None, &[]);
             view.contents.items.len()
         };
         assert_eq!(shown(&[READS, READS]), 2);
@@ -442,7 +451,13 @@ mod tests {
     fn what_one_of_two_tools_promises_is_kept() {
         let layout = layout();
         for order in [[READS, WRITES], [WRITES, READS]] {
-            let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None, &[]);
+            let view = View::new(
+                &layout.variants.configs[0],
+                &merged(&order),
+                &layout,
+                None,
+                &[],
+            );
             assert!(view.tool("x").unwrap().facts.output_schema);
         }
     }
@@ -453,7 +468,7 @@ mod tests {
         let schema = r#""inputSchema":{"type":"object","properties":{"q":{},"q":{}}}"#;
         let text = format!(r#"{{"name":"x",{schema}}}"#);
         let (merged, layout) = (merged(&[&text]), layout());
-        let mut face = layout.faces.all[0].clone();
+        let mut face = layout.variants.configs[0].clone();
         let shown = |face: &VariantConfig| {
             let view = View::new(face, &merged, &layout, None, &[]);
             view.tool("x").is_some()
@@ -481,7 +496,7 @@ mod tests {
         let item = |own: &str, id: &str, server| {
             let json = format!(r#"{{"name":"{own}"}}"#);
             let (own, json) = (own.into(), json.into());
-            let listed = listing::Item { id: own, json };
+            let listed = listing::ListedItem { id: own, json };
             Arc::new(Item::new(
                 ListKind::Tools,
                 server,
@@ -491,7 +506,7 @@ mod tests {
             ))
         };
         let layout = layout();
-        let mut face = layout.faces.all[0].clone();
+        let mut face = layout.variants.configs[0].clone();
         let change = ToolOverride {
             title: Some("ours".into()),
             ..ToolOverride::default()
@@ -503,7 +518,7 @@ mod tests {
             merged.items = Ok(items.to_vec());
             let view = View::new(&face, &merged, &layout, before, &[]);
             let items = view.contents.items.iter().map(|it| {
-                let listed = it.listed.as_ref().unwrap();
+                let listed = it.visible.as_ref().unwrap();
                 let is_ours = listed.text(Era::Legacy).contains("ours");
                 format!("{} {is_ours}", listed.id)
             });
@@ -526,7 +541,7 @@ mod tests {
         let item = |id: &str, index| {
             let json = format!(r#"{{"name":"{id}"}}"#);
             let (id, json) = (id.into(), json.into());
-            let listed = listing::Item { id, json };
+            let listed = listing::ListedItem { id, json };
             let id = Arc::clone(&listed.id);
             Arc::new(Item::new(
                 ListKind::Tools,
@@ -537,7 +552,7 @@ mod tests {
             ))
         };
         let layout = layout();
-        let mut face = layout.faces.all[0].clone();
+        let mut face = layout.variants.configs[0].clone();
         let change = ToolOverride {
             name: Some("find".into()),
             ..ToolOverride::default()
@@ -547,7 +562,7 @@ mod tests {
             let mut merged = merged(&[]);
             merged.items = Ok(order.iter().map(|id| item(id, 0)).collect());
             let view = View::new(&face, &merged, &layout, None, &[]);
-            assert_eq!(&*view.place("find").unwrap().own, "search");
+            assert_eq!(&*view.item_ref("find").unwrap().upstream_name, "search");
             assert_eq!(view.contents.items.len(), 1);
             let is_collision = |it: &ViewDiagnostic| matches!(it, ViewDiagnostic::Collision { .. });
             assert_eq!(
@@ -567,6 +582,6 @@ mod tests {
             .map(|id| item(id, 0))
             .collect());
         let view = View::new(&face, &merged, &layout, None, &[]);
-        assert_eq!(&*view.place("find").unwrap().own, "look");
+        assert_eq!(&*view.item_ref("find").unwrap().upstream_name, "look");
     }
 }

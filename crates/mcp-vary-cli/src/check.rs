@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary_config::{File, Mistake};
+use mcp_vary_config::{Diagnostic, File};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;
@@ -169,7 +169,7 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
 }
 
 /// Selections and overrides of variants that match nothing, or names that are used twice.
-fn unmatched_lines(name: &str, slips: &[(VariantId, Mistake)]) -> String {
+fn unmatched_lines(name: &str, slips: &[(VariantId, Diagnostic)]) -> String {
     let mut out = String::new();
     for (_, slip) in slips {
         let start = if out.is_empty() { "\n" } else { "" };

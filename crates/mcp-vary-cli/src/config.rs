@@ -25,10 +25,10 @@ fn clients() -> String {
     let heading = ["client", "name", "gets"].map(str::to_owned).to_vec();
     let rows = KNOWN_CLIENTS
         .iter()
-        .map(|it| vec![it.client.to_owned(), it.name.to_owned(), it.gets()]);
+        .map(|it| vec![it.client.to_owned(), it.name.to_owned(), it.rule_text()]);
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
     let reasons = KNOWN_CLIENTS
         .iter()
-        .map(|it| format!("{} {}\n  {}\n", it.client, it.does, it.source));
+        .map(|it| format!("{} {}\n  {}\n", it.client, it.behavior, it.source));
     format!("{}\n{}", table(&rows, 3), reasons.collect::<String>())
 }

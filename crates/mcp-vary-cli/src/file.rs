@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_vary_config::{File, Mistakes, Source};
+use mcp_vary_config::{Diagnostics, File, Source};
 use mcp_vary_gateway::Config;
 
 use crate::environment::today;
@@ -49,7 +49,7 @@ pub(crate) fn left_out(name: &str, file: &File) -> Vec<String> {
     lines.collect()
 }
 
-fn invalid_file(mistakes: &Mistakes) -> Failure {
+fn invalid_file(mistakes: &Diagnostics) -> Failure {
     Failure::command(match mistakes.all.len() {
         1 => mistakes.to_string(),
         count => format!("{} has {count} mistakes\n{mistakes}", mistakes.file),
@@ -63,7 +63,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// Parses the `text` of the file `name`.
-pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Mistakes> {
+pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Diagnostics> {
     let source = Source::new(name, text).with_today(today());
     let source = only.map_or(source, |server| source.with_only(server));
     source.read(&variable)

@@ -1,6 +1,6 @@
 //! `vary config import`: other programs' servers as one configuration.
 
-use mcp_vary_config::{Foreign, import};
+use mcp_vary_config::{ImportSource, import};
 
 use crate::args::Import;
 use crate::failure::{Failure, Verdict};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
         read.push((path.display().to_string(), file::text(path)?));
     }
     let files = read.iter().map(|(name, text)| {
-        let file = Foreign::new(name, text);
+        let file = ImportSource::new(name, text);
         args.format.map_or(file, |format| file.with_format(format))
     });
     let files: Vec<_> = files.collect();

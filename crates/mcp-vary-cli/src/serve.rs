@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp_vary_config::Places;
+use mcp_vary_config::VariantSpans;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
@@ -68,7 +68,7 @@ struct ServeConfig {
 #[derive(Debug, Default)]
 struct ConfigSource {
     name: String,
-    places: Places,
+    places: VariantSpans,
     /// The servers whose entries cannot be used.
     left_out: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_vary_config::{File, Places};
+use mcp_vary_config::{File, VariantSpans};
 use mcp_vary_gateway::{Config, Gateway};
 
 use crate::args::Serve;
@@ -50,7 +50,7 @@ pub(crate) fn with_args(
 }
 
 /// A warning line for each selection or override of a variant that matches nothing.
-pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Places) -> String {
+pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
     let lines = gateway.slips().into_iter().map(|(variant, slip)| {
         let slip = places.slip(&variant, &slip);
         format!("\nwarning: {name}:{slip}")

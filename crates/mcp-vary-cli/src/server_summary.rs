@@ -71,7 +71,7 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
 
 /// A name that two servers have in common.
 pub(crate) fn collision_json(collision: &Collision) -> Value {
-    json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
+    json!({"list": collision.list, "id": collision.id, "keptBy": collision.reachable, "hidden": collision.hidden})
 }
 
 /// What a server declared in its handshake.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
-use mcp_vary_catalog::selection::rules::{ClientRule, JsonContent, Pattern};
+use mcp_vary_catalog::selection::rules::{ClientPattern, ClientRule, JsonContent};
 
-use super::reader::{Field, Reader, meant_or_known};
+use super::reader::{Located, Reader, meant_or_known};
 use super::schema::Schema;
 use super::variants::{DIALECTS, RESULTS, choice, features};
-use crate::diagnostic::{Mistake, Position};
+use crate::diagnostic::{Diagnostic, Position};
 use crate::document::Value;
-use crate::key_spec::{Setting, Takes};
+use crate::key_spec::{KeySpec, ValueKind};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
@@ -21,17 +21,17 @@ type Named = (Position, String, VariantId);
 /// Reads the list of rules.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
+    field: &Located<'_>,
     into: &mut Vec<ClientRule>,
     named: &mut Vec<Named>,
 ) {
     let Value::List(items) = &field.node.value else {
-        return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+        return reader.report(field, "is not a list", &format!("write {EXAMPLE}"));
     };
     for (index, node) in items.iter().enumerate() {
         let path = format!("{}[{index}]", field.path);
-        let item = Field { path, node };
-        let mut draft = Draft::default();
+        let item = Located { path, node };
+        let mut draft = PartialClientRule::default();
         reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
         named.append(&mut draft.named);
         draft.check(reader, &item);
@@ -42,14 +42,14 @@ pub(super) fn read(
 /// The id of a variant, which is to be [checked](check) when all are known.
 pub(super) fn variant(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
+    field: &Located<'_>,
     named: &mut Vec<Named>,
 ) -> Option<VariantId> {
     let word = reader.word(field)?;
     let id: VariantId = match word.parse() {
         Ok(id) => id,
         Err(_) => {
-            reader.wrong(field, "is no variant", "write the id of one");
+            reader.report(field, "is not a variant", "write the id of one");
             return None;
         }
     };
@@ -62,7 +62,7 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
         let fix = meant_or_known(id.as_str(), &names);
-        let mistake = Mistake::new(*at, key.as_str(), "is no variant");
+        let mistake = Diagnostic::new(*at, key.as_str(), "is not a variant");
         reader.mistakes.push(mistake.with_fix(fix));
     }
 }
@@ -81,7 +81,7 @@ pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
 
 /// A rule while it is read.
 #[derive(Default)]
-struct Draft {
+struct PartialClientRule {
     rule: ClientRule,
     named: Vec<Named>,
 }
@@ -96,43 +96,43 @@ const GETS: [&str; 6] = [
     "lift-json-text",
 ];
 
-impl Draft {
+impl PartialClientRule {
     /// A rule that clients get nothing by is not meant so.
-    fn check(&self, reader: &mut Reader<'_>, field: &Field<'_>) {
+    fn check(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
         let is_table = matches!(field.node.value, Value::Table(_));
         let keys = field.keys();
         let says = GETS.iter().any(|key| keys.contains(key));
         // Whoever is told of `varient` need not be told that there is no `variant`.
         if is_table && !says && !reader.was_meant(field, &GETS) {
             let fix = "add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`";
-            reader.wrong(field, "says nothing that clients get", fix);
+            reader.report(field, "does not say what clients get", fix);
         }
     }
 }
 
-const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+const SETTINGS: &[KeySpec<PartialClientRule>] = &[
+    KeySpec {
         key: "name",
         about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
 several, upper and lower case are the same",
         default: "",
-        takes: Takes::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
             draft.rule.name = pattern(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "version",
         about: "its version, likewise",
         default: "",
-        takes: Takes::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
             draft.rule.version = pattern(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "headers",
         about: "headers of its request, each likewise; a client on stdio has none",
         default: "",
-        takes: Takes::Other(Schema::headers, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::headers, |reader, field, draft| {
             for entry in reader
                 .table(field, "{X-Team: \"ops*\"}")
                 .unwrap_or_default()
@@ -144,68 +144,68 @@ several, upper and lower case are the same",
                         let header = pattern.map(|pattern| (name, pattern));
                         draft.rule.headers.extend(header);
                     }
-                    Err(_) => reader.wrong(
+                    Err(_) => reader.report(
                         &member,
-                        "is no name of a header",
+                        "is not a header name",
                         "write one, such as `X-Team`",
                     ),
                 }
             }
         }),
     },
-    Setting {
+    KeySpec {
         key: "variant",
         about: "the variant that it gets when it names none",
         default: "",
-        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
             draft.rule.variant = variant(reader, field, &mut draft.named);
         }),
     },
-    Setting {
+    KeySpec {
         key: "result",
         about: "which field of a tool's result it gets, in variants that do not say so themselves: `both`, \
 `content`, `structured`",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(RESULTS),
             |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "dialect",
         about: "what the schemas of tools say to it, in variants that do not say so themselves: `gemini`, \
 `openai-strict`, `none`",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(DIALECTS),
             |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "features",
         about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
 say so themselves",
         default: "",
-        takes: Takes::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
             draft.rule.features = Some(Arc::new(features(reader, field)));
         }),
     },
-    Setting {
+    KeySpec {
         key: "json-content",
         about: "where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the \
 top of the file",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(JSON_CONTENTS),
             |reader, field, draft| draft.rule.json_content = choice(reader, field, JSON_CONTENTS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "lift-json-text",
         about: "whether a text that is exactly one JSON document becomes the structured value for it, as at the top \
 of the file",
         default: "",
-        takes: Takes::Other(Schema::switch, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::switch, |reader, field, draft| {
             let mut is_on = true;
             reader.switch(field, &mut is_on);
             draft.rule.lift_json_text = Some(is_on);
@@ -217,13 +217,13 @@ of the file",
 pub(super) const JSON_CONTENTS: &[(&str, JsonContent)] =
     &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
 
-fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
+fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ClientPattern> {
     let word = reader.word(field)?;
-    match Pattern::new(&word) {
+    match ClientPattern::new(&word) {
         Ok(pattern) => Some(pattern),
         Err(why) => {
-            let what = format!("is no pattern: {why}");
-            reader.wrong(
+            let what = format!("is not a pattern: {why}");
+            reader.report(
                 field,
                 what,
                 "write `*` for anything, `{a,b}` for one of several",

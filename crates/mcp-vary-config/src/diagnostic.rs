@@ -39,14 +39,14 @@ impl fmt::Display for Position {
 /// let mistakes = Source::new("vary.yaml", text).read(&|_| None).unwrap_err();
 /// assert_eq!(
 ///     mistakes.to_string(),
-///     "vary.yaml:2:9: `servers.git.comand` is no setting; did you mean `command`?\n\
-///      vary.yaml:2:31: `servers.git.timeout` is no duration; write it like `30s`, `500ms` or `2m`, or as a number \
+///     "vary.yaml:2:9: `servers.git.comand` is not a known key; did you mean `command`?\n\
+///      vary.yaml:2:31: `servers.git.timeout` is not a duration; write it like `30s`, `500ms` or `2m`, or as a number \
 ///      of seconds"
 /// );
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Mistake {
+pub struct Diagnostic {
     /// Where it stands.
     pub at: Position,
     /// The keys that lead there, `servers.git.args[0]`; empty where the file cannot be read.
@@ -57,7 +57,7 @@ pub struct Mistake {
     pub fix: Option<String>,
 }
 
-impl Mistake {
+impl Diagnostic {
     pub(super) fn new(at: Position, key: impl Into<String>, what: impl Into<String>) -> Self {
         Self {
             at,
@@ -79,7 +79,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.at)?;
         if !self.key.is_empty() {
@@ -96,15 +96,15 @@ impl fmt::Display for Mistake {
 /// Everything that is wrong with a file, in its order; at least one thing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Mistakes {
+pub struct Diagnostics {
     /// The file's name, as it was given.
     pub file: String,
     /// From the top of the file.
-    pub all: Vec<Mistake>,
+    pub all: Vec<Diagnostic>,
 }
 
 /// One mistake a line, each after `file:line:column`, as editors and terminals make links of.
-impl fmt::Display for Mistakes {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.all.iter().enumerate() {
             let line_break = if index == 0 { "" } else { "\n" };
@@ -114,7 +114,7 @@ impl fmt::Display for Mistakes {
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for Diagnostics {}
 
 /// The one of `known` that a person who wrote `written` may have meant.
 ///

@@ -13,23 +13,23 @@ use mcp_vary::variant::{Date, VariantId};
 
 use super::keys;
 use super::ranking::{self, Weighted};
-use super::reader::{Field, MOST, Reader};
+use super::reader::{Located, MOST, Reader};
 use super::require::{self, Required};
 use super::schema::Schema;
 use super::server::{self, LeftOut, Servers};
-use super::variants::{self, Declared, Places};
+use super::variants::{self, Declared, VariantSpans};
 use super::{clients, limits, mcp_json};
-use crate::diagnostic::{Mistake, Mistakes, Position};
+use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
-use crate::key_spec::{Setting, Takes};
+use crate::key_spec::{KeySpec, ValueKind};
 use crate::rules::prompts;
 use crate::rules::resources;
 use crate::rules::results;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::rules::JsonContent;
-use mcp_vary_catalog::selection::variant_selection::Choosing;
-use mcp_vary_catalog::variant_config::{self, Faces};
+use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
+use mcp_vary_catalog::variant_config::{self, VariantSet};
 use mcp_vary_gateway::settings::config::Config;
 use mcp_vary_gateway::settings::keys::Keys;
 use mcp_vary_gateway::settings::limits::Limits;
@@ -52,7 +52,7 @@ use mcp_vary_upstream::UpstreamConfig;
 /// "#;
 /// let file = Source::new("vary.yaml", text).read(&|_| None)?;
 /// assert_eq!(file.servers[1].limits.idle.as_secs(), 20);
-/// # Ok::<(), mcp_vary_config::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 ///
 /// A server that is disabled is left out with whatever is wrong in it:
@@ -62,7 +62,7 @@ use mcp_vary_upstream::UpstreamConfig;
 /// let text = "servers:\n  a: {command: x}\n  b: {command: '${NONE}', disabled: true}\n";
 /// let file = Source::new("vary.yaml", text).read(&|_| None)?;
 /// assert_eq!((file.servers.len(), file.disabled), (1, vec!["b".to_owned()]));
-/// # Ok::<(), mcp_vary_config::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -84,9 +84,9 @@ pub struct File {
     /// Whether server variants are offered.
     pub variants: bool,
     /// The variants, where the file declares any.
-    faces: Option<Arc<Faces>>,
+    faces: Option<Arc<VariantSet>>,
     /// Which variant clients get that name none.
-    pub choosing: Choosing,
+    pub choosing: SelectionConfig,
     /// What counts how much when variants are ranked by a client's hints.
     pub weights: Weights,
     /// How many variants are advertised.
@@ -118,9 +118,9 @@ pub struct File {
     /// What clients may take up.
     pub limits: Limits,
     /// What a person should know although nothing is wrong.
-    pub notes: Vec<Mistake>,
+    pub notes: Vec<Diagnostic>,
     /// Where the file says what of its variants.
-    pub places: Places,
+    pub places: VariantSpans,
 }
 
 impl File {
@@ -212,7 +212,7 @@ impl<'a> Source<'a> {
     /// # Errors
     ///
     /// Everything that is wrong with it, at once.
-    pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Mistakes> {
+    pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Diagnostics> {
         let mut reader = Reader::new(variable, self.only);
         reader.today = self.today;
         let file = match document::read(self.name, self.text) {
@@ -230,7 +230,7 @@ impl<'a> Source<'a> {
                 file.notes.sort_by_key(|note| note.at);
                 Ok(file)
             }
-            _ => Err(Mistakes {
+            _ => Err(Diagnostics {
                 file: self.name.to_owned(),
                 all: mistakes,
             }),
@@ -249,16 +249,16 @@ impl std::fmt::Debug for Source<'_> {
 }
 
 fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
-    let field = Field {
+    let field = Located {
         path: String::new(),
         node: root,
     };
     let document::Value::Table(entries) = &root.value else {
-        let mistake = Mistake::new(root.at, "", "the file is no table of keys");
+        let mistake = Diagnostic::new(root.at, "", "the file is not a table of keys");
         reader.mistakes.push(mistake.with_fix(FIRST_LINES));
         return None;
     };
-    let mut draft = Draft::default();
+    let mut draft = PartialFile::default();
     if let Some(servers) = mcp_json::servers(entries) {
         mcp_json::read(reader, &field, entries, servers, &mut draft.servers);
     } else {
@@ -269,7 +269,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             FIRST_LINES,
         );
         if entries.iter().all(|entry| entry.key != "servers") {
-            let mistake = Mistake::new(Position::START, "", "the file names no server");
+            let mistake = Diagnostic::new(Position::START, "", "the file names no server");
             reader.mistakes.push(mistake.with_fix(FIRST_LINES));
         }
     }
@@ -296,7 +296,7 @@ pub(super) fn is_setting(key: &str) -> bool {
 }
 
 /// A file while it is read.
-struct Draft {
+struct PartialFile {
     servers: Servers,
     variants: Declared,
     /// Where a variant is named that must be declared somewhere, and which.
@@ -307,7 +307,7 @@ struct Draft {
     file: File,
 }
 
-impl Default for Draft {
+impl Default for PartialFile {
     fn default() -> Self {
         Self {
             servers: Servers::default(),
@@ -324,7 +324,7 @@ impl Default for Draft {
                 admin: None,
                 variants: true,
                 faces: None,
-                choosing: Choosing::default(),
+                choosing: SelectionConfig::default(),
                 weights: variant_config::weights(),
                 advertised: DEFAULT_ADVERTISED,
                 negotiation: true,
@@ -341,14 +341,14 @@ impl Default for Draft {
                 session_lifetime: None,
                 limits: Limits::default(),
                 notes: Vec::new(),
-                places: Places::default(),
+                places: VariantSpans::default(),
                 addresses_at: BTreeMap::new(),
             },
         }
     }
 }
 
-impl Draft {
+impl PartialFile {
     fn finish(self) -> File {
         File {
             servers: self.servers.enabled,
@@ -363,7 +363,7 @@ impl Draft {
     }
 }
 
-fn read_address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
     let port = word
         .rsplit_once(':')
@@ -372,174 +372,173 @@ fn read_address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
         return Some(word);
     }
     let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
-    reader.wrong(field, "is no address to listen on", fix);
+    reader.report(field, "is not an address to listen on", fix);
     None
 }
 
 /// What stands at the top of a file.
-const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+const SETTINGS: &[KeySpec<PartialFile>] = &[
+    KeySpec {
         key: "servers",
         about: "the servers by name; at least one",
         default: "",
-        takes: Takes::Other(server::shape, |reader, field, draft| {
+        takes: ValueKind::Other(server::shape, |reader, field, draft| {
             server::read_all(reader, field, &mut draft.servers)
         }),
     },
-    Setting {
+    KeySpec {
         key: "naming",
         about: "how the names of tools and prompts tell their server. `as-needed`: as they are with one \
 server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two \
 with one name the first server's is served. `on-collision`: `name_tool` only for names \
 that several servers have",
         default: "as-needed",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(NAMINGS),
             |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
         ),
     },
-    Setting {
+    KeySpec {
         key: "listen",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
-        takes: Takes::Other(Schema::address, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
             draft.file.addresses_at.insert("listen", field.node.at);
             draft.file.listen = read_address(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "admin",
-        about: "where `vary status` and `GET /status` may ask how the gateway stands, such as `8801`; nowhere \
-without it. Only on this machine, and nothing secret is told. `--admin` wins",
+        about: "where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on this machine; the status contains no secrets. `--admin` wins",
         default: "",
-        takes: Takes::Other(Schema::address, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
             draft.file.addresses_at.insert("admin", field.node.at);
             draft.file.admin = read_address(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "variants",
         about: "the variants that are offered; without any these three: `standard`, `compact` and \
 `read-only`. `off`: none",
         default: "on",
-        takes: Takes::Other(variants::shape, |reader, field, draft| {
+        takes: ValueKind::Other(variants::shape, |reader, field, draft| {
             variants::read(reader, field, &mut draft.variants)
         }),
     },
-    Setting {
+    KeySpec {
         key: "variant",
         about: "the variant of clients that name none and that no rule of `clients` is about; without it \
 their hints decide. `--variant` wins",
         default: "",
-        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
             draft.file.choosing.default = variant;
         }),
     },
-    Setting {
+    KeySpec {
         key: "clients",
         about: "rules for clients: which variant they get that name none, and how it is shown to them",
         default: "",
-        takes: Takes::Other(clients::shape, |reader, field, draft| {
+        takes: ValueKind::Other(clients::shape, |reader, field, draft| {
             let rules = &mut draft.file.choosing.rules;
             clients::read(reader, field, rules, &mut draft.named);
         }),
     },
-    Setting {
+    KeySpec {
         key: "known-clients",
         about: "whether rules for clients that are known to need something come after those of `clients`; \
 `vary config clients` shows them",
         default: "off",
-        takes: Takes::Switch(|draft| &mut draft.file.choosing.known_clients),
+        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.known_clients),
     },
-    Setting {
+    KeySpec {
         key: "strict-header",
         about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
 `/mcp/v/<id>` is an error; otherwise these win",
         default: "off",
-        takes: Takes::Switch(|draft| &mut draft.file.choosing.strict_header),
+        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.strict_header),
     },
-    Setting {
+    KeySpec {
         key: "ranking",
         about: "what counts how much when a client's hints choose",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.table(&[ranking::SETTINGS]),
             |reader, field, draft| {
-                let mut ranking = ranking::Draft::of(&draft.file.weights, draft.file.advertised);
+                let mut ranking =
+                    ranking::PartialRanking::of(&draft.file.weights, draft.file.advertised);
                 reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
                 (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
                 draft.weighted = ranking.weighted;
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "results",
-        about: "how results of tools are told: other values, other words, for other clients",
+        about: "rules that transform results of tools: other values, other texts, for some clients",
         default: "",
-        takes: Takes::Other(results::shape, |reader, field, draft| {
+        takes: ValueKind::Other(results::shape, |reader, field, draft| {
             draft.file.results = results::read(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "resources",
-        about: "how resources are told: in other formats, in other words",
+        about: "rules that transform resources: other formats, other texts",
         default: "",
-        takes: Takes::Other(resources::shape, |reader, field, draft| {
+        takes: ValueKind::Other(resources::shape, |reader, field, draft| {
             draft.file.resources = resources::read(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "prompts",
-        about: "how prompts are told: in other words, for other clients",
+        about: "rules that replace the texts of prompts, for some clients",
         default: "",
-        takes: Takes::Other(prompts::shape, |reader, field, draft| {
+        takes: ValueKind::Other(prompts::shape, |reader, field, draft| {
             draft.file.prompts = prompts::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "start-wait",
-        about: "how long clients wait for servers that are starting. After that they are answered with what is \
-there, and the rest is announced when it arrives. Before a single server `8s`",
+        about: "how long clients wait for servers that are starting. After that they get the lists of the servers that are ready, and a notification when others become ready. With a single server `8s`",
         default: "3s",
-        takes: Takes::Other(Schema::duration, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
             let mut wait = Duration::ZERO;
             reader.duration(field, &mut wait);
             draft.file.start_wait = Some(wait);
         }),
     },
-    Setting {
+    KeySpec {
         key: "page-size",
         about: "tools, resources, templates or prompts on one page of a list; all on one without it",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.count(1..=MOST),
             |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
         ),
     },
-    Setting {
+    KeySpec {
         key: "session-lifetime",
         about: "how long a session lasts after `initialize`",
         default: "24h",
-        takes: Takes::Other(Schema::duration, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
             let mut lifetime = Duration::ZERO;
             reader.duration(field, &mut lifetime);
             draft.file.session_lifetime = Some(lifetime);
         }),
     },
-    Setting {
+    KeySpec {
         key: "keys",
         about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
         default: "",
-        takes: Takes::Other(keys::shape, |reader, field, draft| {
+        takes: ValueKind::Other(keys::shape, |reader, field, draft| {
             draft.file.keys = keys::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "limits",
-        about: "what clients may take up",
+        about: "what clients may use at most",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.table(&[limits::SETTINGS]),
             |reader, field, draft| {
                 let example = "{connections: 1024}";

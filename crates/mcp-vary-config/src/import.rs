@@ -12,20 +12,20 @@ use std::fmt;
 
 use self::entry::Server;
 pub use self::format::{Format, UnknownFormat};
-use super::reader::Field;
+use super::reader::Located;
 use super::server::{NO_OTHER_CHARACTERS, plain_name};
-use crate::diagnostic::{Mistake, Mistakes};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// The text of another program's file.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Foreign<'a> {
+pub struct ImportSource<'a> {
     name: &'a str,
     text: &'a str,
     format: Option<Format>,
 }
 
-impl<'a> Foreign<'a> {
+impl<'a> ImportSource<'a> {
     /// The file `name` with its text, of the format that it looks like.
     #[must_use]
     pub const fn new(name: &'a str, text: &'a str) -> Self {
@@ -42,9 +42,9 @@ impl<'a> Foreign<'a> {
 }
 
 /// Without the text, which may hold secrets.
-impl fmt::Debug for Foreign<'_> {
+impl fmt::Debug for ImportSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Foreign");
+        let mut out = f.debug_struct("ImportSource");
         out.field("name", &self.name).field("format", &self.format);
         out.finish_non_exhaustive()
     }
@@ -67,7 +67,7 @@ pub struct Note {
     /// The file's name, as it was given.
     pub file: String,
     /// What it is, where, and what to do. It shows no value.
-    pub note: Mistake,
+    pub note: Diagnostic,
 }
 
 /// As editors and terminals make links of.
@@ -86,17 +86,17 @@ impl fmt::Display for Note {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_config::{Foreign, import};
+/// use mcp_vary_config::{ImportSource, import};
 ///
 /// let codex = "[mcp_servers.docs]\nurl = 'https://example.com/mcp'\nbearer_token_env_var = 'DOCS'\n";
-/// let imported = import(&[Foreign::new("config.toml", codex)])?;
+/// let imported = import(&[ImportSource::new("config.toml", codex)])?;
 /// assert!(imported.yaml.ends_with(
 ///     "servers:\n  docs:\n    url: \"https://example.com/mcp\"\n    headers:\n      Authorization: \"Bearer ${DOCS}\"\n"
 /// ));
 /// assert!(imported.notes.is_empty());
-/// # Ok::<(), mcp_vary_config::Mistakes>(())
+/// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
-pub fn import(files: &[Foreign<'_>]) -> Result<Imported, Mistakes> {
+pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     let mut all = All::default();
     for file in files {
         let mut found = Found::default();
@@ -108,7 +108,7 @@ pub fn import(files: &[Foreign<'_>]) -> Result<Imported, Mistakes> {
         let mut notes = found.notes;
         if let Err(mut mistakes) = read {
             mistakes.sort_by_key(|mistake| mistake.at);
-            return Err(Mistakes {
+            return Err(Diagnostics {
                 file: file.name.to_owned(),
                 all: mistakes,
             });
@@ -134,12 +134,12 @@ struct Found {
     servers: Vec<Server>,
     /// The variables of the environment that the configuration needs, and what they are.
     variables: BTreeMap<String, String>,
-    notes: Vec<Mistake>,
+    notes: Vec<Diagnostic>,
 }
 
 impl Found {
-    fn note(&mut self, field: &Field<'_>, what: impl Into<String>, fix: impl Into<String>) {
-        let note = Mistake::new(field.node.at, field.path.as_str(), what);
+    fn note(&mut self, field: &Located<'_>, what: impl Into<String>, fix: impl Into<String>) {
+        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.notes.push(note.with_fix(fix));
     }
 
@@ -167,12 +167,12 @@ struct All {
 
 impl All {
     /// Adds a server by a name that no other one has.
-    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Mistake>) {
+    fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) {
         let own = std::mem::take(&mut server.name);
         let plain = plain_name(&own);
         server.name.clone_from(&plain);
         let mut say = |what: String, fix: &str| {
-            let note = Mistake::new(server.at, server.key.as_str(), what);
+            let note = Diagnostic::new(server.at, server.key.as_str(), what);
             notes.push(note.with_fix(fix));
         };
         if let Some(first) = self.taken.get(&plain) {

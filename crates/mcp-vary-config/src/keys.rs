@@ -3,7 +3,7 @@
 use mcp_vary_gateway::settings::keys::Keys;
 use sha2::{Digest as _, Sha256};
 
-use super::reader::{Field, Reader};
+use super::reader::{Located, Reader};
 use super::schema::Schema;
 use crate::document::Value;
 
@@ -11,22 +11,22 @@ use crate::document::Value;
 const SHORTEST: usize = 32;
 
 /// Reads the list of secrets.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Keys {
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Keys {
     let Value::List(items) = &field.node.value else {
-        reader.wrong(field, "is no list", "write [\"${VARY_KEY}\"]");
+        reader.report(field, "is not a list", "write [\"${VARY_KEY}\"]");
         return Keys::default();
     };
     let mut keys = Vec::new();
     for (index, node) in items.iter().enumerate() {
         let path = format!("{}[{index}]", field.path);
-        let item = Field { path, node };
+        let item = Located { path, node };
         let Some(secret) = reader.text(&item) else {
             continue;
         };
         if secret.len() < SHORTEST {
             let what = format!("has less than {SHORTEST} characters");
             let fix = "set it to what `openssl rand -base64 32` prints, best in a variable";
-            reader.wrong(&item, what, fix);
+            reader.report(&item, what, fix);
         }
         let digest = Sha256::new_with_prefix(b"vary configured key v1\0");
         keys.push(digest.chain_update(secret.as_bytes()).finalize().into());

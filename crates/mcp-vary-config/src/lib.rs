@@ -14,6 +14,7 @@ mod limits;
 mod mcp_json;
 mod ranking;
 mod reader;
+mod renamed;
 mod require;
 mod rules;
 mod schema;
@@ -25,13 +26,13 @@ mod watch;
 
 pub use self::file::{File, Source};
 
-pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
+pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};
 
 pub use self::schema::schema;
 pub use self::server::LeftOut;
-pub use self::variants::Places;
+pub use self::variants::VariantSpans;
 pub use self::watch::{Watch, text};
-pub use crate::diagnostic::{Mistake, Mistakes, Position};
+pub use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 pub use crate::rules::prompts::read_prompts;
 pub use crate::rules::resources::read_resources;
 pub use crate::rules::results::read_results;

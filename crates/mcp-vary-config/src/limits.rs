@@ -3,173 +3,164 @@
 use mcp_vary_gateway::Limits;
 
 use super::reader::MOST;
-use crate::key_spec::{Setting, Takes};
+use crate::key_spec::{KeySpec, ValueKind};
 
 /// What may stand under `limits`.
-pub(super) const SETTINGS: &[Setting<Limits>] = &[
-    Setting {
+pub(super) const SETTINGS: &[KeySpec<Limits>] = &[
+    KeySpec {
         key: "body",
-        about: "one request",
+        about: "bytes of one request",
         default: "4 MiB",
-        takes: Takes::Size(|limits| &mut limits.body),
+        takes: ValueKind::Size(|limits| &mut limits.body),
     },
-    Setting {
+    KeySpec {
         key: "memory",
-        about: "what clients make the gateway hold, all together: requests with bodies over 16 KiB, twice their size; \
-subscriptions, which may take a quarter; and arguments that are checked under a `dialect`. What needs more is refused \
-(HTTP 503, `-32603`)",
+        about: "memory for what clients send, in total: requests with bodies over 16 KiB (twice their size), subscriptions (at most a quarter), and arguments that are checked under a `dialect`. Requests that need more are rejected (HTTP 503, `-32603`)",
         default: "256 MiB",
-        takes: Takes::Size(|limits| &mut limits.memory),
+        takes: ValueKind::Size(|limits| &mut limits.memory),
     },
-    Setting {
+    KeySpec {
         key: "headers",
         about: "all headers of a request",
         default: "32 KiB",
-        takes: Takes::Size(|limits| &mut limits.headers),
+        takes: ValueKind::Size(|limits| &mut limits.headers),
     },
-    Setting {
+    KeySpec {
         key: "connections",
-        about: "open connections; when all are in use, one that is idle or only listens is closed for a new one, first \
-of the session that has the most",
+        about: "open connections; when all are in use, a new connection replaces one that is idle or only listens, first one of the session that has the most",
         default: "1024",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.connections),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.connections),
     },
-    Setting {
+    KeySpec {
         key: "in-flight",
-        about: "requests of one session, or of the client on stdio, at once",
+        about: "concurrent requests of one session, or of the client on stdio",
         default: "256",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.in_flight),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.in_flight),
     },
-    Setting {
+    KeySpec {
         key: "sessions",
-        about: "sessions with state in memory; the oldest idle one's is dropped",
+        about: "sessions with state in memory; the state of the oldest idle session is evicted",
         default: "10000",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.sessions),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.sessions),
     },
-    Setting {
+    KeySpec {
         key: "classes",
-        about: "classes of clients that can do different things, each with connections and lists of its own; clients of \
-further ones share those of the nearest, and are asked what servers ask all the same",
+        about: "capability classes of clients, each with its own connections and lists; clients of further classes share those of the nearest class, and still get the requests that servers send",
         default: "8",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.classes),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.classes),
     },
-    Setting {
-        key: "unheard",
-        about: "requests that run on although their client, of the era with sessions, is gone",
+    KeySpec {
+        key: "orphaned-requests",
+        about: "requests that keep running after their client (2025-11-25 or older) disconnected; one more is cancelled",
         default: "256",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.unheard),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.orphaned_requests),
     },
-    Setting {
+    KeySpec {
         key: "streams",
         about: "`GET` streams of one session",
         default: "4",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.streams),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.streams),
     },
-    Setting {
+    KeySpec {
         key: "subscriptions",
-        about: "resources that one session, or one stream of `subscriptions/listen`, is subscribed to",
+        about: "resource subscriptions of one session, or of one `subscriptions/listen` stream",
         default: "1024",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.subscriptions),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.subscriptions),
     },
-    Setting {
+    KeySpec {
         key: "read-timeout",
         about: "how long a client may take to send a request",
         default: "30s",
-        takes: Takes::Duration(|limits| &mut limits.read_timeout),
+        takes: ValueKind::Duration(|limits| &mut limits.read_timeout),
     },
-    Setting {
+    KeySpec {
         key: "write-timeout",
-        about: "how long what is written to a client may wait without a byte of it being taken; then its \
-connection is closed",
+        about: "how long a write to a client may make no progress; then the connection is closed",
         default: "1m",
-        takes: Takes::Duration(|limits| &mut limits.write_timeout),
+        takes: ValueKind::Duration(|limits| &mut limits.write_timeout),
     },
-    Setting {
+    KeySpec {
         key: "drain",
-        about: "how long requests in flight may take at shutdown; the others are answered with an error",
+        about: "how long requests in flight may take to finish at shutdown; the rest get an error",
         default: "10s",
-        takes: Takes::Duration(|limits| &mut limits.drain),
+        takes: ValueKind::Duration(|limits| &mut limits.drain),
     },
-    Setting {
-        key: "kept-results",
-        about: "the results, all together, that are kept whole for clients that got less of them (`verbosity=compact`); one has a quarter of it",
+    KeySpec {
+        key: "result-store",
+        about: "bytes of whole results, in total, stored for clients that got a shortened one (`verbosity=compact`); one result may take a quarter",
         default: "64 MiB",
-        takes: Takes::Size(|limits| &mut limits.kept_results),
+        takes: ValueKind::Size(|limits| &mut limits.result_store),
     },
-    Setting {
-        key: "kept-for",
-        about: "how long such a result can be read",
+    KeySpec {
+        key: "result-ttl",
+        about: "how long a stored result can be read",
         default: "10m",
-        takes: Takes::Duration(|limits| &mut limits.kept_for),
+        takes: ValueKind::Duration(|limits| &mut limits.result_ttl),
     },
-    Setting {
+    KeySpec {
         key: "state-lifetime",
-        about: "how long a client may take to come back with what a server asked for in a result",
+        about: "how long a client may take to retry a request with the input that a result asked for",
         default: "1h",
-        takes: Takes::Duration(|limits| &mut limits.state_lifetime),
+        takes: ValueKind::Duration(|limits| &mut limits.state_lifetime),
     },
-    Setting {
-        key: "held-calls",
-        about: "calls that wait for clients without sessions, whose requests ended with what the server asks, and as \
-many tasks (`task-lifetime`); one more is cancelled",
+    KeySpec {
+        key: "suspended-calls",
+        about: "calls that wait for input from clients without sessions, and the same number of tasks (`task-lifetime`); one more is cancelled",
         default: "256",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.suspended_calls),
     },
-    Setting {
-        key: "held-calls-per-principal",
-        about: "of them those of one principal; of clients that nobody knows those on stdio are one each, all others one together",
+    KeySpec {
+        key: "suspended-calls-per-principal",
+        about: "suspended calls of one principal; without authentication each stdio client is a principal, and all HTTP clients together are one",
         default: "64",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls_per_principal),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.suspended_calls_per_principal),
     },
-    Setting {
+    KeySpec {
         key: "task-lifetime",
-        about: "how long a task is waited for, and what it came to kept, where the client knows the extension of tasks and \
-its server those of 2025-11-25",
+        about: "how long Vary waits for a task and stores its result, when the client uses the tasks extension and the server the tasks of 2025-11-25",
         default: "1h",
-        takes: Takes::Duration(|limits| &mut limits.task_lifetime),
+        takes: ValueKind::Duration(|limits| &mut limits.task_lifetime),
     },
-    Setting {
-        key: "rounds",
-        about: "how often a server without sessions may ask for input for one request of a client with a session",
+    KeySpec {
+        key: "max-rounds",
+        about: "how many times a modern server may ask for input for one request of a client with a session",
         default: "16",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.rounds),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.max_rounds),
     },
-    Setting {
-        key: "own-connections",
-        about: "connections, to all servers together, that one client each has alone since servers can ask it \
-something",
+    KeySpec {
+        key: "dedicated-connections",
+        about: "dedicated connections to all servers together; each serves one client that accepts server requests",
         default: "256",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.own_connections),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.dedicated_connections),
     },
-    Setting {
-        key: "questions",
-        about: "what servers ask of clients at once; one more is refused",
+    KeySpec {
+        key: "pending-server-requests",
+        about: "server requests that wait for an answer of a client; one more is rejected",
         default: "1024",
-        takes: Takes::Count(1..=MOST, |limits| &mut limits.questions),
+        takes: ValueKind::Count(1..=MOST, |limits| &mut limits.pending_server_requests),
     },
-    Setting {
+    KeySpec {
         key: "ask-timeout",
-        about: "how long a client may take to answer what a server asks; its call waits as long, and no longer than its session lasts",
+        about: "how long a client may take to answer a server request; the call waits as long, but no longer than the session lasts",
         default: "10m",
-        takes: Takes::Duration(|limits| &mut limits.ask_timeout),
+        takes: ValueKind::Duration(|limits| &mut limits.ask_timeout),
     },
-    Setting {
+    KeySpec {
         key: "stream-after",
-        about: "how long an answer is waited for before a stream is opened for it, which has signs of life and can be \
-come back to; for clients of 2025-11-25",
+        about: "how long Vary waits for a response before it opens a resumable event stream for it; for clients of 2025-11-25",
         default: "2s",
-        takes: Takes::Duration(|limits| &mut limits.stream_after),
+        takes: ValueKind::Duration(|limits| &mut limits.stream_after),
     },
-    Setting {
-        key: "kept-events",
-        about: "the events of streams, all together, that are kept for clients that lost their connection",
+    KeySpec {
+        key: "replay-buffer",
+        about: "bytes of buffered stream events, in total, for clients that lost their connection",
         default: "16 MiB",
-        takes: Takes::Size(|limits| &mut limits.kept_events),
+        takes: ValueKind::Size(|limits| &mut limits.replay_buffer),
     },
-    Setting {
-        key: "kept-events-for",
-        about: "how long a client can come back to a stream that has ended, or on which it is told what belongs to no request",
+    KeySpec {
+        key: "replay-ttl",
+        about: "how long a client can resume a stream that has ended, or a stream of notifications that belong to no request",
         default: "2m",
-        takes: Takes::Duration(|limits| &mut limits.kept_events_for),
+        takes: ValueKind::Duration(|limits| &mut limits.replay_ttl),
     },
 ];

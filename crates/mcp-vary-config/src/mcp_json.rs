@@ -3,9 +3,9 @@
 //! Claude, Cursor and many others call the table so; VS Code calls it `servers` and has `inputs` beside it.
 
 use super::file::is_setting;
-use super::reader::{Field, Reader};
+use super::reader::{Located, Reader};
 use super::server::{self, Servers, TO_OURS};
-use crate::diagnostic::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::document::Entry;
 
 /// The entry with the servers, if the file is a client's.
@@ -17,7 +17,7 @@ pub(super) fn servers(entries: &[Entry]) -> Option<&Entry> {
 /// Reads the servers, and says what of ours is ignored beside them.
 pub(super) fn read<'t>(
     reader: &mut Reader<'_>,
-    root: &Field<'t>,
+    root: &Located<'t>,
     entries: &'t [Entry],
     servers: &'t Entry,
     into: &mut Servers,
@@ -26,7 +26,7 @@ pub(super) fn read<'t>(
     for entry in entries {
         if entry.key != servers.key && is_setting(&entry.key) {
             let what = "is ignored in the file of a client";
-            let note = Mistake::new(entry.at, root.member(entry).path, what);
+            let note = Diagnostic::new(entry.at, root.member(entry).path, what);
             reader.notes.push(note.with_fix(TO_OURS));
         }
     }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use mcp_vary::rank::{Weight, Weights};
 use mcp_vary::variant::VariantId;
 
-use super::reader::{Field, Reader, did_you_mean, quoted};
+use super::reader::{Located, Reader, did_you_mean, quoted};
 use super::schema::{self, Schema};
-use crate::diagnostic::{Mistake, Position, nearest};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::Value;
-use crate::key_spec::{Setting, Takes};
+use crate::key_spec::{KeySpec, ValueKind};
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
 
@@ -22,13 +22,13 @@ pub(super) struct Weighted {
 }
 
 /// The section while it is read.
-pub(super) struct Draft {
+pub(super) struct PartialRanking {
     pub(super) weights: Weights,
     pub(super) advertised: usize,
     pub(super) weighted: Vec<Weighted>,
 }
 
-impl Draft {
+impl PartialRanking {
     /// What holds where nothing is said.
     pub(super) fn of(weights: &Weights, advertised: usize) -> Self {
         Self {
@@ -39,39 +39,39 @@ impl Draft {
     }
 }
 
-pub(super) const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+pub(super) const SETTINGS: &[KeySpec<PartialRanking>] = &[
+    KeySpec {
         key: "weights",
         about: "points by hint. Without it: `modelFamily` 100, `useCase` 80 and `accessLevel` 80, each with a step of \
 10, `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as \
 `renderingCapabilities` and `languageOptimization`; 0 turns one off",
         default: "",
-        takes: Takes::Other(shape_of_weights, read_weights),
+        takes: ValueKind::Other(shape_of_weights, read_weights),
     },
-    Setting {
+    KeySpec {
         key: "any",
         about: "for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself \
 always gets more",
         default: "50",
-        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.any),
+        takes: ValueKind::Number(0..=MOST, |draft| &mut draft.weights.any),
     },
-    Setting {
+    KeySpec {
         key: "stable",
         about: "for a stable variant",
         default: "20",
-        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.stable),
+        takes: ValueKind::Number(0..=MOST, |draft| &mut draft.weights.stable),
     },
-    Setting {
+    KeySpec {
         key: "deprecated",
         about: "for a deprecated variant; 0 or less",
         default: "-100",
-        takes: Takes::Number(-MOST..=0, |draft| &mut draft.weights.deprecated),
+        takes: ValueKind::Number(-MOST..=0, |draft| &mut draft.weights.deprecated),
     },
-    Setting {
+    KeySpec {
         key: "advertised",
         about: "how many variants clients are told of, 2 to 5; the others can be named all the same",
         default: "5",
-        takes: Takes::Count(2..=5, |draft| &mut draft.advertised),
+        takes: ValueKind::Count(2..=5, |draft| &mut draft.advertised),
     },
 ];
 
@@ -80,7 +80,7 @@ fn shape_of_weights(schema: &mut Schema) -> serde_json::Value {
     schema.named(schema::ANYTHING, &serde_json::json!({ "anyOf": weight }))
 }
 
-fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_weights(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialRanking) {
     let entries = reader.table(field, "{useCase: 80, region: {first: 40, step: 5}}");
     for entry in entries.unwrap_or_default() {
         let member = field.member(entry);
@@ -96,7 +96,7 @@ fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
         }
         let Some(first) = weight.first else {
             if !reader.was_meant(&member, &["first"]) {
-                reader.wrong(&member, "says no points", "add `first: 40`");
+                reader.report(&member, "has no points", "add `first: 40`");
             }
             continue;
         };
@@ -119,7 +119,7 @@ pub(super) fn check(
 ) {
     let known: Vec<_> = hints.keys().map(String::as_str).collect();
     for weighted in weighted.iter().filter(|it| !hints.contains_key(&it.key)) {
-        let note = Mistake::new(
+        let note = Diagnostic::new(
             weighted.at,
             weighted.path.as_str(),
             "counts nothing: no variant has such a hint",
@@ -137,7 +137,7 @@ pub(super) fn check(
 /// first variant of the file `root` that has it.
 pub(super) fn check_hints(
     reader: &mut Reader<'_>,
-    root: &Field<'_>,
+    root: &Located<'_>,
     weights: &Weights,
     hints: &BTreeMap<String, VariantId>,
 ) {
@@ -151,7 +151,7 @@ pub(super) fn check_hints(
         if !field.path.ends_with(key.as_str()) {
             continue;
         }
-        let note = Mistake::new(
+        let note = Diagnostic::new(
             field.node.at,
             field.path,
             "does not count in the ranking: the hint has no weight",
@@ -168,7 +168,7 @@ struct DraftWeight {
 }
 
 impl DraftWeight {
-    fn read_first(&mut self, reader: &mut Reader<'_>, field: &Field<'_>) {
+    fn read_first(&mut self, reader: &mut Reader<'_>, field: &Located<'_>) {
         // Whatever is wrong with it is said; it is not missing.
         let mut first = self.first.unwrap_or(0);
         reader.number(field, 0..=MOST, &mut first);
@@ -176,21 +176,21 @@ impl DraftWeight {
     }
 }
 
-const WEIGHT: &[Setting<DraftWeight>] = &[
-    Setting {
+const WEIGHT: &[KeySpec<DraftWeight>] = &[
+    KeySpec {
         key: "first",
         about: "for the client's first preference, 0 to 1000",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.number(0..=MOST),
             |reader, field, weight| weight.read_first(reader, field),
         ),
     },
-    Setting {
+    KeySpec {
         key: "step",
         about: "less for each preference after it; 10 for hints that have no weight without this section",
         default: "",
-        takes: Takes::Number(0..=MOST, |weight| &mut weight.step),
+        takes: ValueKind::Number(0..=MOST, |weight| &mut weight.step),
     },
 ];
 

@@ -9,17 +9,18 @@ use mcp_vary::variant::Date;
 
 use super::units;
 use super::variables::{self, Lookup};
-use crate::diagnostic::{Mistake, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Entry, Node, Value, join};
-use crate::key_spec::Setting;
+use crate::key_spec::KeySpec;
+use crate::renamed;
 
 /// A value and the keys that lead to it.
-pub(super) struct Field<'t> {
+pub(super) struct Located<'t> {
     pub(super) path: String,
     pub(super) node: &'t Node,
 }
 
-impl<'t> Field<'t> {
+impl<'t> Located<'t> {
     /// The member that `entry` is of this field.
     pub(super) fn member(&self, entry: &'t Entry) -> Self {
         Self {
@@ -57,7 +58,7 @@ impl<'t> Field<'t> {
     /// The text as it stands in the file: what variables stand for may be secret.
     pub(super) fn written(&self) -> &'t str {
         match &self.node.value {
-            Value::Text(text) | Value::Word(text) => text,
+            Value::Text(text) | Value::Scalar(text) => text,
             Value::Null | Value::List(_) | Value::Table(_) => "",
         }
     }
@@ -72,9 +73,9 @@ pub(super) struct Reader<'a> {
     pub(super) today: Option<Date>,
     /// Whether the file is of another program, which has keys of its own.
     pub(super) foreign: bool,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) mistakes: Vec<Diagnostic>,
     /// What a person should know although nothing is wrong.
-    pub(super) notes: Vec<Mistake>,
+    pub(super) notes: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
@@ -90,13 +91,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Says what is wrong with a field, and what to write.
-    pub(super) fn wrong(&mut self, field: &Field<'_>, what: impl Into<String>, fix: &str) {
-        let mistake = Mistake::new(field.node.at, field.path.as_str(), what);
+    pub(super) fn report(&mut self, field: &Located<'_>, what: impl Into<String>, fix: &str) {
+        let mistake = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.mistakes.push(mistake.with_fix(fix));
     }
 
     /// Whether a key of `field`, the last one that was read, was said to mean one of `keys`.
-    pub(super) fn was_meant(&self, field: &Field<'_>, keys: &[&str]) -> bool {
+    pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
         let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
         let last = self.mistakes.iter().rev();
         let mut own =
@@ -107,8 +108,8 @@ impl<'a> Reader<'a> {
     /// Reads a table of settings; what it has and `known` has not is a mistake.
     pub(super) fn settings<T>(
         &mut self,
-        field: &Field<'_>,
-        known: &[&[Setting<T>]],
+        field: &Located<'_>,
+        known: &[&[KeySpec<T>]],
         into: &mut T,
         example: &str,
     ) {
@@ -127,9 +128,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn unknown<T>(&mut self, member: &Field<'_>, entry: &Entry, known: &[&[Setting<T>]]) {
+    fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
         let settings = known.iter().copied().flatten();
         let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
+        if let Some(new) = renamed::new_key(&member.path, &entry.key, &keys) {
+            let table = member.path.strip_suffix(&entry.key).unwrap_or_default();
+            let what = format!("is called `{table}{new}` now");
+            let mistake =
+                Diagnostic::new(entry.at, member.path.as_str(), what).with_fix("rename it");
+            return self.mistakes.push(mistake);
+        }
         let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
         let meant = said
             .map(|(_, meant)| *meant)
@@ -138,88 +146,88 @@ impl<'a> Reader<'a> {
             Some(meant) => did_you_mean(meant),
             None => format!("there are {}", quoted(&keys)),
         };
-        let mistake = Mistake::new(entry.at, member.path.as_str(), "is no setting");
+        let mistake = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
         self.mistakes.push(mistake.with_fix(fix));
     }
 
     /// The entries of a table.
-    pub(super) fn table<'t>(&mut self, field: &Field<'t>, example: &str) -> Option<&'t [Entry]> {
+    pub(super) fn table<'t>(&mut self, field: &Located<'t>, example: &str) -> Option<&'t [Entry]> {
         if let Value::Table(entries) = &field.node.value {
             return Some(entries);
         }
         let what = match field.node.value {
             Value::Null => "is empty",
-            _ => "is no table of keys",
+            _ => "is not a table of keys",
         };
-        self.wrong(field, what, &format!("write {example}"));
+        self.report(field, what, &format!("write {example}"));
         None
     }
 
     /// A text, a number or a boolean, as it is written; its variables replaced.
-    pub(super) fn word(&mut self, field: &Field<'_>) -> Option<String> {
+    pub(super) fn word(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
-            Value::Word(word) => Some(word.clone()),
+            Value::Scalar(word) => Some(word.clone()),
             Value::Text(text) => match variables::replace(text, self.variable) {
                 Ok(text) => Some(text),
                 Err((what, fix)) => {
-                    self.wrong(field, what, &fix);
+                    self.report(field, what, &fix);
                     None
                 }
             },
             Value::Null => {
-                self.wrong(field, "is empty", "write a value, or leave the key out");
+                self.report(field, "is empty", "write a value, or leave the key out");
                 None
             }
             Value::List(_) => {
-                self.wrong(field, "is a list", "write one value");
+                self.report(field, "is a list", "write one value");
                 None
             }
             Value::Table(_) => {
-                self.wrong(field, "is a table of keys", "write one value");
+                self.report(field, "is a table of keys", "write one value");
                 None
             }
         }
     }
 
     /// A text, and no number or boolean; its variables replaced.
-    pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
-        if let Value::Word(_) = field.node.value {
-            self.wrong(field, "is no text", "put it in quotes");
+    pub(super) fn text(&mut self, field: &Located<'_>) -> Option<String> {
+        if let Value::Scalar(_) = field.node.value {
+            self.report(field, "is not text", "put it in quotes");
             return None;
         }
         self.word(field)
     }
 
     /// The items of a list.
-    pub(super) fn items<'t>(&mut self, field: &Field<'t>, example: &str) -> Vec<Field<'t>> {
+    pub(super) fn items<'t>(&mut self, field: &Located<'t>, example: &str) -> Vec<Located<'t>> {
         let what = match &field.node.value {
             Value::List(items) => {
-                let items = items.iter().enumerate().map(|(index, node)| Field {
+                let items = items.iter().enumerate().map(|(index, node)| Located {
                     path: format!("{}[{index}]", field.path),
                     node,
                 });
                 return items.collect();
             }
             Value::Null => "is empty",
-            _ => "is no list",
+            _ => "is not a list",
         };
-        self.wrong(field, what, &format!("write {example}"));
+        self.report(field, what, &format!("write {example}"));
         Vec::new()
     }
 
     /// The items of a list of texts.
-    pub(super) fn list<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+    pub(super) fn list<'t>(&mut self, field: &Located<'t>) -> Vec<Located<'t>> {
         self.items(field, r#"["...", "..."]"#)
     }
 
     /// A list of words.
-    pub(super) fn words(&mut self, field: &Field<'_>) -> Vec<String> {
+    pub(super) fn words(&mut self, field: &Located<'_>) -> Vec<String> {
         let items = self.list(field).into_iter();
         items.filter_map(|item| self.word(&item)).collect()
     }
 
     /// A table of words.
-    pub(super) fn named_words(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
+    pub(super) fn named_words(&mut self, field: &Located<'_>) -> BTreeMap<String, String> {
         let entries = self.table(field, "{NAME: value}").unwrap_or_default();
         let words = entries.iter().filter_map(|entry| {
             let word = self.word(&field.member(entry))?;
@@ -229,12 +237,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets a duration.
-    pub(super) fn duration(&mut self, field: &Field<'_>, into: &mut Duration) {
+    pub(super) fn duration(&mut self, field: &Located<'_>, into: &mut Duration) {
         self.parsed(field, units::duration, into);
     }
 
     /// Sets a duration; `off` is none at all.
-    pub(super) fn duration_or_off(&mut self, field: &Field<'_>, into: &mut Duration) {
+    pub(super) fn duration_or_off(&mut self, field: &Located<'_>, into: &mut Duration) {
         let parse = |text: &str| match text.trim() {
             "off" | "no" | "false" => Ok(Duration::ZERO),
             text => units::duration(text),
@@ -243,21 +251,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets a number of bytes.
-    pub(super) fn size(&mut self, field: &Field<'_>, into: &mut usize) {
+    pub(super) fn size(&mut self, field: &Located<'_>, into: &mut usize) {
         self.parsed(field, units::size, into);
     }
 
     /// Sets a number of things.
     pub(super) fn count(
         &mut self,
-        field: &Field<'_>,
+        field: &Located<'_>,
         range: RangeInclusive<usize>,
         into: &mut usize,
     ) {
         let parse = |text: &str| match text.trim().parse() {
             Ok(count) if range.contains(&count) => Ok(count),
             _ => {
-                let what = "is no number that can be used here".to_owned();
+                let what = "is not a number that can be used here".to_owned();
                 let fix = format!("write one from {} to {}", range.start(), range.end());
                 Err((what, fix))
             }
@@ -266,11 +274,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets a whole number, which may be negative.
-    pub(super) fn number(&mut self, field: &Field<'_>, range: RangeInclusive<i32>, into: &mut i32) {
+    pub(super) fn number(
+        &mut self,
+        field: &Located<'_>,
+        range: RangeInclusive<i32>,
+        into: &mut i32,
+    ) {
         let parse = |text: &str| match text.trim().parse() {
             Ok(number) if range.contains(&number) => Ok(number),
             _ => {
-                let what = "is no number that can be used here".to_owned();
+                let what = "is not a number that can be used here".to_owned();
                 let fix = format!("write one from {} to {}", range.start(), range.end());
                 Err((what, fix))
             }
@@ -279,22 +292,22 @@ impl<'a> Reader<'a> {
     }
 
     /// Sets what may be absent.
-    pub(super) fn some_count(&mut self, field: &Field<'_>, into: &mut Option<NonZeroUsize>) {
+    pub(super) fn some_count(&mut self, field: &Located<'_>, into: &mut Option<NonZeroUsize>) {
         let mut count = 0;
         self.count(field, 1..=MOST, &mut count);
         *into = NonZeroUsize::new(count).or(*into);
     }
 
     /// Sets a switch.
-    pub(super) fn switch(&mut self, field: &Field<'_>, into: &mut bool) {
+    pub(super) fn switch(&mut self, field: &Located<'_>, into: &mut bool) {
         const FIX: &str = "write `on` or `off`";
         if matches!(field.node.value, Value::List(_) | Value::Table(_)) {
-            return self.wrong(field, "is no switch", FIX);
+            return self.report(field, "is not a switch", FIX);
         }
         let parse = |text: &str| match text.trim().to_ascii_lowercase().as_str() {
             "true" | "on" | "yes" => Ok(true),
             "false" | "off" | "no" => Ok(false),
-            _ => Err(("is no switch".to_owned(), FIX.to_owned())),
+            _ => Err(("is not a switch".to_owned(), FIX.to_owned())),
         };
         self.parsed(field, parse, into);
     }
@@ -302,7 +315,7 @@ impl<'a> Reader<'a> {
     /// Sets one of several that have names.
     pub(super) fn choice<T: Copy>(
         &mut self,
-        field: &Field<'_>,
+        field: &Located<'_>,
         choices: &[(&str, T)],
         into: &mut T,
     ) {
@@ -313,12 +326,12 @@ impl<'a> Reader<'a> {
         }
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let fix = meant_or_known(&word, &names);
-        self.wrong(field, format!("is `{}`", field.written()), &fix);
+        self.report(field, format!("is `{}`", field.written()), &fix);
     }
 
     fn parsed<T>(
         &mut self,
-        field: &Field<'_>,
+        field: &Located<'_>,
         parse: impl Fn(&str) -> Result<T, (String, String)>,
         into: &mut T,
     ) {
@@ -326,10 +339,10 @@ impl<'a> Reader<'a> {
         match parse(&word) {
             Ok(value) => *into = value,
             // The word itself is not shown, nor what was made of it: it may be a variable's.
-            Err((what, fix)) if field.written() == word => self.wrong(field, what, &fix),
+            Err((what, fix)) if field.written() == word => self.report(field, what, &fix),
             Err((what, _)) => {
                 let fix = "see what its variable stands for";
-                self.wrong(field, what, fix);
+                self.report(field, what, fix);
             }
         }
     }

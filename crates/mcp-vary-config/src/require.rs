@@ -3,9 +3,9 @@
 use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use serde_json::json;
 
-use super::reader::{Field, Reader, did_you_mean};
+use super::reader::{Located, Reader, did_you_mean};
 use super::schema::Schema;
-use crate::diagnostic::{Mistake, Position, nearest};
+use crate::diagnostic::{Diagnostic, Position, nearest};
 
 /// Where an extension is required, by what key, and which.
 pub(super) type Required = (Position, String, ExtensionId);
@@ -19,7 +19,7 @@ const OWN: [(&str, &str); 2] = [
 const FIX: &str = "write `negotiation`, `variants`, or an identifier such as `com.example/units`";
 
 /// Reads the list of extensions.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Required> {
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Required> {
     let items = reader.list(field).into_iter();
     let required = items.filter_map(|item| {
         let id = identifier(reader, &item)?;
@@ -28,7 +28,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Required> 
     required.collect()
 }
 
-fn identifier(reader: &mut Reader<'_>, item: &Field<'_>) -> Option<ExtensionId> {
+fn identifier(reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExtensionId> {
     let word = reader.word(item)?;
     let own = OWN.iter().find(|(name, _)| *name == word);
     let id = own.map_or(word.as_str(), |(_, id)| id).parse();
@@ -39,7 +39,7 @@ fn identifier(reader: &mut Reader<'_>, item: &Field<'_>) -> Option<ExtensionId> 
             Some(meant) => did_you_mean(meant),
             None => FIX.to_owned(),
         };
-        reader.wrong(item, "is no extension", &fix);
+        reader.report(item, "is not an extension", &fix);
     }
     id.ok()
 }
@@ -60,7 +60,7 @@ pub(super) fn check(
             .any(|(known, is_on)| id.as_str() == *known && !is_on);
         let name = OWN.iter().find(|(_, known)| id.as_str() == *known);
         if let (true, Some((name, _))) = (is_off, name) {
-            let mistake = Mistake::new(*at, key.as_str(), "is required and switched off");
+            let mistake = Diagnostic::new(*at, key.as_str(), "is required and switched off");
             let fix = format!("leave it out, or remove `{name}: off`");
             reader.mistakes.push(mistake.with_fix(fix));
         }

@@ -1,6 +1,6 @@
 //! The JSON Schema of the configuration, for editors.
 //!
-//! It is made of the tables by which the file is read: each [`Setting`] says to both what may be written. What a schema cannot say is left to the reader: which variants there are, the range of a
+//! It is made of the tables by which the file is read: each [`KeySpec`] says to both what may be written. What a schema cannot say is left to the reader: which variants there are, the range of a
 //! duration with units, whether braces of a pattern are closed.
 
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::file;
 use super::units;
-use crate::key_spec::Setting;
+use crate::key_spec::KeySpec;
 
 /// What may be written as the value of a setting.
 pub(super) type Shape = fn(&mut Schema) -> Value;
@@ -61,7 +61,7 @@ impl Schema {
     }
 
     /// A table of settings, and what a file may have beside them.
-    pub(super) fn table<T>(&mut self, tables: &[&[Setting<T>]]) -> Value {
+    pub(super) fn table<T>(&mut self, tables: &[&[KeySpec<T>]]) -> Value {
         let mut properties = Map::new();
         for setting in tables.iter().copied().flatten() {
             let mut shape = setting.takes.shape(self);
@@ -93,7 +93,7 @@ impl Schema {
     }
 
     /// Overrides by the names of items.
-    pub(super) fn items<T>(&mut self, settings: &[Setting<T>]) -> Value {
+    pub(super) fn items<T>(&mut self, settings: &[KeySpec<T>]) -> Value {
         let item = self.table(&[settings]);
         self.named(ANYTHING, &item)
     }

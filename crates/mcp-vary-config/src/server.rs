@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use self::draft::{Draft, Kind};
+use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
-use super::reader::{Field, Reader, quoted};
+use super::reader::{Located, Reader, quoted};
 use super::schema::Schema;
-use crate::diagnostic::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::document::{self, Entry};
 use mcp_vary_upstream::UpstreamConfig;
 
@@ -32,11 +32,11 @@ pub struct LeftOut {
     /// Its name in the file.
     pub name: String,
     /// What is wrong with its entry.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Diagnostic>,
 }
 
 /// Reads the table of servers, or the one that is wanted.
-pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Servers) {
+pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Servers) {
     let Some(entries) = reader.table(field, "an entry for each server: {name: {command: ...}}")
     else {
         return;
@@ -46,7 +46,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Se
     {
         let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
         let fix = format!("it has {}", quoted(&names));
-        return reader.wrong(field, format!("has no server `{only}`"), &fix);
+        return reader.report(field, format!("has no server `{only}`"), &fix);
     }
     let mut taken = BTreeSet::new();
     for entry in entries {
@@ -55,9 +55,9 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Se
         }
     }
     if entries.is_empty() {
-        reader.wrong(field, "is empty", "name at least one server");
+        reader.report(field, "is empty", "name at least one server");
     } else if entries.len() == into.disabled.len() {
-        reader.wrong(field, "has only disabled servers", "enable one of them");
+        reader.report(field, "has only disabled servers", "enable one of them");
     } else if into.enabled.is_empty() {
         // Nothing is left to serve.
         let left_out = std::mem::take(&mut into.left_out);
@@ -68,14 +68,14 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Se
 
 fn read_one<'t>(
     reader: &mut Reader<'_>,
-    servers: &Field<'t>,
+    servers: &Located<'t>,
     entry: &'t Entry,
     taken: &mut BTreeSet<String>,
     into: &mut Servers,
 ) {
     let field = servers.member(entry);
     let before = (reader.mistakes.len(), reader.notes.len());
-    let mut draft = Draft::default();
+    let mut draft = PartialServer::default();
     read_settings(reader, &field, &mut draft);
     if draft.disabled && reader.only.is_none() {
         // Half of what is switched off is switched off because something is missing.
@@ -86,7 +86,7 @@ fn read_one<'t>(
     let name = name(reader, &field, entry);
     if !taken.insert(name.clone()) {
         let what = format!("would be called `{name}` like another one");
-        reader.wrong(&field, what, "rename one of them");
+        reader.report(&field, what, "rename one of them");
     }
     let config = draft.finish(reader, &field, name);
     // A client's file is not written for Vary: what one program cannot use, another one may.
@@ -101,7 +101,7 @@ fn read_one<'t>(
     }
 }
 
-fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     const EXAMPLE: &str = "{command: ...} or {url: ...}";
     if !reader.foreign {
         return reader.settings(field, &[COMMON, OURS], draft, EXAMPLE);
@@ -116,27 +116,27 @@ fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) 
             setting.takes.read(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
             // Clients have a `timeout`, too, some in seconds and some in milliseconds.
-            let note = Mistake::new(entry.at, member.path, "is ignored in the file of a client");
+            let note = Diagnostic::new(entry.at, member.path, "is ignored in the file of a client");
             reader.notes.push(note.with_fix(TO_OURS));
         }
     }
 }
 
 /// The server's name, as tools may carry it.
-fn name(reader: &mut Reader<'_>, field: &Field<'_>, entry: &Entry) -> String {
+fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
     let better = plain_name(&entry.key);
     if better == entry.key {
         return better;
     }
     if reader.foreign {
         let what = format!("is called `{better}` here");
-        let note = Mistake::new(entry.at, field.path.as_str(), what);
+        let note = Diagnostic::new(entry.at, field.path.as_str(), what);
         reader.notes.push(note.with_fix(NO_OTHER_CHARACTERS));
     } else {
         let what = format!(
-            "is no name of a server, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
+            "is not a server name, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
         );
-        let mistake = Mistake::new(entry.at, field.path.as_str(), what);
+        let mistake = Diagnostic::new(entry.at, field.path.as_str(), what);
         let fix = format!("call it `{better}`");
         reader.mistakes.push(mistake.with_fix(fix));
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
     let unusable = || {
         let fix = "write it like `30s`, `500ms` or `2m`, or as a number of seconds";
-        ("is no duration".to_owned(), fix.to_owned())
+        ("is not a duration".to_owned(), fix.to_owned())
     };
     let text = text.trim();
     if let Some(number) = number(text) {
@@ -67,7 +67,7 @@ fn milliseconds(sum: f64) -> Result<Duration, (String, String)> {
 pub(super) fn size(text: &str) -> Result<usize, (String, String)> {
     let unusable = || {
         let fix = "write it like `16 MiB` or `64 kB`, or as a number of bytes";
-        ("is no size".to_owned(), fix.to_owned())
+        ("is not a size".to_owned(), fix.to_owned())
     };
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_no_duration_says_what_to_write() {
         let unusable =
-            "is no duration; write it like `30s`, `500ms` or `2m`, or as a number of seconds";
+            "is not a duration; write it like `30s`, `500ms` or `2m`, or as a number of seconds";
         for text in [
             "", "soon", "s", "1x", "-1s", "1s2", "1..5s", "1e3", "∞s", "5 5s",
         ] {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn what_is_no_size_says_what_to_write() {
         for text in ["", "big", "16 M", "-1 MiB", "1 MiB 2", "."] {
-            assert_eq!(size(text).unwrap_err().0, "is no size", "{text}");
+            assert_eq!(size(text).unwrap_err().0, "is not a size", "{text}");
         }
         for text in ["0", "2 GiB", "99999999999999999999 GiB"] {
             assert_eq!(size(text).unwrap_err().0, "is out of range", "{text}");

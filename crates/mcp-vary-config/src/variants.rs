@@ -14,13 +14,13 @@ use std::sync::Arc;
 use mcp_vary::variant::{self, Date, VariantId, Variants};
 use serde_json::json;
 
-use super::reader::{Field, Reader, meant_or_known};
+use super::reader::{Located, Reader, meant_or_known};
 use super::schema::{ANYTHING, Schema};
-use crate::diagnostic::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-pub use crate::variants::spans::Places;
-use draft::Draft;
-use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
+pub use crate::variants::spans::VariantSpans;
+use draft::PartialVariant;
+use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
 use settings::SETTINGS;
 pub(super) use settings::{DIALECTS, RESULTS, choice, features};
 
@@ -31,10 +31,10 @@ const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"g
 pub(super) struct Declared {
     pub(super) on: bool,
     /// `None` leaves those that exist without any configuration.
-    pub(super) faces: Option<Arc<Faces>>,
+    pub(super) faces: Option<Arc<VariantSet>>,
     /// What the file calls its variants, whatever is wrong with them.
     named: Vec<VariantId>,
-    pub(super) places: Places,
+    pub(super) places: VariantSpans,
 }
 
 impl Default for Declared {
@@ -43,7 +43,7 @@ impl Default for Declared {
             on: true,
             faces: None,
             named: Vec::new(),
-            places: Places::default(),
+            places: VariantSpans::default(),
         }
     }
 }
@@ -52,14 +52,14 @@ impl Declared {
     /// The ids of the variants.
     pub(super) fn ids(&self) -> Vec<VariantId> {
         if self.named.is_empty() {
-            return Faces::built_in().ids().collect();
+            return VariantSet::built_in().ids().collect();
         }
         self.named.clone()
     }
 
     /// The keys of the variants' hints, each with the first variant that has it.
     pub(super) fn hints(&self) -> BTreeMap<String, VariantId> {
-        let keys = |faces: &Faces| {
+        let keys = |faces: &VariantSet| {
             let mut keys = BTreeMap::new();
             for variant in faces.variants.iter() {
                 for key in variant.hints.keys() {
@@ -71,22 +71,22 @@ impl Declared {
         };
         match &self.faces {
             Some(faces) => keys(faces),
-            None => keys(&Faces::built_in()),
+            None => keys(&VariantSet::built_in()),
         }
     }
 }
 
 /// Reads a switch, or a table of variants.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declared) {
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Declared) {
     if !matches!(field.node.value, Value::Table(_)) {
         return reader.switch(field, &mut into.on);
     }
     let before = reader.mistakes.len();
     let entries = reader.table(field, EXAMPLE).unwrap_or_default();
-    let mut all: Vec<(Field<'_>, Draft)> = Vec::new();
+    let mut all: Vec<(Located<'_>, PartialVariant)> = Vec::new();
     for entry in entries {
         let member = field.member(entry);
-        let mut draft = Draft::default();
+        let mut draft = PartialVariant::default();
         into.places.add(&entry.key, &member, entry.at);
         reader.settings(
             &member,
@@ -97,10 +97,10 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
         match entry.key.parse::<VariantId>() {
             Ok(id) => draft.id = Some(id),
             Err(error) => {
-                let mistake = Mistake::new(
+                let mistake = Diagnostic::new(
                     entry.at,
                     member.path.as_str(),
-                    format!("is no id of a variant: {error}"),
+                    format!("is not a variant id: {error}"),
                 );
                 reader
                     .mistakes
@@ -110,7 +110,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
         all.push((member, draft));
     }
     if entries.is_empty() {
-        return reader.wrong(field, "is empty", &format!("write {EXAMPLE}"));
+        return reader.report(field, "is empty", &format!("write {EXAMPLE}"));
     }
     into.named = all
         .iter()
@@ -119,18 +119,18 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
     let faces = resolved(reader, &all);
     check(reader, field, &all, &faces);
     if reader.mistakes.len() == before {
-        into.faces = Faces::new(faces).ok().map(Arc::new);
+        into.faces = VariantSet::new(faces).ok().map(Arc::new);
     }
 }
 
 /// Says what is wrong with the variants together, whatever is wrong with single ones.
 fn check(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    all: &[(Field<'_>, Draft)],
+    field: &Located<'_>,
+    all: &[(Located<'_>, PartialVariant)],
     faces: &[VariantConfig],
 ) {
-    let standard = Faces::built_in().all.swap_remove(0);
+    let standard = VariantSet::built_in().configs.swap_remove(0);
     let mut seen = BTreeSet::new();
     let drafts = all.iter().map(|(_, draft)| draft);
     let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
@@ -148,7 +148,7 @@ fn check(
         Ok((_, warnings)) => warn(reader, field, &warnings),
         Err(mistakes) => {
             // One whose name or status is wrong may be stable.
-            let is_read = |(field, draft): &(Field<'_>, Draft)| {
+            let is_read = |(field, draft): &(Located<'_>, PartialVariant)| {
                 let says_status = field.deepest(&["status"]).path != field.path;
                 draft.id.is_some() && (draft.status.is_some() || !says_status)
             };
@@ -162,7 +162,7 @@ fn check(
 }
 
 /// Notes, at its position in the file, what is allowed and probably not meant.
-fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning]) {
+fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warning]) {
     use variant::Warning::{NotDeprecated, PastDate};
     for warning in warnings {
         let (keys, what, fix) = match warning {
@@ -179,13 +179,13 @@ fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning
             _ => continue,
         };
         let place = field.deepest(&keys);
-        let note = Mistake::new(place.node.at, place.path, what);
+        let note = Diagnostic::new(place.node.at, place.path, what);
         reader.notes.push(note.with_fix(fix));
     }
 }
 
 /// Says at its place why the variants cannot be offered.
-fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::VariantDiagnostic) {
+fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, mistake: &variant::VariantDiagnostic) {
     use variant::VariantDiagnostic::{Date, NoneStable, ReplacesItself, UnknownReplacement};
     let id = match mistake {
         Date(id, _) | ReplacesItself(id) | UnknownReplacement(id, _) => id.as_str(),
@@ -196,10 +196,10 @@ fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::Variant
         NoneStable => {
             let fix =
                 "clients that choose none get the first stable one; mark one as `status: stable`";
-            reader.wrong(field, "has no stable variant", fix);
+            reader.report(field, "has no stable variant", fix);
         }
         ReplacesItself(_) => {
-            reader.wrong(
+            reader.report(
                 &at("replacement"),
                 "is the variant itself",
                 "name another, or leave it out",
@@ -208,14 +208,14 @@ fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::Variant
         UnknownReplacement(_, other) => {
             let names = field.keys();
             let fix = meant_or_known(other.as_str(), &names);
-            reader.wrong(&at("replacement"), "is no variant", &fix);
+            reader.report(&at("replacement"), "is not a variant", &fix);
         }
-        Date(..) => reader.wrong(
+        Date(..) => reader.report(
             &at("removal-date"),
-            "is no day of the calendar",
+            "is not a day of the calendar",
             "write it as `2027-01-31`",
         ),
-        other => reader.wrong(
+        other => reader.report(
             field,
             format!("cannot be offered: {other}"),
             "change the variants",
@@ -240,11 +240,11 @@ pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
 }
 
 /// Each variant on what it starts from.
-fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantConfig> {
-    let built_in = Faces::built_in();
+fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> Vec<VariantConfig> {
+    let built_in = VariantSet::built_in();
     let mut done: BTreeMap<&str, VariantConfig> = BTreeMap::new();
     let mut names: Vec<&str> = all.iter().filter_map(|(_, draft)| draft.id()).collect();
-    names.extend(built_in.all.iter().map(|face| face.variant.id.as_str()));
+    names.extend(built_in.configs.iter().map(|face| face.variant.id.as_str()));
     // Each round settles at least one variant whose start is settled; the rest goes round in circles.
     loop {
         let settled = done.len();
@@ -273,9 +273,9 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantC
         let unknown = draft.from.as_deref().filter(|from| !names.contains(from));
         if let Some(from) = unknown {
             let fix = meant_or_known(from, &names);
-            reader.wrong(&field.deepest(&["from"]), "is no variant", &fix);
+            reader.report(&field.deepest(&["from"]), "is not a variant", &fix);
         } else if !done.contains_key(id) {
-            reader.wrong(
+            reader.report(
                 &field.deepest(&["from"]),
                 "leads back to the variant itself",
                 "take out one `from`",
@@ -288,7 +288,7 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantC
 }
 
 /// The same; where nobody describes it, by what it shows.
-fn described(mut face: VariantConfig, built_in: &Faces) -> VariantConfig {
+fn described(mut face: VariantConfig, built_in: &VariantSet) -> VariantConfig {
     if face.variant.description.is_empty() {
         face.variant.description = description::of(&face, built_in);
     }
@@ -297,10 +297,10 @@ fn described(mut face: VariantConfig, built_in: &Faces) -> VariantConfig {
 
 /// The built-in variant `id`, or one that shows everything as it is and claims to be made for nothing. Words are
 /// about the variant itself alone.
-fn start(id: &str, built_in: &Faces) -> VariantConfig {
-    let mut all = built_in.all.iter();
+fn start(id: &str, built_in: &VariantSet) -> VariantConfig {
+    let mut all = built_in.configs.iter();
     let known = all.find(|face| face.variant.id.as_str() == id);
-    let mut start = known.unwrap_or(&built_in.all[0]).clone();
+    let mut start = known.unwrap_or(&built_in.configs[0]).clone();
     if known.is_none() {
         start.variant.hints.clear();
     }

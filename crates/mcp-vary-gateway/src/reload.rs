@@ -104,7 +104,7 @@ fn variants(before: &Setup, after: &Setup) -> Changes<VariantId> {
     };
     let mut changes = Changes::between(ids(before), ids(after));
     let config = |setup: &Setup, id: &VariantId| {
-        let all = setup.faces.all.iter();
+        let all = setup.faces.configs.iter();
         // What is shown of a variant is what it is made of.
         all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
             .find_map(|it| it)

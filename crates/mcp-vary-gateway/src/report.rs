@@ -10,7 +10,7 @@ use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
-use mcp_vary_results::Failures;
+use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Hello;
 
@@ -41,7 +41,7 @@ impl ServerReport {
         Self {
             name: source.name().to_owned(),
             state: source.line.state().borrow().clone(),
-            hello: told.hello.clone(),
+            hello: told.handshake.clone(),
             counts: counts.collect(),
         }
     }
@@ -64,7 +64,7 @@ pub struct Served {
 impl Gateway {
     /// Waits for each server that was never connected to, and calls `ready` with those that are, once they were read.
     pub async fn late_servers(&self, mut ready: impl FnMut(ServerReport)) {
-        let late = |source: &&Arc<Source>| source.told().hello.is_none();
+        let late = |source: &&Arc<Source>| source.told().handshake.is_none();
         let setup = self.current();
         let late: Vec<_> = setup
             .classes
@@ -105,15 +105,15 @@ impl Gateway {
             let list = lists.merged.kind.method();
             let mut known = BTreeSet::new();
             let items = lists.merged.items().iter();
-            let items = items.map(|item| (&item.id, &item.place));
-            let views = lists.views.iter().flat_map(|view| view.places());
+            let items = items.map(|item| (&item.id, &item.item_ref));
+            let views = lists.views.iter().flat_map(|view| view.item_refs());
             for (id, place) in items.chain(views) {
-                if known.insert((id, place.server, &place.own)) {
+                if known.insert((id, place.server, &place.upstream_name)) {
                     served.push(Served {
                         list,
                         id: id.to_string(),
                         server: setup.config.servers[place.server].name.clone(),
-                        own: place.own.to_string(),
+                        own: place.upstream_name.to_string(),
                     });
                 }
             }
@@ -134,11 +134,11 @@ impl Gateway {
     pub fn failed_results(&self) -> u64 {
         let setup = self.current();
         let config = &setup.config;
-        let results = config.results.0.iter().map(|rule| &rule.recipe.failures);
+        let results = config.results.0.iter().map(|rule| &rule.transform.failures);
         let resources = config.told_resources.0.iter().map(|rule| &rule.failures);
         let prompts = config.told_prompts.0.iter().map(|rule| &rule.failures);
         let all = results.chain(resources).chain(prompts);
-        all.map(Failures::count).sum()
+        all.map(RuleFailures::count).sum()
     }
 
     /// Every variant, advertised or not, in the order of configuration; none where variants are off.
@@ -188,7 +188,7 @@ impl Gateway {
     pub fn slips(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
         let setup = self.current();
         let catalog = setup.classes.base().catalog.current();
-        let slips = catalog.slips(&setup.faces).into_iter();
+        let slips = catalog.unmatched_overrides(&setup.faces).into_iter();
         let slips = slips.map(|(at, mistake)| (setup.variant_id(at).clone(), mistake));
         slips.collect()
     }

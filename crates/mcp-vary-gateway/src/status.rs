@@ -157,7 +157,7 @@ impl Setup {
             own_connections: self.lasting.own.count(),
             memory: self.lasting.memory.used(),
             tasks: tasks(),
-            rankings: self.rankings.made(),
+            rankings: self.rankings.computed(),
             counters: self.lasting.counters.above_zero(),
         }
     }
@@ -180,7 +180,7 @@ impl Setup {
                 let told = source.told();
                 let listed = told.listings.get(&ListKind::Tools).cloned();
                 let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
-                let unread = told.unread.iter();
+                let unread = told.read_errors.iter();
                 let shown = |why: &Failure| excerpt(why.message().as_bytes(), SHOWN);
                 let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
                 let (state, reason) = match &*source.line.state().borrow() {

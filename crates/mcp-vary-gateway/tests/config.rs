@@ -58,14 +58,14 @@ servers:
     cwd: ${HOME}/x
     timeout: ${TEN}
     start-timeout: 2m
-    patience: 500ms
+    ready-timeout: 500ms
     concurrency: 4
     max-message: 1 MiB
     ping: 1m
-    hung: 10s
+    hang-timeout: 10s
     restart: {first: 1s, longest: 1m}
     isolation: session
-    mirror: []
+    forward-extensions: []
     connections: 2
   search:
     type: http
@@ -119,8 +119,8 @@ const JSON: &str = r#"{
     "git": {
       "command": "uvx", "args": ["mcp-server-git", "--port", 8080],
       "env": {"LEVEL": 7, "KEY": "${SECRET}", "DEBUG": true}, "cwd": "${HOME}/x", "timeout": "${TEN}",
-      "start-timeout": "2m", "patience": 0.5, "concurrency": 4, "max-message": 1048576, "ping": 60, "hung": 10,
-      "restart": {"first": 1, "longest": 60}, "isolation": "session", "mirror": [], "connections": 2
+      "start-timeout": "2m", "ready-timeout": 0.5, "concurrency": 4, "max-message": 1048576, "ping": 60, "hang-timeout": 10,
+      "restart": {"first": 1, "longest": 60}, "isolation": "session", "forward-extensions": [], "connections": 2
     },
     "search": {
       "type": "http", "url": "https://example.com/mcp?key=${SECRET}",
@@ -281,32 +281,32 @@ servers:
         .read(&environment)
         .unwrap_err();
     insta::assert_snapshot!(mistakes, @r#"
-    vary.yaml:2:1: `nameing` is no setting; did you mean `naming`?
+    vary.yaml:2:1: `nameing` is not a known key; did you mean `naming`?
     vary.yaml:3:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
-    vary.yaml:4:9: `listen` is no address to listen on; write HOST:PORT, such as `127.0.0.1:8800`, or a port
-    vary.yaml:5:11: `variants` is no switch; write `on` or `off`
-    vary.yaml:6:12: `page-size` is no number that can be used here; write one from 1 to 1000000
-    vary.yaml:7:10: `limits.bodies` is no setting; there are `body`, `memory`, `headers`, `connections`, `in-flight`, `sessions`, `classes`, `unheard`, `streams`, `subscriptions`, `read-timeout`, `write-timeout`, `drain`, `kept-results`, `kept-for`, `state-lifetime`, `held-calls`, `held-calls-per-principal`, `task-lifetime`, `rounds`, `own-connections`, `questions`, `ask-timeout`, `stream-after`, `kept-events`, `kept-events-for`
-    vary.yaml:7:32: `limits.in-flight` is no number that can be used here; write one from 1 to 1000000
-    vary.yaml:9:3: `servers.my git!` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
-    vary.yaml:10:5: `servers.my git!.comand` is no setting; did you mean `command`?
-    vary.yaml:12:14: `servers.a.command` is no text; put it in quotes
-    vary.yaml:13:11: `servers.a.args` is no list; write ["...", "..."]
+    vary.yaml:4:9: `listen` is not an address to listen on; write HOST:PORT, such as `127.0.0.1:8800`, or a port
+    vary.yaml:5:11: `variants` is not a switch; write `on` or `off`
+    vary.yaml:6:12: `page-size` is not a number that can be used here; write one from 1 to 1000000
+    vary.yaml:7:10: `limits.bodies` is not a known key; there are `body`, `memory`, `headers`, `connections`, `in-flight`, `sessions`, `classes`, `orphaned-requests`, `streams`, `subscriptions`, `read-timeout`, `write-timeout`, `drain`, `result-store`, `result-ttl`, `state-lifetime`, `suspended-calls`, `suspended-calls-per-principal`, `task-lifetime`, `max-rounds`, `dedicated-connections`, `pending-server-requests`, `ask-timeout`, `stream-after`, `replay-buffer`, `replay-ttl`
+    vary.yaml:7:32: `limits.in-flight` is not a number that can be used here; write one from 1 to 1000000
+    vary.yaml:9:3: `servers.my git!` is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
+    vary.yaml:10:5: `servers.my git!.comand` is not a known key; did you mean `command`?
+    vary.yaml:12:14: `servers.a.command` is not text; put it in quotes
+    vary.yaml:13:11: `servers.a.args` is not a list; write ["...", "..."]
     vary.yaml:14:16: `servers.a.env.KEY` needs the variable `NONE`, which the environment does not have; set it, or write `${NONE:-default}`
     vary.yaml:14:33: `servers.a.env.LIST` is a list; write one value
-    vary.yaml:15:5: `servers.a.startTimeout` is no setting; did you mean `start-timeout`?
+    vary.yaml:15:5: `servers.a.startTimeout` is not a known key; did you mean `start-timeout`?
     vary.yaml:16:14: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
     vary.yaml:17:14: `servers.a.restart` has a first pause that is longer than the longest; raise `longest`
-    vary.yaml:19:10: `servers.b.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp
-    vary.yaml:20:24: `servers.b.headers.X Key` is no name of a header; write it like `Authorization`
+    vary.yaml:19:10: `servers.b.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp
+    vary.yaml:20:24: `servers.b.headers.X Key` is not a header name; write it like `Authorization`
     vary.yaml:20:32: `servers.b.headers.Key` has characters that no header may have; look for line breaks and control characters
     vary.yaml:21:16: `servers.b.isolation` is `sesion`; did you mean `session`?
-    vary.yaml:22:5: `servers.b.serverUrl` is no setting; did you mean `url`?
+    vary.yaml:22:5: `servers.b.serverUrl` is not a known key; did you mean `url`?
     vary.yaml:23:6: `servers.c` has `command` and `url`; keep one of them
     vary.yaml:24:6: `servers.d` has the type `sse`, a transport of 2024-11-05 that is not supported; write `http` and the server's streamable HTTP address
     vary.yaml:25:6: `servers.e` has a `type` that does not go with `url`; write `http`, or leave it out
     vary.yaml:25:6: `servers.e` has `args`, of no use beside `url`; leave it out
-    vary.yaml:26:6: `servers.f` is no table of keys; write {command: ...} or {url: ...}
+    vary.yaml:26:6: `servers.f` is not a table of keys; write {command: ...} or {url: ...}
     "#);
 }
 
@@ -323,7 +323,7 @@ fn a_file_without_servers_says_how_to_begin() {
     refuses(
         "x",
         "- a",
-        &[&format!("1:1: the file is no table of keys; {begin}")],
+        &[&format!("1:1: the file is not a table of keys; {begin}")],
     );
     refuses(
         "x",
@@ -347,7 +347,7 @@ fn a_file_without_servers_says_how_to_begin() {
         "x",
         "servers: [a]",
         &[
-            "1:10: `servers` is no table of keys; write an entry for each server: {name: {command: ...}}",
+            "1:10: `servers` is not a table of keys; write an entry for each server: {name: {command: ...}}",
         ],
     );
 }
@@ -357,7 +357,7 @@ fn no_mistake_shows_a_secret() {
     refuses_server(
         "{url: '${SECRET}/mcp?key=${SECRET}'}",
         &[
-            "2:12: `servers.a.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
+            "2:12: `servers.a.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
         ],
     );
     refuses_server(
@@ -370,9 +370,9 @@ fn no_mistake_shows_a_secret() {
     refuses_server(
         "{command: x, timeout: '${SECRET}', type: '${SECRET}', concurrency: '${SECRET}'}",
         &[
-            "2:28: `servers.a.timeout` is no duration; see what its variable stands for",
+            "2:28: `servers.a.timeout` is not a duration; see what its variable stands for",
             "2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`",
-            "2:73: `servers.a.concurrency` is no number that can be used here; see what its variable stands for",
+            "2:73: `servers.a.concurrency` is not a number that can be used here; see what its variable stands for",
         ],
     );
 }
@@ -403,8 +403,8 @@ servers:
     concurrency: 9
     max-body: 2 MiB
     isolation: session
-    repeat: idempotent
-    mirror: [e]
+    retry: idempotent
+    forward-extensions: [e]
     allow-methods: [ledger/balance]
     restart: {first: 2s, longest: 3s}
   b: {url: 'http://x/y', headers: {C: d}}
@@ -500,7 +500,7 @@ fn one_server_of_a_file_can_be_wanted() {
 #[test]
 fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
     let name = |name: &str| format!("servers: {{\"{name}\": {{command: x}}}}");
-    let limits = "is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`";
+    let limits = "is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`";
     let said =
         |name: &str, better: &str| format!("1:11: `servers.{name}` {limits}; call it `{better}`");
     refuses("x", &name("my git!"), &[&said("my git!", "my-git")]);
@@ -753,13 +753,13 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
         "vary.yaml",
         "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
         &[
-            "2:10: `variant` is no variant; did you mean `compact`?",
-            "3:11: `clients[0]` says nothing that clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
-            "3:18: `clients[0].name` is no pattern: unclosed alternate group; missing '}' \
+            "2:10: `variant` is not a variant; did you mean `compact`?",
+            "3:11: `clients[0]` does not say what clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
+            "3:18: `clients[0].name` is not a pattern: unclosed alternate group; missing '}' \
              (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
-            "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
-            "3:59: `clients[1].headers.a b` is no name of a header; write one, such as `X-Team`",
-            "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
+            "3:36: `clients[1].variant` is not a variant; there are `standard`, `compact`, `read-only`",
+            "3:59: `clients[1].headers.a b` is not a header name; write one, such as `X-Team`",
+            "3:64: `clients[2]` is not a table of keys; write {name: ..., variant: ...}",
         ],
     );
 }
@@ -791,7 +791,7 @@ fn where_json_goes_is_said_for_all_and_for_some() {
         &format!("{first}json-content: one\nlift-json-text: maybe\n"),
         &[
             "2:15: `json-content` is `one`; there are `strict`, `both`",
-            "3:17: `lift-json-text` is no switch; write `on` or `off`",
+            "3:17: `lift-json-text` is not a switch; write `on` or `off`",
         ],
     );
 }
@@ -820,10 +820,10 @@ fn rules_say_how_variants_are_shown() {
         "vary.yaml",
         "servers: {a: {command: x}}\nknown-clients: some\nclients: [{result: none}, {varient: compact}, {features: [a=b=c]}]\n",
         &[
-            "2:16: `known-clients` is no switch; write `on` or `off`",
+            "2:16: `known-clients` is not a switch; write `on` or `off`",
             "3:20: `clients[0].result` is `none`; there are `both`, `content`, `structured`",
-            "3:28: `clients[1].varient` is no setting; did you mean `variant`?",
-            "3:59: `clients[2].features[0]` is no tag: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='; \
+            "3:28: `clients[1].varient` is not a known key; did you mean `variant`?",
+            "3:59: `clients[2].features[0]` is not a tag: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='; \
              write tags such as `human` or `format=markdown`",
         ],
     );
@@ -928,13 +928,13 @@ fn every_mistake_of_a_ranking_is_said_at_once() {
             "  weights: {a: 1001, b: {frist: 1}, c: {first: -1}, d: [1], e: }\n",
         ),
         &[
-            "3:15: `ranking.advertised` is no number that can be used here; write one from 2 to 5",
-            "4:15: `ranking.deprecated` is no number that can be used here; write one from -1000 to 0",
-            "5:3: `ranking.stabel` is no setting; did you mean `stable`?",
-            "6:8: `ranking.any` is no number that can be used here; write one from 0 to 1000",
-            "7:16: `ranking.weights.a` is no number that can be used here; write one from 0 to 1000",
-            "7:26: `ranking.weights.b.frist` is no setting; did you mean `first`?",
-            "7:48: `ranking.weights.c.first` is no number that can be used here; write one from 0 to 1000",
+            "3:15: `ranking.advertised` is not a number that can be used here; write one from 2 to 5",
+            "4:15: `ranking.deprecated` is not a number that can be used here; write one from -1000 to 0",
+            "5:3: `ranking.stabel` is not a known key; did you mean `stable`?",
+            "6:8: `ranking.any` is not a number that can be used here; write one from 0 to 1000",
+            "7:16: `ranking.weights.a` is not a number that can be used here; write one from 0 to 1000",
+            "7:26: `ranking.weights.b.frist` is not a known key; did you mean `first`?",
+            "7:48: `ranking.weights.c.first` is not a number that can be used here; write one from 0 to 1000",
             "7:56: `ranking.weights.d` is a list; write one value",
             "7:62: `ranking.weights.e` is empty; write a value, or leave the key out",
         ],
@@ -942,13 +942,13 @@ fn every_mistake_of_a_ranking_is_said_at_once() {
     refuses(
         "vary.yaml",
         "servers: {a: {command: x}}\nranking: {weights: {region: {step: 1}}}\n",
-        &["2:29: `ranking.weights.region` says no points; add `first: 40`"],
+        &["2:29: `ranking.weights.region` has no points; add `first: 40`"],
     );
     refuses(
         "vary.yaml",
         "servers: {a: {command: x}}\nranking: on\n",
         &[
-            "2:10: `ranking` is no table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
+            "2:10: `ranking` is not a table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
         ],
     );
 }
@@ -1152,18 +1152,18 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "  two: {from: one}\n",
         ),
         &[
-            "2:10: `variant` is no variant; did you mean `reviewer`?",
-            "5:5: `variants.reviewer.form` is no setting; did you mean `from`?",
+            "2:10: `variant` is not a variant; did you mean `reviewer`?",
+            "5:5: `variants.reviewer.form` is not a known key; did you mean `from`?",
             "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
-            "7:13: `variants.reviewer.tools[0]` is no pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
+            "7:13: `variants.reviewer.tools[0]` is not a pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
              missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
             "7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`",
-            "8:16: `variants.reviewer.features[0]` is no tag: a key is missing before `=` or after `!`; write tags such as \
+            "8:16: `variants.reviewer.features[0]` is not a tag: a key is missing before `=` or after `!`; write tags such as \
              `human` or `format=markdown`",
-            "9:18: `variants.reviewer.deprecation` says nothing to clients; add `message: ...`",
-            "9:32: `variants.reviewer.deprecation.replacement` is no variant; there are `reviewer`, `other`, `one`, `two`",
-            "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is no setting; did you mean `hidden`?",
-            "11:17: `variants.other.from` is no variant; did you mean `reviewer`?",
+            "9:18: `variants.reviewer.deprecation` has no `message`; add `message: ...`",
+            "9:32: `variants.reviewer.deprecation.replacement` is not a variant; there are `reviewer`, `other`, `one`, `two`",
+            "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is not a known key; did you mean `hidden`?",
+            "11:17: `variants.other.from` is not a variant; did you mean `reviewer`?",
             "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
             "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
         ],
@@ -1196,8 +1196,8 @@ fn a_uri_that_no_resource_can_have_is_a_mistake() {
             "8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so it is \
              ambiguous where one ends; put something between them",
             "9:22: `variants.v.overrides.resources.doc:b.uri` is a URI of the gateway's own; begin with another scheme",
-            "9:41: `variants.v.overrides.resources.doc:b.mime-type` is no setting; did you mean `mimeType`?",
-            "10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is no setting; did you mean `uri`?",
+            "9:41: `variants.v.overrides.resources.doc:b.mime-type` is not a known key; did you mean `mimeType`?",
+            "10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is not a known key; did you mean `uri`?",
         ],
     );
 }
@@ -1263,8 +1263,8 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         ),
         &[
             "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out",
-            "7:44: `variants.b.deprecation.replacement` is no variant; did you mean `standard`?",
-            "9:45: `variants.c.deprecation.removal-date` is no day of the calendar; write it as `2027-01-31`",
+            "7:44: `variants.b.deprecation.replacement` is not a variant; did you mean `standard`?",
+            "9:45: `variants.c.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
         ],
     );
     // Nor does what is wrong with one of them hide what is wrong with all.
@@ -1276,11 +1276,11 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         &[
             "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
              `status: stable`",
-            "3:7: `variants.a.colour` is no setting; there are `from`, `description`, `hints`, `status`, `deprecation`, \
+            "3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
              `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `dialect`, `result`, `features`, \
              `overrides`",
-            "3:59: `variants.a.deprecation.replacement` is no variant; there are `a`, `b`",
-            "4:69: `variants.b.deprecation.removal-date` is no day of the calendar; write it as `2027-01-31`",
+            "3:59: `variants.a.deprecation.replacement` is not a variant; there are `a`, `b`",
+            "4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
         ],
     );
     // Whether one is stable is not known while the name or the status of one is wrong.
@@ -1291,7 +1291,7 @@ fn every_mistake_of_the_variants_together_has_its_line() {
     refuses(
         "  \"\": {}\n",
         &[
-            "3:3: `variants.` is no id of a variant: the identifier of a variant is empty; rename it, `reviewer` for \
+            "3:3: `variants.` is not a variant id: the identifier of a variant is empty; rename it, `reviewer` for \
            example",
         ],
     );
@@ -1333,12 +1333,12 @@ fn what_is_required_is_named() {
 require: [negotiating, content-negotiation, server-variants, ui, 1/x, '']
 variants: off",
         &[
-            "2:11: `require[0]` is no extension; did you mean `negotiation`?",
-            "2:24: `require[1]` is no extension; did you mean `negotiation`?",
-            "2:45: `require[2]` is no extension; did you mean `variants`?",
-            "2:62: `require[3]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
-            "2:66: `require[4]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
-            "2:71: `require[5]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+            "2:11: `require[0]` is not an extension; did you mean `negotiation`?",
+            "2:24: `require[1]` is not an extension; did you mean `negotiation`?",
+            "2:45: `require[2]` is not an extension; did you mean `variants`?",
+            "2:62: `require[3]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+            "2:66: `require[4]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+            "2:71: `require[5]` is not an extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
         ],
     );
     refuses(

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_config::{Foreign, Format, Imported, Source, import};
+use mcp_vary_config::{Format, ImportSource, Imported, Source, import};
 
 /// Reads what is printed, as `vary config check` does, with every variable set; then shows it and its notes.
 #[track_caller]
@@ -23,9 +23,9 @@ fn shown(imported: &Imported) -> String {
 
 #[track_caller]
 fn imports(files: &[(&str, &str)]) -> String {
-    let files: Vec<Foreign<'_>> = files
+    let files: Vec<ImportSource<'_>> = files
         .iter()
-        .map(|(name, text)| Foreign::new(name, text))
+        .map(|(name, text)| ImportSource::new(name, text))
         .collect();
     shown(&import(&files).unwrap_or_else(|mistakes| panic!("{mistakes}")))
 }
@@ -114,37 +114,37 @@ variants:
 }
 
 #[track_caller]
-fn refuses(file: Foreign<'_>, expected: &str) {
+fn refuses(file: ImportSource<'_>, expected: &str) {
     assert_eq!(import(&[file]).unwrap_err().to_string(), expected);
 }
 
 #[test]
 fn what_cannot_be_imported_says_why() {
     refuses(
-        Foreign::new("a.json", r#"{"model": "x"}"#),
+        ImportSource::new("a.json", r#"{"model": "x"}"#),
         "a.json:1:1: no servers are found; they stand under `mcpServers`, `servers`, `mcp_servers` or `mcp`; name the \
          format with `--format`",
     );
     refuses(
-        Foreign::new("vary.yaml", "naming: always\nservers: {a: {command: x}}"),
+        ImportSource::new("vary.yaml", "naming: always\nservers: {a: {command: x}}"),
         "vary.yaml:1:1: is a configuration of Vary already: it has `naming`; use it as it is, with `--config`",
     );
     refuses(
-        Foreign::new(
+        ImportSource::new(
             "a.json",
             r#"{"mcpServers": {"a": {"comand": "x"}, "b": 3}}"#,
         ),
         "a.json:1:16: `mcpServers` has no server that can be used; name at least one with `command` or `url`\n\
          a.json:1:22: `mcpServers.a` has neither a command nor an address; it is left out\n\
          a.json:1:33: `mcpServers.a.comand` has no equivalent, and is left out; see that nothing depends on it\n\
-         a.json:1:44: `mcpServers.b` is no server; it is left out",
+         a.json:1:44: `mcpServers.b` is not a server; it is left out",
     );
     refuses(
-        Foreign::new("a.json", "{\"mcpServers\": }"),
-        "a.json:1:16: is no JSON: expected value; look for a comma, colon, quote or bracket that is missing just before",
+        ImportSource::new("a.json", "{\"mcpServers\": }"),
+        "a.json:1:16: is not JSON: expected value; look for a comma, colon, quote or bracket that is missing just before",
     );
     refuses(
-        Foreign::new("a.json", r#"{"mcpServers": {}}"#).with_format(Format::Codex),
+        ImportSource::new("a.json", r#"{"mcpServers": {}}"#).with_format(Format::Codex),
         "a.json:1:1: has no `mcp_servers`, in which the format codex has its servers; choose another with `--format`, \
          or leave it out",
     );
@@ -213,7 +213,7 @@ fn every_text_is_read_as_it_was() {
     ];
     let args = serde_json::to_string(&texts[..]).unwrap();
     let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": {args}}}}}}}"#);
-    let imported = import(&[Foreign::new("x.json", &text)]).unwrap();
+    let imported = import(&[ImportSource::new("x.json", &text)]).unwrap();
     let any = |name: &str| Some(format!("${{{name}}}"));
     let file = Source::new("x.yaml", &imported.yaml).read(&any).unwrap();
     let mcp_vary_gateway::Target::Command { args, .. } = &file.servers[0].target else {
@@ -230,7 +230,7 @@ fn what_nobody_sees_is_escaped_and_reads_as_before() {
         "command": "run", "args": [odd], "env": {"NAME": odd}, "description": odd, "title": odd,
     }}});
     let text = text.to_string();
-    let imported = import(&[Foreign::new("x.json", &text)]).unwrap();
+    let imported = import(&[ImportSource::new("x.json", &text)]).unwrap();
     let is_seen = |c: char| c == '\n' || !mcp_vary::text::is_invisible(c);
     assert!(
         imported.yaml.chars().all(is_seen),

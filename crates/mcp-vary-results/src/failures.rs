@@ -6,11 +6,11 @@ use tracing::{debug, warn};
 
 /// How often something was not told as configured.
 #[derive(Debug, Default)]
-pub struct Failures(AtomicU64);
+pub struct RuleFailures(AtomicU64);
 
-impl Failures {
+impl RuleFailures {
     /// Says so the first few times, then ever more rarely. Why may show what the server said.
-    pub fn add(&self, server: &str, what: &str, part: &str, why: &str) {
+    pub fn record(&self, server: &str, what: &str, part: &str, why: &str) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         debug!(server, what, part, why, "not told as configured");
         if count <= 8 || count.is_power_of_two() {
@@ -24,6 +24,7 @@ impl Failures {
         }
     }
 
+    /// How often a rule failed.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -5,10 +5,6 @@
     clippy::exhaustive_structs,
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
-#![expect(
-    missing_docs,
-    reason = "fields and variants that came out of the gateway have no sentence yet"
-)]
 
 mod failures;
 pub mod negotiation_log;
@@ -22,14 +18,16 @@ pub mod rules;
 pub mod shaper;
 mod template;
 
-pub use self::failures::Failures;
-pub use self::output::Output;
+pub use self::failures::RuleFailures;
+pub use self::output::OutputValidator;
 pub use self::projection::Projection;
-pub use self::prompt::{PromptRule, told_prompt};
+pub use self::prompt::{PromptRule, apply_prompt_rules};
 pub use self::resource::{
-    ResourceRule, ToldResource, are_about, are_about_contents, told_resource,
+    ResourceFormat, ResourceRule, any_rule_matches, any_rule_matches_contents, apply_resource_rules,
 };
-pub use self::rule::{Called, Recipe, ResultRule, Told, ToolResults};
+pub use self::rule::{
+    CallContext, ResultRule, ResultTransform, ToolResultRules, TransformedResult,
+};
 pub use self::template::{Scope, Template};
 
 /// The largest value or text that a projection or template may make of a result.

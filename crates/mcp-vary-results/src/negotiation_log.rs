@@ -16,11 +16,11 @@ use tracing::{debug, warn};
 struct Tags<'a>(&'a Features);
 
 /// How many bytes of tags are shown at most.
-const SHOWN: usize = 512;
+const MAX_LOGGED_BYTES: usize = 512;
 
 impl fmt::Display for Tags<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = SHOWN;
+        let mut room = MAX_LOGGED_BYTES;
         for (at, tag) in self.0.tags().enumerate() {
             let tag = tag.as_str();
             if tag.len() + 1 > room {
@@ -39,7 +39,7 @@ struct HintKeys<'a>(&'a VariantHints);
 
 impl fmt::Display for HintKeys<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut room = SHOWN;
+        let mut room = MAX_LOGGED_BYTES;
         for (at, (key, _)) in self.0.iter().enumerate() {
             let key = key.escape_debug().to_string();
             if key.len() + 1 > room {
@@ -55,16 +55,16 @@ impl fmt::Display for HintKeys<'_> {
 
 /// How many declarations of clients had a part that was ignored, or that asked for what there is not.
 #[derive(Debug, Default)]
-pub struct Ignorings {
+pub struct IgnoredCounter {
     ignored: AtomicU64,
     unsupported: AtomicU64,
     /// Sessions whose id has no room for all tags.
-    shortened: AtomicU64,
+    truncated_sessions: AtomicU64,
 }
 
-impl Ignorings {
+impl IgnoredCounter {
     /// What a client declared of content negotiation; `None` when it did not.
-    pub fn declared(&self, features: Option<&Features>, ignored: &Ignored) {
+    pub fn features_declared(&self, features: Option<&Features>, ignored: &Ignored) {
         self.add("content-negotiation", ignored);
         if let Some(features) = features {
             let ignored = ignored.count();
@@ -101,7 +101,7 @@ impl Ignorings {
     }
 
     /// What a client declared of server variants: the keys of its hints, without their values.
-    pub fn hinted(&self, hints: &VariantHints, ignored: &Ignored) {
+    pub fn hints_declared(&self, hints: &VariantHints, ignored: &Ignored) {
         self.add("server-variants", ignored);
         if !hints.is_empty() {
             let ignored = ignored.count();
@@ -110,8 +110,8 @@ impl Ignorings {
     }
 
     /// Warns that `dropped` tags of a client did not fit into the id of its session.
-    pub fn dropped(&self, dropped: usize) {
-        let count = self.shortened.fetch_add(1, Ordering::Relaxed) + 1;
+    pub fn tags_dropped(&self, dropped: usize) {
+        let count = self.truncated_sessions.fetch_add(1, Ordering::Relaxed) + 1;
         if is_worth_a_warning(count) {
             warn!(
                 dropped,
@@ -139,6 +139,7 @@ impl Ignorings {
         }
     }
 
+    /// How many declarations had a part that was ignored.
     pub fn count(&self) -> u64 {
         self.ignored.load(Ordering::Relaxed)
     }
@@ -150,7 +151,7 @@ fn is_worth_a_warning(count: u64) -> bool {
 }
 
 /// What became of a result, a resource or a prompt, `what`, for a client with `features`.
-pub fn chosen(what: &str, features: &Features, variant: Option<&str>, shaped: &Shaped) {
+pub fn log_shaped(what: &str, features: &Features, variant: Option<&str>, shaped: &Shaped) {
     let tags = Tags(features);
     match shaped {
         Shaped::Changed { applied, .. } => {
@@ -182,7 +183,11 @@ mod tests {
             .map(|n| format!("x-{n}={}", "v".repeat(100)))
             .collect();
         let text = shown(&long);
-        assert!(text.len() <= SHOWN + ",and 64 more".len(), "{}", text.len());
+        assert!(
+            text.len() <= MAX_LOGGED_BYTES + ",and 64 more".len(),
+            "{}",
+            text.len()
+        );
         assert!(text.ends_with("v,and 60 more"), "{text}");
     }
 }

@@ -8,13 +8,14 @@ use tracing::warn;
 
 /// The `outputSchema` of a tool, compiled when a result is first held against it.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputValidator {
     /// The tool as it is listed.
     definition: Arc<str>,
     check: OnceLock<Option<OutputCheck>>,
 }
 
-impl Output {
+impl OutputValidator {
+    /// Reads the schema of a tool when it is first needed.
     pub fn new(definition: &Arc<str>) -> Self {
         Self {
             definition: Arc::clone(definition),

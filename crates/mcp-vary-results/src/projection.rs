@@ -68,7 +68,7 @@ impl Projection {
             path: (),
         };
         let modules = loader.load(&arena, file);
-        let modules = modules.map_err(|_| "is no jq filter".to_owned())?;
+        let modules = modules.map_err(|_| "is not a jq filter".to_owned())?;
         let compiler = Compiler::default().with_funs(library::functions());
         let filter = compiler.compile(modules).map_err(|errors| {
             let unknown = errors.iter().flat_map(|(_, errors)| errors);
@@ -147,13 +147,14 @@ fn term(source: &str) -> Result<parse::Term<&str>, String> {
 
 fn misplaced(source: &str, what: Option<(&str, &str)>) -> String {
     let Some((expected, at)) = what else {
-        return "is no jq filter".to_owned();
+        return "is not a jq filter".to_owned();
     };
     match load::span(source, at).start {
-        _ if at.is_empty() => format!("is no jq filter: {expected} is expected at its end"),
-        start => format!("is no jq filter: {expected} is expected at character {}", {
-            source[..start].chars().count() + 1
-        }),
+        _ if at.is_empty() => format!("is not a jq filter: {expected} is expected at its end"),
+        start => format!(
+            "is not a jq filter: {expected} is expected at character {}",
+            { source[..start].chars().count() + 1 }
+        ),
     }
 }
 
@@ -325,8 +326,8 @@ mod tests {
     #[test]
     fn a_bad_filter_says_where() {
         for (filter, why) in [
-            ("", "is no jq filter: "),
-            (".[", "is no jq filter: "),
+            ("", "is not a jq filter: "),
+            (".[", "is not a jq filter: "),
             (".a | | .b", "at character 6"),
             ("foo(1)", "uses `foo/1`, which is not there"),
             ("$x", "uses `$x`, which is not there"),
@@ -335,7 +336,7 @@ mod tests {
             ("$ENV.HOME", "uses `$ENV`, which is not there"),
             ("input", "uses `input/0`, which is not there"),
             ("debug", "uses `debug/0`, which is not there"),
-            ("import \"x\" as x; .", "is no jq filter: "),
+            ("import \"x\" as x; .", "is not a jq filter: "),
         ] {
             let error = Projection::new(filter).unwrap_err();
             assert!(error.contains(why), "{filter}: {error}");

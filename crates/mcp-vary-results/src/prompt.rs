@@ -6,25 +6,30 @@ use mcp_vary::predicate::{Predicate, choose_with_condition};
 use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result};
 use mcp_vary_view::{Candidate, Selection};
 
-use super::rule::Called;
-use super::{Failures, Scope, Template};
+use super::rule::CallContext;
+use super::{RuleFailures, Scope, Template};
 
 /// One rule of the operator about prompts.
 #[derive(Debug)]
 pub struct PromptRule {
+    /// The prompts that the rule is about.
     pub prompts: Selection,
     /// The clients that it is for.
     pub when: Predicate,
+    /// The role of the message.
     pub role: Role,
+    /// The description that replaces the server's.
     pub description: Option<String>,
+    /// The text that replaces the server's messages.
     pub text: Template,
-    pub failures: Failures,
+    /// How often the rule failed.
+    pub failures: RuleFailures,
 }
 
 /// The result of `prompts/get` for the prompt that is called `id` where no variant renames it, as `rules` have it told to a client with `features`.
-pub fn told_prompt(
+pub fn apply_prompt_rules(
     rules: &[PromptRule],
-    (id, called): (&str, &Called),
+    (id, called): (&str, &CallContext),
     result: &str,
     features: &Features,
     report: Option<Report<'_>>,
@@ -38,7 +43,7 @@ pub fn told_prompt(
     let about = rules.iter().filter(|rule| rule.prompts.selects(candidate));
     let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
     let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
-    let told = chosen.and_then(|(when, rule)| Some((when, rule.tell(called, result)?)));
+    let told = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
     match told {
         // Under its own condition, which says what decided.
         Some((when, told)) => prompt_result(result, features, &[(when.clone(), told)], report),
@@ -47,12 +52,15 @@ pub fn told_prompt(
 }
 
 impl PromptRule {
-    fn tell(&self, called: &Called, result: &str) -> Option<PromptAlternative> {
+    fn render(&self, called: &CallContext, result: &str) -> Option<PromptAlternative> {
         let text = texts(result);
         let named = [("prompt", &*called.name), ("server", &*called.server)];
         let scope = Scope::new(&Json::Null, &text, &called.arguments, &named);
         let words = self.text.render(&scope);
-        let failed = |why: &String| self.failures.add(&called.server, &called.name, "text", why);
+        let failed = |why: &String| {
+            self.failures
+                .record(&called.server, &called.name, "text", why)
+        };
         let words = words.inspect_err(failed).ok()?;
         let told = PromptAlternative::new(self.role, &words);
         Some(match &self.description {

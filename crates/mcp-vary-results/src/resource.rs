@@ -8,7 +8,7 @@ use mcp_vary::shape::{
 };
 use mcp_vary_view::{Candidate, Selection, UriMap};
 
-use super::{Failures, Scope, Template};
+use super::{RuleFailures, Scope, Template};
 
 /// One rule of the operator about resources.
 #[derive(Debug)]
@@ -17,23 +17,26 @@ pub struct ResourceRule {
     pub uris: Selection,
     /// The clients that it is for, whatever format they ask for; without it those who ask for its format.
     pub when: Option<Predicate>,
-    pub told: ToldResource,
-    pub failures: Failures,
+    /// The format that the client gets.
+    pub format: ResourceFormat,
+    /// How often the rule failed.
+    pub failures: RuleFailures,
 }
 
 /// How a resource is told.
 #[derive(Debug)]
-pub enum ToldResource {
+pub enum ResourceFormat {
     /// As the server has it.
     AsServed,
+    /// JSON, rendered.
     Rendered(Rendering),
     /// In the operator's words.
-    Words(Template, MediaType),
+    Template(Template, MediaType),
 }
 
 /// The result of `resources/read` of the server called `server`, in which resources are called as in a view, as
 /// `rules` have it told to a client with `features`. Rules are about the server's own URIs.
-pub fn told_resource(
+pub fn apply_resource_rules(
     rules: &[ResourceRule],
     (server, uris): (&str, &UriMap),
     result: &str,
@@ -52,7 +55,7 @@ pub fn told_resource(
 }
 
 /// Whether one of `rules` is about the resource that the server calls `own`.
-pub fn are_about(rules: &[ResourceRule], server: &str, own: &str) -> bool {
+pub fn any_rule_matches(rules: &[ResourceRule], server: &str, own: &str) -> bool {
     let candidate = Candidate {
         name: own,
         upstream_name: own,
@@ -64,13 +67,13 @@ pub fn are_about(rules: &[ResourceRule], server: &str, own: &str) -> bool {
 }
 
 /// Whether one of `rules` is about one of the contents of the server's result.
-pub fn are_about_contents(rules: &[ResourceRule], server: &str, result: &str) -> bool {
+pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &str) -> bool {
     let result = Members::parse(result).unwrap_or_default();
     let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
     contents.into_iter().any(|content| {
         let content = Members::parse(content).unwrap_or_default();
         let uri = content.get_str("uri");
-        uri.is_some_and(|uri| are_about(rules, server, &uri))
+        uri.is_some_and(|uri| any_rule_matches(rules, server, &uri))
     })
 }
 
@@ -115,15 +118,15 @@ fn representations(
 
 impl ResourceRule {
     fn representation(&self, uri: &str, text: &str, server: &str) -> Option<Representation> {
-        match &self.told {
-            ToldResource::AsServed => Some(Representation::AsServed),
-            ToldResource::Rendered(rendering) => Some(Representation::Rendered(*rendering)),
-            ToldResource::Words(template, media_type) => {
+        match &self.format {
+            ResourceFormat::AsServed => Some(Representation::AsServed),
+            ResourceFormat::Rendered(rendering) => Some(Representation::Rendered(*rendering)),
+            ResourceFormat::Template(template, media_type) => {
                 let value = Json::parse(text).unwrap_or(Json::Null);
                 let scope = Scope::new(&value, text, "{}", &[("uri", uri), ("server", server)]);
                 let words = template.render(&scope);
                 let words =
-                    words.inspect_err(|why| self.failures.add(server, uri, "template", why));
+                    words.inspect_err(|why| self.failures.record(server, uri, "template", why));
                 Some(Representation::Text {
                     media_type: media_type.clone(),
                     text: words.ok()?,

@@ -23,33 +23,33 @@ const ID: usize = 16;
 /// or newer results need the room. All of them together, with what it takes to find their parts, have at most as
 /// many bytes as is said, and one at most a quarter of that. Whoever reads all parts of an array, object or text
 /// one after the other has it looked through once.
-pub struct Kept {
-    room: usize,
-    time: Duration,
-    outside: Outside,
-    all: Mutex<All>,
+pub struct ResultStore {
+    capacity: usize,
+    ttl: Duration,
+    environment: Outside,
+    state: Mutex<StoreState>,
 }
 
 #[derive(Default)]
-struct All {
-    by_id: BTreeMap<Arc<str>, Whole>,
+struct StoreState {
+    by_id: BTreeMap<Arc<str>, StoredResult>,
     /// From the oldest on.
-    ids: BTreeMap<u64, Arc<str>>,
+    by_age: BTreeMap<u64, Arc<str>>,
     bytes: usize,
-    count: u64,
+    next_number: u64,
 }
 
-struct Whole {
+struct StoredResult {
     json: Arc<str>,
     /// Where the parts stand of what was read last.
     index: Option<Arc<Index>>,
-    owner: Owner,
+    owner: ResultOwner,
     number: u64,
     /// In seconds since 1970.
     until: u64,
 }
 
-impl Whole {
+impl StoredResult {
     fn bytes(&self) -> usize {
         self.json.len() + self.index.as_ref().map_or(0, |index| index.bytes())
     }
@@ -57,37 +57,39 @@ impl Whole {
 
 /// Whose a result is.
 #[derive(Clone, Debug)]
-pub struct Owner {
+pub struct ResultOwner {
     /// The client that alone may read it; whoever knows the URI may without.
     pub client: Option<ClientId>,
     /// The tool that made it.
-    pub tool: OwnTool,
+    pub tool: ToolRef,
 }
 
 /// What a server calls a tool, and what that server is called.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct OwnTool {
+pub struct ToolRef {
+    /// The name of the server.
     pub server: Arc<str>,
-    pub own: Arc<str>,
+    /// The name that the server gives the tool.
+    pub upstream_name: Arc<str>,
 }
 
 /// A part of a result.
 #[derive(Debug)]
-pub struct Rest {
+pub struct ResultPage {
     uri: String,
     media_type: &'static str,
     /// As JSON, or the text itself.
     pub text: String,
     /// The URI of the part after it, and what is said of that.
-    pub next: Option<(String, String)>,
+    pub next_page: Option<(String, String)>,
 }
 
-impl Rest {
+impl ResultPage {
     /// The result of `resources/read`: the part, and the next one where there is more, which says how much.
     pub fn contents(&self) -> String {
-        let mut contents = vec![content(&self.uri, self.media_type, &self.text)];
-        if let Some((next, told)) = &self.next {
-            contents.push(content(next, "text/plain", told));
+        let mut contents = vec![text_content(&self.uri, self.media_type, &self.text)];
+        if let Some((next, told)) = &self.next_page {
+            contents.push(text_content(next, "text/plain", told));
         }
         format!(r#"{{"contents":[{}]}}"#, contents.join(","))
     }
@@ -95,14 +97,15 @@ impl Rest {
 
 /// Why nothing is read.
 #[derive(Debug)]
-pub enum Unread {
+pub enum ReadError {
     /// There is no such result, or it is another client's.
-    Unknown,
+    NotFound,
+    /// The part that the URI asks for does not exist.
     Part(PartError),
 }
 
 /// Without what servers said.
-impl fmt::Debug for Kept {
+impl fmt::Debug for ResultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.lock();
         f.debug_struct("Kept")
@@ -112,13 +115,14 @@ impl fmt::Debug for Kept {
     }
 }
 
-impl Kept {
-    pub fn new(room: usize, time: Duration, outside: Outside) -> Self {
+impl ResultStore {
+    /// An empty store of at most `capacity` bytes, which keeps each result for `ttl`.
+    pub fn new(capacity: usize, ttl: Duration, environment: Outside) -> Self {
         Self {
-            room,
-            time,
-            outside,
-            all: Mutex::default(),
+            capacity,
+            ttl,
+            environment,
+            state: Mutex::default(),
         }
     }
 
@@ -128,12 +132,12 @@ impl Kept {
     }
 
     /// A URI for a result of `bytes`; none when it would not be kept.
-    pub fn uri(&self, bytes: usize) -> Option<String> {
-        if bytes > self.room / 4 {
+    pub fn new_uri(&self, bytes: usize) -> Option<String> {
+        if bytes > self.capacity / 4 {
             return None;
         }
         let mut random = [0; ID];
-        (self.outside.random)(&mut random);
+        (self.environment.random)(&mut random);
         let mut uri = String::with_capacity(PREFIX.len() + 2 * ID);
         uri.push_str(PREFIX);
         let digits = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
@@ -151,50 +155,50 @@ impl Kept {
     }
 
     /// Keeps `json` as `uri`.
-    pub fn keep(&self, uri: &str, json: String, owner: Owner) {
+    pub fn insert(&self, uri: &str, json: String, owner: ResultOwner) {
         let Some(id) = uri.strip_prefix(PREFIX) else {
             return;
         };
-        let now = (self.outside.now)();
+        let now = (self.environment.now)();
         let mut all = self.lock();
-        all.forget(now, self.room.saturating_sub(json.len()));
+        all.evict(now, self.capacity.saturating_sub(json.len()));
         let id: Arc<str> = id.into();
-        let number = all.count;
-        all.count += 1;
+        let number = all.next_number;
+        all.next_number += 1;
         all.bytes += json.len();
-        all.ids.insert(number, Arc::clone(&id));
-        let whole = Whole {
+        all.by_age.insert(number, Arc::clone(&id));
+        let whole = StoredResult {
             json: json.into(),
             index: None,
             owner,
             number,
-            until: now.saturating_add(self.time.as_secs()),
+            until: now.saturating_add(self.ttl.as_secs()),
         };
         all.by_id.insert(id, whole);
     }
 
     /// The tool that made what `client` reads as `uri`.
-    pub fn tool(&self, uri: &str, client: ClientId) -> Option<OwnTool> {
+    pub fn tool(&self, uri: &str, client: ClientId) -> Option<ToolRef> {
         let (id, _) = split(uri);
-        self.whole(id, client, |whole| whole.owner.tool.clone())
+        self.find(id, client, |whole| whole.owner.tool.clone())
     }
 
     /// The part that `uri` asks for, asked by `client`.
-    pub fn read(&self, uri: &str, client: ClientId) -> Result<Rest, Unread> {
+    pub fn read(&self, uri: &str, client: ClientId) -> Result<ResultPage, ReadError> {
         let (id, query) = split(uri);
-        let known = |whole: &Whole| (Arc::clone(&whole.json), whole.index.clone());
-        let (json, index) = self.whole(id, client, known).ok_or(Unread::Unknown)?;
-        let part = Part::parse(query).map_err(Unread::Part)?;
+        let known = |whole: &StoredResult| (Arc::clone(&whole.json), whole.index.clone());
+        let (json, index) = self.find(id, client, known).ok_or(ReadError::NotFound)?;
+        let part = Part::parse(query).map_err(ReadError::Part)?;
         let known = index.filter(|index| index.pointer() == part.pointer);
         let index = match known {
             Some(index) => index,
             None => {
-                let index = Arc::new(Index::of(&json, &part.pointer).map_err(Unread::Part)?);
-                self.index(id, &json, Arc::clone(&index));
+                let index = Arc::new(Index::of(&json, &part.pointer).map_err(ReadError::Part)?);
+                self.store_index(id, &json, Arc::clone(&index));
                 index
             }
         };
-        let page = index.page(&json, &part).map_err(Unread::Part)?;
+        let page = index.page(&json, &part).map_err(ReadError::Part)?;
         let (media_type, text) = match page.value {
             Json::String(text) => ("text/plain", text.into_owned()),
             value => ("application/json", value.to_json()),
@@ -207,17 +211,17 @@ impl Kept {
             let told = format!("{from} to {next} of {total}; the next part: {following}");
             (following, told)
         });
-        Ok(Rest {
+        Ok(ResultPage {
             uri: uri.to_owned(),
             media_type,
             text,
-            next,
+            next_page: next,
         })
     }
 
     /// Keeps where the parts of `json` stand, which is kept as `id`.
-    fn index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
-        let now = (self.outside.now)();
+    fn store_index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
+        let now = (self.environment.now)();
         let mut all = self.lock();
         let whole = all.by_id.get_mut(id);
         let Some(whole) = whole.filter(|whole| Arc::ptr_eq(&whole.json, json)) else {
@@ -227,34 +231,34 @@ impl Kept {
         whole.index = Some(index);
         let after = whole.bytes();
         all.bytes = all.bytes - before + after;
-        all.forget(now, self.room);
+        all.evict(now, self.capacity);
     }
 
     /// What `see` says of the result of this id, if `client` may read it.
-    fn whole<T>(&self, id: &str, client: ClientId, see: impl Fn(&Whole) -> T) -> Option<T> {
-        let now = (self.outside.now)();
+    fn find<T>(&self, id: &str, client: ClientId, see: impl Fn(&StoredResult) -> T) -> Option<T> {
+        let now = (self.environment.now)();
         let all = self.lock();
         let whole = all.by_id.get(id).filter(|whole| whole.until > now)?;
         let may = whole.owner.client.is_none_or(|owner| owner == client);
         may.then(|| see(whole))
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl All {
+impl StoreState {
     /// Forgets what is over, and the oldest until the others have at most `room` bytes.
-    fn forget(&mut self, now: u64, room: usize) {
-        while let Some((number, id)) = self.ids.first_key_value() {
+    fn evict(&mut self, now: u64, room: usize) {
+        while let Some((number, id)) = self.by_age.first_key_value() {
             let whole = self.by_id.get(id);
             let is_over = whole.is_none_or(|whole| whole.until <= now);
             if !is_over && self.bytes <= room {
                 break;
             }
             let (number, id) = (*number, Arc::clone(id));
-            self.ids.remove(&number);
+            self.by_age.remove(&number);
             if let Some(whole) = self.by_id.remove(&id).filter(|it| it.number == number) {
                 self.bytes -= whole.bytes();
             }
@@ -268,7 +272,7 @@ fn split(uri: &str) -> (&str, &str) {
     rest.split_once('?').unwrap_or((rest, ""))
 }
 
-fn content(uri: &str, media_type: &str, text: &str) -> String {
+fn text_content(uri: &str, media_type: &str, text: &str) -> String {
     let mut content = Members::default();
     content.set("uri", string(uri));
     content.set("mimeType", string(media_type));
@@ -284,22 +288,22 @@ mod tests {
 
     static NOW: AtomicU64 = AtomicU64::new(1_000);
 
-    fn kept(room: usize, now: fn() -> u64) -> Kept {
+    fn kept(room: usize, now: fn() -> u64) -> ResultStore {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
-        Kept::new(room, Duration::from_secs(60), Outside::new(now, random))
+        ResultStore::new(room, Duration::from_secs(60), Outside::new(now, random))
     }
 
-    fn keep(kept: &Kept, json: &str, client: Option<ClientId>) -> String {
-        let uri = kept.uri(json.len()).unwrap();
-        let tool = OwnTool {
+    fn keep(kept: &ResultStore, json: &str, client: Option<ClientId>) -> String {
+        let uri = kept.new_uri(json.len()).unwrap();
+        let tool = ToolRef {
             server: "a".into(),
-            own: "b".into(),
+            upstream_name: "b".into(),
         };
-        kept.keep(&uri, json.to_owned(), Owner { client, tool });
+        kept.insert(&uri, json.to_owned(), ResultOwner { client, tool });
         uri
     }
 
-    fn contents(kept: &Kept, uri: &str) -> String {
+    fn contents(kept: &ResultStore, uri: &str) -> String {
         kept.read(uri, 1).unwrap().contents()
     }
 
@@ -317,7 +321,7 @@ mod tests {
         contents(&kept, &format!("{uri}?pointer=/7"));
         let index = Index::of(&rows, "/7").unwrap().bytes();
         assert_eq!(kept.lock().bytes, rows.len() + index, "one at a time");
-        kept.lock().forget(u64::MAX, 0);
+        kept.lock().evict(u64::MAX, 0);
         assert_eq!(kept.lock().bytes, 0);
     }
 
@@ -358,22 +362,22 @@ mod tests {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, "[1]", Some(7));
         assert!(kept.read(&uri, 7).is_ok());
-        assert!(matches!(kept.read(&uri, 8), Err(Unread::Unknown)));
+        assert!(matches!(kept.read(&uri, 8), Err(ReadError::NotFound)));
         assert!(matches!(
             kept.read("vary://result/0", 7),
-            Err(Unread::Unknown)
+            Err(ReadError::NotFound)
         ));
         let bad = kept.read(&format!("{uri}?limit=x"), 7);
-        assert!(matches!(bad, Err(Unread::Part(_))));
+        assert!(matches!(bad, Err(ReadError::Part(_))));
         // Whether a part is well-formed is nobody's business who may not read it.
         let bad = kept.read(&format!("{uri}?limit=x"), 8);
-        assert!(matches!(bad, Err(Unread::Unknown)));
+        assert!(matches!(bad, Err(ReadError::NotFound)));
     }
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
         let kept = kept(40, || 0);
-        assert_eq!(kept.uri(11), None, "one takes no more than a quarter");
+        assert_eq!(kept.new_uri(11), None, "one takes no more than a quarter");
         let all: Vec<_> = (0..5).map(|_| keep(&kept, "[11111111]", None)).collect();
         assert!(kept.read(&all[0], 1).is_err());
         assert!(all[1..].iter().all(|uri| kept.read(uri, 1).is_ok()));

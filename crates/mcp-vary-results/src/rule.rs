@@ -8,7 +8,7 @@ use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::shape::{Alternative, Bounds, ToolOutput};
 use mcp_vary_view::{Candidate, Selection};
 
-use super::{Failures, Projection, Scope, Template};
+use super::{Projection, RuleFailures, Scope, Template};
 
 /// One rule of the operator.
 #[derive(Debug)]
@@ -18,32 +18,38 @@ pub struct ResultRule {
     /// The clients that it is for.
     pub when: Predicate,
     /// Whether it is for clients, too, that declared nothing.
-    pub everyone: bool,
-    pub recipe: Arc<Recipe>,
+    pub applies_to_all: bool,
+    /// What the rule does with a result.
+    pub transform: Arc<ResultTransform>,
 }
 
 /// How a result is told.
 #[derive(Debug, Default)]
-pub struct Recipe {
+pub struct ResultTransform {
+    /// The filter that makes the value.
     pub projection: Option<Projection>,
+    /// The template for clients that read markdown.
     pub markdown: Option<Template>,
+    /// The template for clients that read plain text.
     pub text: Option<Template>,
     /// One reasoning hint each, for clients that sample.
     pub hints: Vec<Template>,
-    pub hints_under: Option<String>,
+    /// The property that the hints go under.
+    pub hints_property: Option<String>,
     /// How much of it anybody gets.
     pub bounds: Bounds,
     /// The verbosity that its condition asks for.
     pub verbosity: Option<Verbosity>,
     /// How often it failed.
-    pub failures: Failures,
+    pub failures: RuleFailures,
 }
 
 /// What was called.
 #[derive(Clone, Debug)]
-pub struct Called {
+pub struct CallContext {
     /// The server's own name of the tool or prompt.
     pub name: Arc<str>,
+    /// The name of the server.
     pub server: Arc<str>,
     /// As the server got them.
     pub arguments: String,
@@ -51,72 +57,78 @@ pub struct Called {
 
 /// A result as a recipe has it told.
 #[derive(Debug)]
-pub struct Told {
+pub struct TransformedResult {
+    /// What the client gets in place of the result.
     pub alternative: Alternative,
     /// The value that it says.
     pub value: Option<String>,
     /// What a template makes of that.
-    pub words: Option<String>,
+    pub rendered_text: Option<String>,
     /// The text that the server wrote.
-    text: String,
+    original_text: String,
 }
 
 /// What the rules say of one tool.
 #[derive(Debug)]
-pub struct ToolResults {
+pub struct ToolResultRules {
     /// For clients that declared something.
-    negotiated: Vec<(Predicate, Arc<Recipe>)>,
+    negotiated: Vec<(Predicate, Arc<ResultTransform>)>,
     /// For those that did not.
-    others: Vec<(Predicate, Arc<Recipe>)>,
+    undeclared: Vec<(Predicate, Arc<ResultTransform>)>,
 }
 
-impl ToolResults {
+impl ToolResultRules {
     /// What `rules` say of the tool; none when that is nothing.
     pub fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
         let about = rules.iter().filter(|rule| rule.tools.selects(tool));
-        let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.recipe));
+        let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.transform));
         let negotiated: Vec<_> = about.clone().map(of).collect();
-        let others = about.filter(|rule| rule.everyone).map(of).collect();
-        (!negotiated.is_empty()).then(|| Arc::new(Self { negotiated, others }))
+        let others = about.filter(|rule| rule.applies_to_all).map(of).collect();
+        (!negotiated.is_empty()).then(|| {
+            Arc::new(Self {
+                negotiated,
+                undeclared: others,
+            })
+        })
     }
 
     /// How the tool's results are told to a client with `features`.
-    pub fn choose(&self, features: Option<&Features>) -> Option<Arc<Recipe>> {
+    pub fn choose(&self, features: Option<&Features>) -> Option<Arc<ResultTransform>> {
         let chosen = match features.filter(|features| !features.is_empty()) {
             Some(features) => choose(&self.negotiated, features),
-            None => choose(&self.others, &Features::default()),
+            None => choose(&self.undeclared, &Features::default()),
         };
         chosen.map(Arc::clone)
     }
 }
 
-impl Recipe {
+impl ResultTransform {
     /// How `result` is told; none for what is never told otherwise, and when the recipe fails, which is
     /// logged and counted: the operator's slip takes nothing away from the client.
-    pub fn told(
+    pub fn apply(
         &self,
         result: &str,
         lift: bool,
-        called: &Called,
+        called: &CallContext,
         features: &Features,
-    ) -> Option<Told> {
+    ) -> Option<TransformedResult> {
         let said = ToolOutput::read(result, lift)?;
-        match self.tell(&said, called, features) {
+        match self.try_apply(&said, called, features) {
             Ok(told) => Some(told),
             Err((part, why)) => {
-                let Called { name, server, .. } = called;
-                self.failures.add(server, name, part, &why);
+                let CallContext { name, server, .. } = called;
+                self.failures.record(server, name, part, &why);
                 None
             }
         }
     }
 
-    fn tell(
+    fn try_apply(
         &self,
         said: &ToolOutput,
-        called: &Called,
+        called: &CallContext,
         features: &Features,
-    ) -> Result<Told, (&'static str, String)> {
+    ) -> Result<TransformedResult, (&'static str, String)> {
         let mut told = Alternative::default();
         let mut value = said.value.clone();
         if let (Some(projection), Some(own)) = (&self.projection, &said.value) {
@@ -130,7 +142,7 @@ impl Recipe {
         } else {
             &[]
         };
-        let (markdown, text) = self.words(features);
+        let (markdown, text) = self.templates(features);
         if markdown.is_some() || text.is_some() || !hints.is_empty() {
             let value = value.as_deref().unwrap_or("null");
             let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
@@ -156,39 +168,40 @@ impl Recipe {
         if let Some(verbosity) = self.verbosity {
             told = told.with_verbosity(verbosity);
         }
-        if let Some(property) = &self.hints_under {
+        if let Some(property) = &self.hints_property {
             told = told.with_hints_under(property);
         }
-        Ok(Told {
+        Ok(TransformedResult {
             alternative: told,
             value,
-            words,
-            text: said.text.clone(),
+            rendered_text: words,
+            original_text: said.text.clone(),
         })
     }
 
     /// Another value in the words of `told`; none where they fail.
-    pub fn say(
+    pub fn render_value(
         &self,
         value: &Json<'_>,
-        told: &Told,
-        called: &Called,
+        told: &TransformedResult,
+        called: &CallContext,
         features: &Features,
     ) -> Option<String> {
-        let (markdown, text) = self.words(features);
+        let (markdown, text) = self.templates(features);
         let (part, template) = match (markdown, text) {
             (Some(markdown), _) => ("markdown", markdown),
             (None, text) => ("text", text?),
         };
-        let said = template.render(&scope(value, &told.text, called));
+        let said = template.render(&scope(value, &told.original_text, called));
         let said = said.inspect_err(|why| {
-            self.failures.add(&called.server, &called.name, part, why);
+            self.failures
+                .record(&called.server, &called.name, part, why);
         });
         said.ok()
     }
 
     /// The templates for the format that the client reads.
-    fn words(&self, features: &Features) -> (Option<&Template>, Option<&Template>) {
+    fn templates(&self, features: &Features) -> (Option<&Template>, Option<&Template>) {
         match features.choose_format(&Format::ALL) {
             Some(Format::Json) => (None, None),
             Some(Format::Text) => (None, self.text.as_ref()),
@@ -200,7 +213,7 @@ impl Recipe {
     }
 }
 
-fn scope(value: &Json<'_>, text: &str, called: &Called) -> Scope {
+fn scope(value: &Json<'_>, text: &str, called: &CallContext) -> Scope {
     let named = [("tool", &*called.name), ("server", &*called.server)];
     Scope::new(value, text, &called.arguments, &named)
 }

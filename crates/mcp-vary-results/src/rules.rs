@@ -15,10 +15,12 @@ pub struct ResultRules(pub Arc<[ResultRule]>);
 
 impl ResultRules {
     /// Whether clients with `features` may get less of a result than there is to read.
-    pub fn cut_for(&self, features: Option<&Features>) -> bool {
+    pub fn truncate_for(&self, features: Option<&Features>) -> bool {
         let negotiates = features.is_some_and(|features| !features.is_empty());
         let mut rules = self.0.iter();
-        rules.any(|rule| rule.recipe.bounds != Bounds::default() && (negotiates || rule.everyone))
+        rules.any(|rule| {
+            rule.transform.bounds != Bounds::default() && (negotiates || rule.applies_to_all)
+        })
     }
 }
 

@@ -18,50 +18,62 @@ use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
 use crate::negotiation_log;
-use crate::result_store::{Kept, Owner};
-use crate::{Called, Output, PromptRule, Recipe, ResourceRule, Told, told_prompt, told_resource};
+use crate::result_store::{ResultOwner, ResultStore};
+use crate::{
+    CallContext, OutputValidator, PromptRule, ResourceRule, ResultTransform, TransformedResult,
+    apply_prompt_rules, apply_resource_rules,
+};
 
 /// What a result is shaped by.
 #[derive(Clone, Debug)]
-pub struct Shaping {
+pub struct ResultShaper {
     /// What the client declared, or is taken to have declared.
     pub features: Option<Arc<Features>>,
     /// Whether the client is told what was applied.
     pub report: bool,
     /// How the operator has it told.
-    pub telling: Option<Telling>,
-    pub keeping: Keeping,
+    pub matched_rule: Option<MatchedRule>,
+    /// Where the whole result is stored if the client gets less of it.
+    pub spillover: Spillover,
     /// Whether the client's revision knows resource links.
     pub is_linked: bool,
     /// What the client was told of the structured value.
-    pub output: Option<Arc<Output>>,
+    pub output: Option<Arc<OutputValidator>>,
     /// Which fields clients of the variant get.
     pub fields: ResultFields,
+    /// What shaping needs to know of the tool.
     pub tool: ToolFacts,
+    /// Whether agents that ask for JSON get it in `content`, too.
     pub always_both: bool,
+    /// Whether a text that is one JSON document becomes a structured value.
     pub lift_json_text: bool,
+    /// The protocol era of the client.
     pub era: Era,
+    /// The variant that the request runs under.
     pub variant: Option<VariantId>,
 }
 
 /// What becomes of a result on its way to the client.
 #[derive(Clone, Debug)]
-pub enum Shape {
-    Tool(Box<Shaping>),
-    Resource(ResourceShaping),
-    Prompt(PromptShaping),
+pub enum Shaper {
+    /// The result of a tool.
+    Tool(Box<ResultShaper>),
+    /// The result of `resources/read`.
+    Resource(ResourceShaper),
+    /// The result of `prompts/get`.
+    Prompt(PromptShaper),
 }
 
-impl Shape {
+impl Shaper {
     /// The shaped result; the same bytes when nothing is to be done.
     pub fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let (what, listener, shaped) = match self {
             Self::Tool(shaping) => return shaping.apply(result),
-            Self::Resource(shaping) => ("resource", &shaping.listener, shaping.apply(result)),
-            Self::Prompt(shaping) => ("prompt", &shaping.listener, shaping.apply(result)),
+            Self::Resource(shaping) => ("resource", &shaping.target, shaping.apply(result)),
+            Self::Prompt(shaping) => ("prompt", &shaping.target, shaping.apply(result)),
         };
         let variant = listener.variant.as_ref().map(VariantId::as_str);
-        negotiation_log::chosen(what, &listener.features, variant, &shaped);
+        negotiation_log::log_shaped(what, &listener.features, variant, &shaped);
         match shaped {
             Shaped::Changed { result, .. } => Cow::Owned(result),
             _ => Cow::Borrowed(result),
@@ -71,14 +83,16 @@ impl Shape {
 
 /// Whom something is told.
 #[derive(Clone, Debug)]
-pub struct Listener {
+pub struct ShapeTarget {
+    /// What the client declared, or is taken to have declared.
     pub features: Arc<Features>,
     /// Whether it is told what was applied.
     pub report: bool,
+    /// The variant that the request runs under.
     pub variant: Option<VariantId>,
 }
 
-impl Listener {
+impl ShapeTarget {
     fn report(&self) -> Option<Report<'_>> {
         let variant = self.variant.as_ref().map(VariantId::as_str);
         self.report.then_some(Report { variant })
@@ -87,67 +101,77 @@ impl Listener {
 
 /// What a resource is shaped by.
 #[derive(Clone, Debug)]
-pub struct ResourceShaping {
+pub struct ResourceShaper {
+    /// The rules for resources.
     pub rules: Arc<[ResourceRule]>,
+    /// The name of the server.
     pub server: Arc<str>,
     /// What the variant calls resources.
     pub uris: Arc<UriMap>,
-    pub listener: Listener,
+    /// The client that gets the result.
+    pub target: ShapeTarget,
 }
 
-impl ResourceShaping {
+impl ResourceShaper {
     fn apply(&self, result: &str) -> Shaped {
-        let Listener { features, .. } = &self.listener;
-        told_resource(
+        let ShapeTarget { features, .. } = &self.target;
+        apply_resource_rules(
             &self.rules,
             (&self.server, &self.uris),
             result,
             features,
-            self.listener.report(),
+            self.target.report(),
         )
     }
 }
 
 /// What a prompt is shaped by.
 #[derive(Clone, Debug)]
-pub struct PromptShaping {
+pub struct PromptShaper {
+    /// The rules for prompts.
     pub rules: Arc<[PromptRule]>,
     /// What it is called where no variant renames it.
     pub id: Arc<str>,
-    pub called: Called,
-    pub listener: Listener,
+    /// The request.
+    pub call: CallContext,
+    /// The client that gets the result.
+    pub target: ShapeTarget,
 }
 
-impl PromptShaping {
+impl PromptShaper {
     fn apply(&self, result: &str) -> Shaped {
-        let Listener { features, .. } = &self.listener;
-        told_prompt(
+        let ShapeTarget { features, .. } = &self.target;
+        apply_prompt_rules(
             &self.rules,
-            (&self.id, &self.called),
+            (&self.id, &self.call),
             result,
             features,
-            self.listener.report(),
+            self.target.report(),
         )
     }
 }
 
 /// A recipe for the result, and what it needs to know.
 #[derive(Clone, Debug)]
-pub struct Telling {
-    pub recipe: Arc<Recipe>,
-    pub called: Called,
+pub struct MatchedRule {
+    /// What the rule does with the result.
+    pub transform: Arc<ResultTransform>,
+    /// The request.
+    pub call: CallContext,
 }
 
 /// Where what is left out is kept, and whose it is.
 #[derive(Clone, Debug)]
-pub struct Keeping {
-    pub kept: Arc<Kept>,
-    pub owner: Owner,
+pub struct Spillover {
+    /// The store of whole results.
+    pub store: Arc<ResultStore>,
+    /// The client and the tool of the result.
+    pub owner: ResultOwner,
     /// The tool that reads it, where there is one.
-    pub reader: Option<Arc<str>>,
+    pub reader_tool: Option<Arc<str>>,
 }
 
-impl Shaping {
+impl ResultShaper {
     fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
         match self.fields() {
             ResultFields::Both => self.negotiated(result),
@@ -157,7 +181,7 @@ impl Shaping {
                 Cow::Owned(without_structure(&shaped).into_owned())
             }
             ResultFields::Structured => {
-                Cow::Owned(structure_alone(&self.negotiated(result)).into_owned())
+                Cow::Owned(structured_only(&self.negotiated(result)).into_owned())
             }
         }
     }
@@ -185,7 +209,7 @@ impl Shaping {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        let told = self.told(result, features);
+        let told = self.transformed(result, features);
         let tell = |policy: &Policy<'_>| {
             let output = self.check().map(|check| check as &dyn OutputSchema);
             let told = &told.as_ref()?.alternative;
@@ -198,13 +222,13 @@ impl Shaping {
                 report: false,
                 ..policy
             });
-            self.in_few_words(result, first, told.as_ref(), features, &policy)
+            self.compact(result, first, told.as_ref(), features, &policy)
         });
         let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
         let shaped = shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy));
         if let Some(features) = &self.features {
-            negotiation_log::chosen("result", features, policy.variant, &shaped);
+            negotiation_log::log_shaped("result", features, policy.variant, &shaped);
         }
         match shaped {
             Shaped::Changed { result, .. } => Cow::Owned(result),
@@ -213,15 +237,18 @@ impl Shaping {
     }
 
     /// How the operator has the result told; none where no rule is about it.
-    fn told(&self, result: &str, features: &Features) -> Option<Told> {
-        let Telling { recipe, called } = self.telling.as_ref()?;
-        recipe.told(result, self.lift_json_text, called, features)
+    fn transformed(&self, result: &str, features: &Features) -> Option<TransformedResult> {
+        let MatchedRule {
+            transform: recipe,
+            call: called,
+        } = self.matched_rule.as_ref()?;
+        recipe.apply(result, self.lift_json_text, called, features)
     }
 
     /// How much of the result the operator lets through.
     fn bounds(&self) -> Bounds {
-        let telling = self.telling.as_ref();
-        telling.map_or_else(Bounds::default, |telling| telling.recipe.bounds)
+        let telling = self.matched_rule.as_ref();
+        telling.map_or_else(Bounds::default, |telling| telling.transform.bounds)
     }
 
     fn check(&self) -> Option<&OutputCheck> {
@@ -230,11 +257,11 @@ impl Shaping {
 
     /// `result`, or what was told of it `first`, in few words or within the operator's bounds, the whole of it
     /// kept for a while; none where it would not be shorter.
-    fn in_few_words(
+    fn compact(
         &self,
         result: &str,
         first: Option<Shaped>,
-        told: Option<&Told>,
+        told: Option<&TransformedResult>,
         features: &Features,
         policy: &Policy<'_>,
     ) -> Option<Shaped> {
@@ -242,7 +269,7 @@ impl Shaping {
             Some(Shaped::Changed { result: told, .. }) => Cow::Owned(told.clone()),
             _ => Cow::Borrowed(result),
         };
-        let uri = self.keeping.kept.uri(result.len());
+        let uri = self.spillover.store.new_uri(result.len());
         let check = self.check();
         let accepts = check.map(|check| |value: &Value| check.accepts_value(value));
         let contract = match (check, &accepts) {
@@ -251,13 +278,16 @@ impl Shaping {
         };
         let bounds = self.bounds();
         let say = |value: &Json<'_>| {
-            let Telling { recipe, called } = self.telling.as_ref()?;
-            recipe.say(value, told?, called, features)
+            let MatchedRule {
+                transform: recipe,
+                call: called,
+            } = self.matched_rule.as_ref()?;
+            recipe.render_value(value, told?, called, features)
         };
         let words = told.and_then(|told| {
             Some(CustomText {
                 value: told.value.as_deref()?,
-                text: told.words.as_deref(),
+                text: told.rendered_text.as_deref(),
                 render: &say,
             })
         });
@@ -268,7 +298,7 @@ impl Shaping {
                 uri,
                 is_linked: self.is_linked,
             }),
-            reader: self.keeping.reader.as_deref(),
+            reader: self.spillover.reader_tool.as_deref(),
             custom_text: words,
             ..Compaction::default()
         };
@@ -277,25 +307,27 @@ impl Shaping {
             None => compact_tool_result(&result, features, self.tool, policy, &compaction),
         };
         if let Some(uri) = &uri {
-            self.keep(uri, compacted.whole, compacted.texts);
+            self.spill(uri, compacted.whole, compacted.texts);
         }
         compacted.is_shorter.then_some(compacted.shaped)
     }
 
-    fn keep(&self, uri: &str, whole: Option<String>, texts: Option<String>) {
-        let Keeping { kept, owner, .. } = &self.keeping;
+    fn spill(&self, uri: &str, whole: Option<String>, texts: Option<String>) {
+        let Spillover {
+            store: kept, owner, ..
+        } = &self.spillover;
         if let Some(whole) = whole {
-            kept.keep(uri, whole, owner.clone());
+            kept.insert(uri, whole, owner.clone());
         }
         if let Some(texts) = texts {
-            kept.keep(&format!("{uri}{TEXTS_PATH}"), texts, owner.clone());
+            kept.insert(&format!("{uri}{TEXTS_PATH}"), texts, owner.clone());
         }
     }
 }
 
 /// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
 /// its text, and so does a result without structure.
-fn structure_alone(result: &str) -> Cow<'_, str> {
+fn structured_only(result: &str) -> Cow<'_, str> {
     let has_structure = edit::get(result, STRUCTURE).is_some_and(|value| value != "null");
     let is_error = edit::get(result, "isError") == Some("true");
     let blocks = edit::get(result, "content").and_then(|text| elements(text).ok());
@@ -318,7 +350,7 @@ mod tests {
             r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#
         );
         assert_eq!(
-            structure_alone(both),
+            structured_only(both),
             r#"{"content":[{"type":"image"}], "structuredContent":{"a":1.0}}"#
         );
         let bare = r#"{"content":[{"type":"image"}],"structuredContent":{"a":1.0}}"#;
@@ -330,7 +362,7 @@ mod tests {
             r#"{"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1},"isError":true}"#,
             r#"{"content":[{"type":"text","text":"8"}]}"#,
         ] {
-            assert_eq!(structure_alone(kept), kept);
+            assert_eq!(structured_only(kept), kept);
         }
     }
 }

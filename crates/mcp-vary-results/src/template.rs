@@ -52,6 +52,7 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Names `value`, its members, the text, the arguments, and `named` texts.
     pub fn new(
         value: &Json<'_>,
         text: &str,
@@ -62,9 +63,9 @@ impl Scope {
         // The same members under both names: their values are shared.
         let whole = match value {
             Json::Object(_) => Value::from_object(names.clone()),
-            other => known(other),
+            other => to_value(other),
         };
-        let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| known(&it));
+        let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| to_value(&it));
         // What is ours wins over members of the same name.
         names.insert("text".into(), Value::from(text));
         names.insert("arguments".into(), arguments);
@@ -91,9 +92,9 @@ impl Template {
         // A line that holds a block alone leaves no line.
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(|error| told(&error))?);
-        environment.set_fuel(Some(FUEL));
-        environment.set_recursion_limit(RECURSION);
+        environment.set_syntax(syntax.map_err(|error| describe(&error))?);
+        environment.set_fuel(Some(MAX_STEPS));
+        environment.set_recursion_limit(MAX_RECURSION);
         environment.add_filter("cell", |text: String| cell(&text));
         environment.add_filter("markdown", |value: Value| {
             rendered(&value, render::markdown)
@@ -102,16 +103,16 @@ impl Template {
         filters::bound(&mut environment);
         environment.set_formatter(|out, state, value| {
             let more = value.as_str().map_or(0, str::len);
-            let made = MADE.get().saturating_add(more);
-            MADE.set(made);
-            if made > MOST_MADE {
+            let made = WRITTEN_BYTES.get().saturating_add(more);
+            WRITTEN_BYTES.set(made);
+            if made > MAX_WRITTEN_BYTES {
                 let why = format!("it makes a text of more than {LARGEST} bytes");
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
             }
             escape_formatter(out, state, value)
         });
         let added = environment.add_template_owned(NAME, source.to_owned());
-        added.map_err(|error| format!("is no template: {}", told(&error)))?;
+        added.map_err(|error| format!("is not a template: {}", describe(&error)))?;
         Ok(Self {
             environment: Arc::new(environment),
             has_operators: has_operators(source),
@@ -125,17 +126,17 @@ impl Template {
     /// Why it makes none. It may show a part of the value: it is for the operator.
     pub fn render(&self, scope: &Scope) -> Result<String, String> {
         let template = self.environment.get_template(NAME);
-        let template = template.map_err(|error| told(&error))?;
+        let template = template.map_err(|error| describe(&error))?;
         let _turn = self.has_operators.then(|| {
             let turn = ONE_AT_A_TIME.lock();
             turn.unwrap_or_else(PoisonError::into_inner)
         });
-        MADE.set(0);
+        WRITTEN_BYTES.set(0);
         let mut text = Text::default();
         let rendered = template.render_captured_to(scope.names.clone(), &mut text);
         match rendered {
             _ if text.is_full => Err(format!("it makes a text of more than {LARGEST} bytes")),
-            Err(error) => Err(told(&error)),
+            Err(error) => Err(describe(&error)),
             Ok(_) => {
                 let text = String::from_utf8(text.bytes).map_err(|error| error.to_string())?;
                 Ok(text.trim_end().to_owned())
@@ -168,11 +169,11 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
     /// How many bytes of texts the template that is rendered on this thread has written so far, be it into a variable.
-    static MADE: Cell<usize> = const { Cell::new(0) };
+    static WRITTEN_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// What a template may write on its way to its text.
-const MOST_MADE: usize = 2 * LARGEST;
+const MAX_WRITTEN_BYTES: usize = 2 * LARGEST;
 
 /// What is made, as long as there is room.
 #[derive(Default)]
@@ -197,7 +198,7 @@ impl io::Write for Text {
 }
 
 /// What went wrong, and in which line.
-fn told(error: &Error) -> String {
+fn describe(error: &Error) -> String {
     let what = match error.detail() {
         Some(detail) => detail.to_owned(),
         None => match error.kind() {
@@ -227,13 +228,13 @@ fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Er
 }
 
 /// The value as templates know it. A number that is none of theirs stays the text that it was.
-fn known(value: &Json<'_>) -> Value {
+fn to_value(value: &Json<'_>) -> Value {
     match value {
         Json::Null => Value::from(()),
         Json::Bool(is) => Value::from(*is),
-        Json::Number(number) => known_number(number),
+        Json::Number(number) => number_value(number),
         Json::String(text) => Value::from(text.as_ref()),
-        Json::Array(values) => values.iter().map(known).collect(),
+        Json::Array(values) => values.iter().map(to_value).collect(),
         Json::Object(object) => Value::from_object(members(object)),
     }
 }
@@ -241,11 +242,11 @@ fn known(value: &Json<'_>) -> Value {
 fn members(object: &[(Cow<'_, str>, Json<'_>)]) -> IndexMap<Value, Value> {
     let members = object.iter();
     members
-        .map(|(key, value)| (Value::from(key.as_ref()), known(value)))
+        .map(|(key, value)| (Value::from(key.as_ref()), to_value(value)))
         .collect()
 }
 
-fn known_number(number: &str) -> Value {
+fn number_value(number: &str) -> Value {
     if let Ok(number) = number.parse::<i64>() {
         return Value::from(number);
     }
@@ -257,8 +258,8 @@ fn known_number(number: &str) -> Value {
 
 const NAME: &str = "template";
 /// How many steps one text may take: a row of a table takes about ten.
-const FUEL: u64 = 1_000_000;
-const RECURSION: usize = 64;
+const MAX_STEPS: u64 = 1_000_000;
+const MAX_RECURSION: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -334,7 +335,7 @@ mod tests {
         }
         let error = Template::new("a\n{% if %}").unwrap_err();
         assert!(
-            error.starts_with("is no template: ") && error.ends_with("(line 2)"),
+            error.starts_with("is not a template: ") && error.ends_with("(line 2)"),
             "{error}"
         );
     }

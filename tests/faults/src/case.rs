@@ -24,9 +24,9 @@ pub(crate) const BESIDE: &str = "other";
 pub(crate) fn short_settings() -> Value {
     json!({
         "start-timeout": "3s",
-        "patience": "1500ms",
+        "ready-timeout": "1500ms",
         "ping": "300ms",
-        "hung": "700ms",
+        "hang-timeout": "700ms",
         "restart": {"first": "100ms", "longest": "800ms"},
     })
 }

@@ -2,7 +2,7 @@
 
 use mcp_vary_view::{Dialect, ResultFields};
 
-use crate::selection::rules::{ClientRule, Pattern};
+use crate::selection::rules::{ClientPattern, ClientRule};
 
 /// A client that is known to need something, with what is done about it.
 ///
@@ -14,10 +14,10 @@ use crate::selection::rules::{ClientRule, Pattern};
 pub struct KnownClient {
     /// What people call it.
     pub client: &'static str,
-    /// What it calls itself, a [`Pattern`].
+    /// What it calls itself, a [`ClientPattern`].
     pub name: &'static str,
     /// What it does.
-    pub does: &'static str,
+    pub behavior: &'static str,
     /// Which field of results it gets.
     pub result: Option<ResultFields>,
     /// What schemas may say to it.
@@ -29,7 +29,7 @@ pub struct KnownClient {
 impl KnownClient {
     /// What is done about it, as a rule of the configuration says it: `result: content`.
     #[must_use]
-    pub fn gets(&self) -> String {
+    pub fn rule_text(&self) -> String {
         let result = self.result.map(|result| match result {
             ResultFields::Both => "result: both",
             ResultFields::Content => "result: content",
@@ -43,8 +43,9 @@ impl KnownClient {
         said.join(", ")
     }
 
+    /// The rule that applies to the client.
     pub fn rule(&self) -> ClientRule {
-        let pattern = Pattern::new(self.name);
+        let pattern = ClientPattern::new(self.name);
         ClientRule {
             name: Some(pattern.expect("the names in the table are patterns")),
             result: self.result,
@@ -63,7 +64,7 @@ pub const KNOWN_CLIENTS: &[KnownClient] = &[
     KnownClient {
         client: "Claude Code",
         name: "claude-code",
-        does: "shows its model `structuredContent` alone, so that text and images beside it are lost",
+        behavior: "shows its model `structuredContent` alone, so that text and images beside it are lost",
         result: Some(ResultFields::Content),
         dialect: None,
         source: "https://github.com/anthropics/claude-code/issues/79944",
@@ -71,7 +72,7 @@ pub const KNOWN_CLIENTS: &[KnownClient] = &[
     KnownClient {
         client: "Codex",
         name: "codex-mcp-client",
-        does: "shows its model `structuredContent` alone, so that text beside it is lost",
+        behavior: "shows its model `structuredContent` alone, so that text beside it is lost",
         result: Some(ResultFields::Content),
         dialect: None,
         source: "https://github.com/openai/codex/issues/38287",
@@ -79,7 +80,7 @@ pub const KNOWN_CLIENTS: &[KnownClient] = &[
     KnownClient {
         client: "Copilot CLI",
         name: "github-copilot-developer",
-        does: "shows its model both fields, so that what they share is paid for twice",
+        behavior: "shows its model both fields, so that what they share is paid for twice",
         result: Some(ResultFields::Content),
         dialect: None,
         source: "https://github.com/github/copilot-cli/issues/4515",
@@ -87,7 +88,7 @@ pub const KNOWN_CLIENTS: &[KnownClient] = &[
     KnownClient {
         client: "Gemini CLI",
         name: "gemini-cli*",
-        does: "hands schemas to a model that refuses `$ref` and other keywords; one such tool fails the request",
+        behavior: "hands schemas to a model that refuses `$ref` and other keywords; one such tool fails the request",
         result: None,
         dialect: Some(Dialect::Gemini),
         source: "https://github.com/google-gemini/gemini-cli/issues/13326",
@@ -106,10 +107,10 @@ mod tests {
         let rows: Vec<_> = KNOWN_CLIENTS
             .iter()
             .map(|it| {
-                let (client, name, does, source) = (it.client, it.name, it.does, it.source);
+                let (client, name, does, source) = (it.client, it.name, it.behavior, it.source);
                 format!(
                     "| {client} | `{name}` | {does} | `{}` | [thread]({source}) |",
-                    it.gets()
+                    it.rule_text()
                 )
             })
             .collect();
@@ -125,7 +126,7 @@ mod tests {
     fn every_row_says_something_and_where_it_is_from() {
         for client in KNOWN_CLIENTS {
             assert!(client.source.starts_with("https://"), "{client:?}");
-            assert!(!client.gets().is_empty(), "{client:?}");
+            assert!(!client.rule_text().is_empty(), "{client:?}");
             let rule = client.rule();
             assert_eq!(rule.result, client.result);
             assert_eq!(rule.dialect.flatten(), client.dialect);

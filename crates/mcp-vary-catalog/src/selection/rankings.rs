@@ -26,31 +26,32 @@ pub struct Rankings {
     weights: Weights,
     /// How many variants are advertised (SV-3).
     advertised: usize,
-    kept: Memo<Kept>,
-    made: AtomicU64,
+    cache: Memo<CachedRanking>,
+    computed: AtomicU64,
 }
 
 /// The variants in the order in which they suit a client.
 #[derive(Debug, Default)]
-pub struct Ordered {
+pub struct RankedVariants {
     /// What is advertised, best first, as indices into the variants.
     pub order: Arc<[usize]>,
     /// Whether there are more.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 #[derive(Debug)]
-struct Kept {
-    ordered: Arc<Ordered>,
+struct CachedRanking {
+    ranked: Arc<RankedVariants>,
     /// Seconds since 1970-01-01 UTC.
     until: u64,
 }
 
 /// The digest of a client's hints: all that a ranking depends on, in few bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct HintsDigest(Box<str>);
+pub struct HintsKey(Box<str>);
 
-impl HintsDigest {
+impl HintsKey {
+    /// The key of these hints.
     pub fn of(hints: &VariantHints) -> Self {
         let mut digest = Sha256::new();
         // Lengths and counts stand first, so that no two sets of hints are the same bytes.
@@ -79,13 +80,14 @@ pub struct Explanation {
 }
 
 impl Rankings {
+    /// Ranks `variants` by `weights` and advertises `advertised` of them (2 to 5).
     pub fn new(variants: Variants, weights: Weights, advertised: usize) -> Self {
         Self {
             variants,
             weights,
             advertised: advertised.clamp(2, 5),
-            kept: Memo::new(REMEMBERED),
-            made: AtomicU64::new(0),
+            cache: Memo::new(CACHE_BYTES),
+            computed: AtomicU64::new(0),
         }
     }
 
@@ -95,33 +97,33 @@ impl Rankings {
     }
 
     /// How many rankings were made, and not remembered.
-    pub fn made(&self) -> u64 {
-        self.made.load(Ordering::Relaxed)
+    pub fn computed(&self) -> u64 {
+        self.computed.load(Ordering::Relaxed)
     }
 
     /// The order for a client of these hints, who sees the variants `visible`, or all of them; `now` is in
     /// seconds since 1970.
-    pub fn of(
+    pub fn get(
         &self,
         hints: &VariantHints,
-        digest: &HintsDigest,
+        digest: &HintsKey,
         visible: Option<&[usize]>,
         now: u64,
-    ) -> Arc<Ordered> {
-        let make = |_: &str| Kept {
-            ordered: Arc::new(self.make(hints, visible)),
-            until: now.saturating_add(LIFETIME),
+    ) -> Arc<RankedVariants> {
+        let make = |_: &str| CachedRanking {
+            ranked: Arc::new(self.compute(hints, visible)),
+            until: now.saturating_add(TTL_SECONDS),
         };
-        let is_fresh = |kept: &Kept| now < kept.until;
+        let is_fresh = |kept: &CachedRanking| now < kept.until;
         let kept = match visible {
-            None => self.kept.get_if(&digest.0, is_fresh, make),
-            Some(visible) => self.kept.get_if(&key(digest, visible), is_fresh, make),
+            None => self.cache.get_if(&digest.0, is_fresh, make),
+            Some(visible) => self.cache.get_if(&key(digest, visible), is_fresh, make),
         };
-        Arc::clone(&kept.ordered)
+        Arc::clone(&kept.ranked)
     }
 
-    fn make(&self, hints: &VariantHints, visible: Option<&[usize]>) -> Ordered {
-        self.made.fetch_add(1, Ordering::Relaxed);
+    fn compute(&self, hints: &VariantHints, visible: Option<&[usize]>) -> RankedVariants {
+        self.computed.fetch_add(1, Ordering::Relaxed);
         let all = self.variants.as_slice();
         let ranking = match visible {
             None => rank(all, hints, &self.weights),
@@ -133,7 +135,10 @@ impl Rankings {
         let (ids, more) = ranking.advertise(self.advertised);
         let place = |id: &VariantId| all.iter().position(|variant| variant.id == *id);
         let order = ids.iter().filter_map(place).collect();
-        Ordered { order, more }
+        RankedVariants {
+            order,
+            has_more: more,
+        }
     }
 
     /// How all variants rank for a client of these hints, and why.
@@ -157,7 +162,7 @@ impl Rankings {
     }
 }
 
-fn key(digest: &HintsDigest, visible: &[usize]) -> String {
+fn key(digest: &HintsKey, visible: &[usize]) -> String {
     let mut key = digest.0.to_string();
     for index in visible {
         let _ = write!(key, " {index}");
@@ -166,10 +171,10 @@ fn key(digest: &HintsDigest, visible: &[usize]) -> String {
 }
 
 /// Bytes for rankings, in each of two generations; some five hundred of them.
-const REMEMBERED: usize = 512 << 10;
+const CACHE_BYTES: usize = 512 << 10;
 
 /// Seconds for which a ranking is remembered.
-const LIFETIME: u64 = 300;
+const TTL_SECONDS: u64 = 300;
 
 #[cfg(test)]
 mod tests {
@@ -203,7 +208,7 @@ mod tests {
         now: u64,
     ) -> Vec<usize> {
         let hints = hints(pairs);
-        let ordered = rankings.of(&hints, &HintsDigest::of(&hints), visible, now);
+        let ordered = rankings.get(&hints, &HintsKey::of(&hints), visible, now);
         ordered.order.to_vec()
     }
 
@@ -213,7 +218,7 @@ mod tests {
         let rankings = rankings(Weights::default(), VARIANTS);
         for (now, made) in [(1_000, 1), (1_000, 1), (1_299, 1), (1_300, 2), (1_301, 2)] {
             let got = order(&rankings, &[("useCase", "y")], None, now);
-            assert_eq!((got, rankings.made()), (vec![1, 0, 2], made), "{now}");
+            assert_eq!((got, rankings.computed()), (vec![1, 0, 2], made), "{now}");
         }
     }
 
@@ -235,7 +240,7 @@ mod tests {
                 assert_eq!(order(&rankings, hints, visible, 0), expected, "{hints:?}");
             }
         }
-        assert_eq!(rankings.made(), 7);
+        assert_eq!(rankings.computed(), 7);
     }
 
     /// SV-7: no two sets of hints have one digest by the way they are written one after the other.
@@ -249,7 +254,7 @@ mod tests {
             &[("a", "bc")],
             &[("ab", "c")],
         ];
-        let digests = all.map(|pairs| HintsDigest::of(&hints(pairs)).0);
+        let digests = all.map(|pairs| HintsKey::of(&hints(pairs)).0);
         let different: BTreeSet<_> = digests.iter().collect();
         assert_eq!(different.len(), all.len());
     }
@@ -261,7 +266,7 @@ mod tests {
         for at in 0..5_000 {
             order(&rankings, &[("useCase", &at.to_string())], None, 0);
         }
-        assert!(rankings.kept.len() < 1_100, "{}", rankings.kept.len());
+        assert!(rankings.cache.len() < 1_100, "{}", rankings.cache.len());
     }
 
     /// SV-5: what decides nothing is named.

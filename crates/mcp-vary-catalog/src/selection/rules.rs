@@ -13,7 +13,7 @@ use mcp_vary_view::{Dialect, ResultFields, Style};
 use mcp_vary_wire::client_name::ClientName;
 
 use crate::selection::known_clients::KNOWN_CLIENTS;
-use crate::selection::variant_selection::{Choosing, Told};
+use crate::selection::variant_selection::{SelectionConfig, VariantRequest};
 
 /// A rule: what clients get that look like this.
 ///
@@ -24,11 +24,11 @@ use crate::selection::variant_selection::{Choosing, Told};
 #[non_exhaustive]
 pub struct ClientRule {
     /// What `clientInfo.name` must look like.
-    pub name: Option<Pattern>,
+    pub name: Option<ClientPattern>,
     /// What `clientInfo.version` must look like.
-    pub version: Option<Pattern>,
+    pub version: Option<ClientPattern>,
     /// What headers of the request must look like; clients on stdio have none.
-    pub headers: Vec<(HeaderName, Pattern)>,
+    pub headers: Vec<(HeaderName, ClientPattern)>,
     /// The variant that they get when they name none.
     pub variant: Option<VariantId>,
     /// Which field of a tool's result they get, unless their variant gives them one.
@@ -65,27 +65,27 @@ impl ClientRule {
 
     /// Only for clients that are called so.
     #[must_use]
-    pub fn with_name(mut self, pattern: Pattern) -> Self {
+    pub fn with_name(mut self, pattern: ClientPattern) -> Self {
         self.name = Some(pattern);
         self
     }
 
     /// Only for clients of these versions.
     #[must_use]
-    pub fn with_version(mut self, pattern: Pattern) -> Self {
+    pub fn with_version(mut self, pattern: ClientPattern) -> Self {
         self.version = Some(pattern);
         self
     }
 
     /// Only for clients that send this header.
     #[must_use]
-    pub fn with_header(mut self, name: HeaderName, pattern: Pattern) -> Self {
+    pub fn with_header(mut self, name: HeaderName, pattern: ClientPattern) -> Self {
         self.headers.push((name, pattern));
         self
     }
 
     /// Whether it says anything beside the variant.
-    const fn says_how(&self) -> bool {
+    const fn changes_presentation(&self) -> bool {
         self.result.is_some()
             || self.dialect.is_some()
             || self.features.is_some()
@@ -102,19 +102,19 @@ impl ClientRule {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_catalog::selection::rules::Pattern;
+/// use mcp_vary_catalog::selection::rules::ClientPattern;
 ///
-/// let pattern = Pattern::new("claude*")?;
+/// let pattern = ClientPattern::new("claude*")?;
 /// assert!(pattern.matches("claude-code"));
 /// // Case matters to clients, not to people who write rules about them.
 /// assert!(pattern.matches("Claude Desktop"));
-/// assert!(Pattern::new("{a,b").is_err());
+/// assert!(ClientPattern::new("{a,b").is_err());
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Pattern(GlobMatcher);
+pub struct ClientPattern(GlobMatcher);
 
-impl Pattern {
+impl ClientPattern {
     /// Reads a glob.
     ///
     /// # Errors
@@ -138,34 +138,37 @@ impl Pattern {
 
 /// How rules have a client shown what its variant shows.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Manner {
-    result: Option<Asked>,
+pub struct Presentation {
+    single_field: Option<SingleField>,
     dialect: Option<Dialect>,
 }
 
 /// The one field of a result that a rule leaves.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Asked {
+enum SingleField {
     Content,
     Structured,
 }
 
-impl Manner {
+impl Presentation {
     fn new(result: Option<ResultFields>, dialect: Option<Dialect>) -> Self {
-        let result = match result {
+        let single_field = match result {
             None | Some(ResultFields::Both) => None,
-            Some(ResultFields::Content) => Some(Asked::Content),
-            Some(ResultFields::Structured) => Some(Asked::Structured),
+            Some(ResultFields::Content) => Some(SingleField::Content),
+            Some(ResultFields::Structured) => Some(SingleField::Structured),
         };
-        Self { result, dialect }
+        Self {
+            single_field,
+            dialect,
+        }
     }
 
     /// The style of a variant in this manner: what the variant says itself stays.
-    pub fn of(self, mut style: Style) -> Style {
+    pub fn apply(self, mut style: Style) -> Style {
         style.dialect = style.dialect.or(self.dialect);
-        style.result = match (style.result, self.result) {
-            (ResultFields::Both, Some(Asked::Content)) => ResultFields::Content,
-            (ResultFields::Both, Some(Asked::Structured)) => ResultFields::Structured,
+        style.result = match (style.result, self.single_field) {
+            (ResultFields::Both, Some(SingleField::Content)) => ResultFields::Content,
+            (ResultFields::Both, Some(SingleField::Structured)) => ResultFields::Structured,
             (own, _) => own,
         };
         style
@@ -174,42 +177,49 @@ impl Manner {
 
 /// What all rules together say of a client.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct RuleOutcome {
+    /// The variant of a client that names none.
     pub variant: Option<VariantId>,
-    pub manner: Manner,
+    /// How the variant is presented to the client.
+    pub presentation: Presentation,
+    /// The features of a client that declares none.
     pub features: Option<Arc<Features>>,
+    /// Which JSON the client gets.
     pub json: JsonRule,
 }
 
 /// What rules say of the JSON that a client gets, as far as they say anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonRule {
+    /// Where JSON goes for agents that ask for it.
     pub content: Option<JsonContent>,
+    /// Whether a text that is one JSON document becomes a structured value.
     pub lift: Option<bool>,
 }
 
 /// The rules that apply: the operator's, then those for known clients if they are on.
 #[derive(Debug)]
-pub struct Rules {
+pub struct ClientRules {
     all: Vec<ClientRule>,
     /// Whether one of them says more than a variant.
-    say_how: bool,
+    has_presentation_rules: bool,
     /// Of a `clientInfo` the rules whose name and version it meets. Whoever it is sends the same each time.
-    met: Memo<Vec<usize>>,
+    matched: Memo<Vec<usize>>,
 }
 
 /// Bytes for what is remembered of clients' names, in each of two generations; some hundred clients.
-const REMEMBERED: usize = 1 << 20;
+const CACHE_BYTES: usize = 1 << 20;
 
-impl Rules {
-    pub fn new(choosing: &Choosing) -> Self {
+impl ClientRules {
+    /// The rules of a configuration.
+    pub fn new(choosing: &SelectionConfig) -> Self {
         let known = KNOWN_CLIENTS.iter().filter(|_| choosing.known_clients);
         let known = known.map(|client| client.rule());
         let all: Vec<_> = choosing.rules.iter().cloned().chain(known).collect();
         Self {
-            say_how: all.iter().any(ClientRule::says_how),
+            has_presentation_rules: all.iter().any(ClientRule::changes_presentation),
             all,
-            met: Memo::new(REMEMBERED),
+            matched: Memo::new(CACHE_BYTES),
         }
     }
 
@@ -224,7 +234,7 @@ impl Rules {
     }
 
     /// Every manner that they may ask for, but for that of the variants themselves.
-    pub fn manners(&self) -> Vec<Manner> {
+    pub fn presentations(&self) -> Vec<Presentation> {
         // A rule adds to what those before it left open, so that a client may meet any of them and not the others.
         let mut found = vec![(None, None)];
         for rule in &self.all {
@@ -236,38 +246,40 @@ impl Rules {
             }
         }
         let manners = found.into_iter();
-        let manners = manners.map(|(result, dialect)| Manner::new(result, dialect.flatten()));
-        let mut manners: Vec<_> = manners.filter(|it| *it != Manner::default()).collect();
+        let manners = manners.map(|(result, dialect)| Presentation::new(result, dialect.flatten()));
+        let mut manners: Vec<_> = manners
+            .filter(|it| *it != Presentation::default())
+            .collect();
         manners.sort_unstable();
         manners.dedup();
         manners
     }
 
     /// What they say of a client; `info` is its `clientInfo`, JSON text.
-    pub fn said(&self, info: Option<&str>, told: &Told) -> Said {
+    pub fn outcome(&self, info: Option<&str>, told: &VariantRequest) -> RuleOutcome {
         if self.all.is_empty() {
-            return Said::default();
+            return RuleOutcome::default();
         }
         let met = self
-            .met
-            .get_or_read(info.unwrap_or("{}"), |info| self.meet(info));
+            .matched
+            .get_or_read(info.unwrap_or("{}"), |info| self.matching(info));
         let met = met.iter().map(|at| &self.all[*at]);
-        together(met.filter(|rule| told.meets(rule)))
+        combine(met.filter(|rule| told.matches_headers(rule)))
     }
 
     /// What they say of the client of a session beside its variant, which was chosen when the session began.
-    pub fn said_in_a_session(&self, client: &ClientName, told: &Told) -> Said {
-        if !self.say_how {
-            return Said::default();
+    pub fn session_outcome(&self, client: &ClientName, told: &VariantRequest) -> RuleOutcome {
+        if !self.has_presentation_rules {
+            return RuleOutcome::default();
         }
         let info = serde_json::to_string(client).map_or(Cow::Borrowed("{}"), Cow::Owned);
-        self.said(Some(&info), told)
+        self.outcome(Some(&info), told)
     }
 
     /// The rules whose name and version a client meets, headers aside.
-    fn meet(&self, info: &str) -> Vec<usize> {
+    fn matching(&self, info: &str) -> Vec<usize> {
         let info = Members::parse(info).unwrap_or_default();
-        let says = |key: &str, pattern: &Option<Pattern>| match pattern {
+        let says = |key: &str, pattern: &Option<ClientPattern>| match pattern {
             Some(pattern) => info.get_str(key).is_some_and(|said| pattern.matches(&said)),
             None => true,
         };
@@ -279,7 +291,7 @@ impl Rules {
 }
 
 /// What rules say together, the first of them first.
-fn together<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> Said {
+fn combine<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> RuleOutcome {
     let (mut variant, mut features) = (None, None);
     let (mut result, mut dialect) = (None, None);
     let mut json = JsonRule::default();
@@ -291,11 +303,11 @@ fn together<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> Said {
         json.content = json.content.or(rule.json_content);
         json.lift = json.lift.or(rule.lift_json_text);
     }
-    Said {
+    RuleOutcome {
         json,
         variant: variant.cloned(),
         features: features.cloned(),
-        manner: Manner::new(result, dialect.flatten()),
+        presentation: Presentation::new(result, dialect.flatten()),
     }
 }
 
@@ -304,7 +316,7 @@ mod tests {
     use super::*;
 
     fn rule(name: &str) -> ClientRule {
-        ClientRule::default().with_name(Pattern::new(name).unwrap())
+        ClientRule::default().with_name(ClientPattern::new(name).unwrap())
     }
 
     fn asks(
@@ -319,21 +331,21 @@ mod tests {
         }
     }
 
-    fn rules(all: Vec<ClientRule>, known_clients: bool) -> Rules {
-        Rules::new(&Choosing {
+    fn rules(all: Vec<ClientRule>, known_clients: bool) -> ClientRules {
+        ClientRules::new(&SelectionConfig {
             rules: all,
             known_clients,
-            ..Choosing::default()
+            ..SelectionConfig::default()
         })
     }
 
     /// What the client `name` gets of a variant that says nothing itself.
-    fn style(rules: &Rules, name: &str) -> (ResultFields, Option<Dialect>) {
+    fn style(rules: &ClientRules, name: &str) -> (ResultFields, Option<Dialect>) {
         let info = format!(r#"{{"name":"{name}","version":"1"}}"#);
         let style = rules
-            .said(Some(&info), &Told::default())
-            .manner
-            .of(Style::default());
+            .outcome(Some(&info), &VariantRequest::default())
+            .presentation
+            .apply(Style::default());
         (style.result, style.dialect)
     }
 
@@ -357,10 +369,12 @@ mod tests {
         assert_eq!(style(&rules, "b"), (ResultFields::Content, strict));
         assert_eq!(style(&rules, "c"), (ResultFields::Structured, None));
         // Every manner that came out was foreseen.
-        let foreseen = rules.manners();
+        let foreseen = rules.presentations();
         for name in ["ab", "a", "b", "c"] {
             let info = format!(r#"{{"name":"{name}"}}"#);
-            let manner = rules.said(Some(&info), &Told::default()).manner;
+            let manner = rules
+                .outcome(Some(&info), &VariantRequest::default())
+                .presentation;
             assert!(foreseen.contains(&manner), "{name}: {foreseen:?}");
         }
     }
@@ -372,7 +386,7 @@ mod tests {
             style(&off, "gemini-cli-mcp-client"),
             (ResultFields::Both, None)
         );
-        assert!(off.manners().is_empty());
+        assert!(off.presentations().is_empty());
         let on = rules(Vec::new(), true);
         let gemini = (ResultFields::Both, Some(Dialect::Gemini));
         assert_eq!(style(&on, "gemini-cli-mcp-client-files"), gemini);
@@ -392,13 +406,13 @@ mod tests {
 
     #[test]
     fn what_a_variant_says_itself_stays() {
-        let manner = Manner::new(Some(ResultFields::Content), Some(Dialect::Gemini));
+        let manner = Presentation::new(Some(ResultFields::Content), Some(Dialect::Gemini));
         let own = Style {
             result: ResultFields::Structured,
             dialect: Some(Dialect::OpenaiStrict),
             ..Style::default()
         };
-        assert_eq!(manner.of(own), own);
+        assert_eq!(manner.apply(own), own);
     }
 
     #[test]
@@ -411,9 +425,12 @@ mod tests {
             "[",
             "{}",
         ] {
-            rules.said(Some(info), &Told::default());
+            rules.outcome(Some(info), &VariantRequest::default());
         }
-        assert_eq!(rules.met.len(), 4);
-        assert_eq!(rules.said(None, &Told::default()).manner, Manner::default());
+        assert_eq!(rules.matched.len(), 4);
+        assert_eq!(
+            rules.outcome(None, &VariantRequest::default()).presentation,
+            Presentation::default()
+        );
     }
 }

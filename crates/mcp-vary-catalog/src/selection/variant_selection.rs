@@ -19,7 +19,7 @@ const HEADER: HeaderName = HeaderName::from_static("mcp-server-variant");
 /// How the default variant of a client is chosen, beside its hints.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Choosing {
+pub struct SelectionConfig {
     /// For each thing that rules say, the first rule decides that a client meets and that says something of it.
     pub rules: Vec<ClientRule>,
     /// Whether the rules that are shipped with the program come after these (see [`KNOWN_CLIENTS`]).
@@ -34,20 +34,23 @@ pub struct Choosing {
 
 /// What a request says of the variant outside of its message.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct VariantRequest {
     /// The only variant that there is for the credential of the request. No credential has one yet.
     pub pin: Option<VariantId>,
+    /// The variant that the path names.
     pub path: Option<String>,
+    /// The variant that the header `MCP-Server-Variant` names.
     pub header: Option<String>,
+    /// All headers, if a rule matches on headers.
     pub headers: Option<HeaderMap>,
 }
 
-impl Told {
+impl VariantRequest {
     /// Reads the head of a request to the endpoint; `None` when its path is another.
-    pub fn read(head: &Parts, choosing: &Choosing) -> Option<Self> {
+    pub fn read(head: &Parts, choosing: &SelectionConfig) -> Option<Self> {
         let path = match head.uri.path() {
             ENDPOINT => None,
-            path => Some(variant_in(path)?),
+            path => Some(path_variant(path)?),
         };
         // Said twice it is a list, as any header, and so names no variant.
         let header = head.headers.get_all(HEADER).iter();
@@ -65,7 +68,7 @@ impl Told {
     }
 
     /// Whether the headers are as `rule` has them.
-    pub fn meets(&self, rule: &ClientRule) -> bool {
+    pub fn matches_headers(&self, rule: &ClientRule) -> bool {
         rule.headers.iter().all(|(name, pattern)| {
             let values = self
                 .headers
@@ -78,7 +81,7 @@ impl Told {
 }
 
 /// The id in `/mcp/v/<id>`, percent-decoded; `None` if the path is different.
-fn variant_in(path: &str) -> Option<String> {
+fn path_variant(path: &str) -> Option<String> {
     let encoded = path.strip_prefix(VARIANT_PATH)?;
     // The decoder leaves an incomplete escape as it is; such a path names no variant.
     let is_escape = |after: &str| {
@@ -137,12 +140,12 @@ impl DecidedBy {
 
 impl Offers {
     /// The one that a request runs under that names none.
-    pub fn default(&self) -> usize {
+    pub fn default_view(&self) -> usize {
         self.pin.or(self.order.first().copied()).unwrap_or(0)
     }
 
     /// Whether the variant at `index` exists for the client, advertised or not.
-    pub fn shows(&self, index: usize) -> bool {
+    pub fn allows(&self, index: usize) -> bool {
         self.pin.is_none_or(|pin| pin == index)
     }
 }
@@ -153,7 +156,7 @@ mod tests {
 
     #[track_caller]
     fn names(path: &str, expected: Option<&str>) {
-        assert_eq!(variant_in(path).as_deref(), expected, "{path}");
+        assert_eq!(path_variant(path).as_deref(), expected, "{path}");
     }
 
     #[test]

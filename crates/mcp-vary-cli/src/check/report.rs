@@ -1,14 +1,14 @@
 //! The result of `vary config check` as JSON.
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_config::{File, Mistake, Mistakes};
+use mcp_vary_config::{Diagnostic, Diagnostics, File};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 
 use crate::{server_summary, tokens};
 
 /// A file that cannot be used.
-pub(super) fn invalid_file(mistakes: &Mistakes) -> String {
+pub(super) fn invalid_file(mistakes: &Diagnostics) -> String {
     let all = mistakes.all.iter().map(diagnostic_json);
     to_text(&json!({"file": mistakes.file, "mistakes": all.collect::<Value>()}))
 }
@@ -28,7 +28,7 @@ pub(super) fn offline(name: &str, file: &File, refused: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct CheckResult<'a> {
     pub(super) servers: &'a [ServerReport],
-    pub(super) unmatched: &'a [(VariantId, Mistake)],
+    pub(super) unmatched: &'a [(VariantId, Diagnostic)],
     pub(super) collisions: &'a [Collision],
     /// The definitions of the tools of each variant.
     pub(super) variants: &'a [(VariantId, Vec<String>)],
@@ -71,7 +71,7 @@ fn report(name: &str, file: &File, servers: &Value) -> Value {
     })
 }
 
-fn diagnostic_json(mistake: &Mistake) -> Value {
+fn diagnostic_json(mistake: &Diagnostic) -> Value {
     json!({
         "line": mistake.at.line,
         "column": mistake.at.column,

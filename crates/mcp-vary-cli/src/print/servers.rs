@@ -90,7 +90,7 @@ pub(crate) fn collision_table(collisions: &[Collision]) -> String {
     for collision in collisions {
         let kind = LISTS.iter().find(|(list, _)| *list == collision.list);
         let kind = kind.map_or(collision.list, |(_, kind)| *kind);
-        let cells = [kind, &collision.id, &collision.kept_by, &collision.hidden];
+        let cells = [kind, &collision.id, &collision.reachable, &collision.hidden];
         rows.push(cells.map(str::to_owned).to_vec());
     }
     let mut out = format!("\n{}", table(&rows, 4));

@@ -85,12 +85,12 @@ fn a_clients_file_with_a_mistake_is_named_with_its_key() {
     refuses_file(
         "broken.json",
         "{",
-        "broken.json:1:1: is no JSON: EOF while parsing an object",
+        "broken.json:1:1: is not JSON: EOF while parsing an object",
     );
     refuses_file(
         "other.json",
         r#"{"server": {}}"#,
-        "other.json:1:2: `server` is no setting; did you mean `servers`?",
+        "other.json:1:2: `server` is not a known key; did you mean `servers`?",
     );
     refuses_file(
         "shape.json",

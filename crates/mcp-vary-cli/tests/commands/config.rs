@@ -139,17 +139,17 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
     let path = path.to_str().unwrap();
     insta::assert_snapshot!(checks(&[], path, 1), @r#"
     check-mistakes.yaml:1:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
-    check-mistakes.yaml:3:7: `servers.a.comand` is no setting; did you mean `command`?
+    check-mistakes.yaml:3:7: `servers.a.comand` is not a known key; did you mean `command`?
     check-mistakes.yaml:3:27: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
-    check-mistakes.yaml:4:3: `servers.b b` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `b-b`
-    check-mistakes.yaml:4:14: `servers.b b.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp
+    check-mistakes.yaml:4:3: `servers.b b` is not a server name, which has at most 64 letters, digits, `-`, `_` and `.`; call it `b-b`
+    check-mistakes.yaml:4:14: `servers.b b.url` is not the URL of an MCP server; write it like http://127.0.0.1:8800/mcp
 
     5 problems
     "#);
     let served = run(&["serve", "--config", path]);
     served.refuses(&[
         "has 5 mistakes",
-        ":3:7: `servers.a.comand` is no setting; did you mean `command`?",
+        ":3:7: `servers.a.comand` is not a known key; did you mean `command`?",
     ]);
     assert!(!served.stderr.contains("secret"));
     run(&["config", "check", "no-such-file"]).refuses(&["no-such-file cannot be read"]);
@@ -175,7 +175,7 @@ fn a_check_can_be_read_by_programs() {
           "line": 3,
           "column": 7,
           "key": "servers.a.comand",
-          "message": "is no setting",
+          "message": "is not a known key",
           "fix": "did you mean `command`?"
         }
       ]

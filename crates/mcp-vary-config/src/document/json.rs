@@ -8,14 +8,14 @@ use std::ops::Range;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{DEEPEST, Entry, Lines, Mistake, Node, Position, Value};
+use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 
 /// Reads one JSON document.
-pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
+pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
     let plain = plain(text).map_err(|open| {
-        let what = "is no JSON: a comment is not closed";
-        let mistake = Mistake::new(lines.position(open), "", what);
+        let what = "is not JSON: a comment is not closed";
+        let mistake = Diagnostic::new(lines.position(open), "", what);
         vec![mistake.with_fix("write `*/` where it ends")]
     })?;
     let raw: &RawValue =
@@ -96,7 +96,7 @@ fn end_of_comment(bytes: &[u8], start: usize) -> Option<usize> {
     Some(start + 2 + length + 2)
 }
 
-fn no_json(text: &str, error: &serde_json::Error) -> Mistake {
+fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     let at = Position {
         line: error.line().max(1),
         column: error.column().max(1),
@@ -104,7 +104,7 @@ fn no_json(text: &str, error: &serde_json::Error) -> Mistake {
     // The error's own text ends with its place.
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
-    let mistake = Mistake::new(at, "", format!("is no JSON: {what}"));
+    let mistake = Diagnostic::new(at, "", format!("is not JSON: {what}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The parser counts bytes.
     match line.as_bytes().get(at.column - 1) {
@@ -128,14 +128,14 @@ impl File<'_> {
         self.lines.position(offset)
     }
 
-    fn node(&self, raw: &RawValue, depth: usize) -> Result<Node, Mistake> {
+    fn node(&self, raw: &RawValue, depth: usize) -> Result<Node, Diagnostic> {
         let at = self.position(raw);
         let failed = |error: serde_json::Error| {
-            Mistake::new(at, "", error.to_string()).with_fix("write it as JSON has it")
+            Diagnostic::new(at, "", error.to_string()).with_fix("write it as JSON has it")
         };
         let depth = depth
             .checked_sub(1)
-            .ok_or_else(|| Mistake::too_deep(at, DEEPEST))?;
+            .ok_or_else(|| Diagnostic::too_deep(at, DEEPEST))?;
         let text = raw.get();
         let value = match text.bytes().next() {
             Some(b'{') => {
@@ -148,17 +148,17 @@ impl File<'_> {
                         node: self.node(value, depth)?,
                     })
                 });
-                Value::Table(entries.collect::<Result<_, Mistake>>()?)
+                Value::Table(entries.collect::<Result<_, Diagnostic>>()?)
             }
             Some(b'[') => {
                 let items = serde_json::Deserializer::from_str(text).deserialize_seq(Items);
                 let items = items.map_err(failed)?.into_iter();
                 let items = items.map(|item| self.node(item, depth));
-                Value::List(items.collect::<Result<_, Mistake>>()?)
+                Value::List(items.collect::<Result<_, Diagnostic>>()?)
             }
             Some(b'"') => Value::Text(serde_json::from_str(text).map_err(failed)?),
             _ if text == "null" => Value::Null,
-            _ => Value::Word(text.to_owned()),
+            _ => Value::Scalar(text.to_owned()),
         };
         Ok(Node { at, value })
     }

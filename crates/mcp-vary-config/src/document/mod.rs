@@ -9,7 +9,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Mistake, Position};
+use crate::diagnostic::{Diagnostic, Position};
 
 /// A value of the file. It has no `Debug`, since it may be secret.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub(super) struct Node {
 pub(super) enum Value {
     Null,
     /// A number or a boolean, as it is written.
-    Word(String),
+    Scalar(String),
     Text(String),
     List(Vec<Node>),
     /// In the order of the file.
@@ -42,10 +42,10 @@ pub(super) struct Entry {
 /// # Errors
 ///
 /// Every mistake of the syntax that its parser finds, and every key that is given twice.
-pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Mistake>> {
+pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Diagnostic>> {
     if text.len() > LONGEST {
         return Err(vec![
-            Mistake::new(Position::START, "", "the file has more than 1 MiB")
+            Diagnostic::new(Position::START, "", "the file has more than 1 MiB")
                 .with_fix("a configuration is a page or two of text"),
         ]);
     }
@@ -72,7 +72,7 @@ fn has_ending(name: &str, ending: &str) -> bool {
         .is_some_and(|end| end.eq_ignore_ascii_case(ending))
 }
 
-fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Mistake>) {
+fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Diagnostic>) {
     match &node.value {
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -85,13 +85,13 @@ fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Mistake>) {
                 let path = join(path, &entry.key);
                 if let Some(first) = seen.insert(entry.key.as_str(), entry.at) {
                     let what = format!("is given twice, first in line {}", first.line);
-                    let mistake = Mistake::new(entry.at, path.as_str(), what);
+                    let mistake = Diagnostic::new(entry.at, path.as_str(), what);
                     twice.push(mistake.with_fix("keep one of them"));
                 }
                 find_doubles(&entry.node, &path, twice);
             }
         }
-        Value::Null | Value::Word(_) | Value::Text(_) => {}
+        Value::Null | Value::Scalar(_) | Value::Text(_) => {}
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     fn shown(node: &Node) -> String {
         let value = match &node.value {
             Value::Null => "null".to_owned(),
-            Value::Word(word) => word.clone(),
+            Value::Scalar(word) => word.clone(),
             Value::Text(text) => format!("{text:?}"),
             Value::List(items) => {
                 let items: Vec<String> = items.iter().map(shown).collect();
@@ -320,23 +320,23 @@ mod tests {
         let refuses_json = |text: &str, said: &str| refuses("x.json", text, &[said]);
         refuses_json(
             "{\n  \"a\": }",
-            &format!("2:8: is no JSON: expected value; {missing}"),
+            &format!("2:8: is not JSON: expected value; {missing}"),
         );
         refuses_json(
             "{\"a\": 1, # b\n}",
-            "1:10: is no JSON: key must be a string; comments begin with `//`",
+            "1:10: is not JSON: key must be a string; comments begin with `//`",
         );
         refuses_json(
             "{'a': 1}",
-            "1:2: is no JSON: key must be a string; its quotes are double",
+            "1:2: is not JSON: key must be a string; its quotes are double",
         );
         refuses_json(
             "",
-            "1:1: is no JSON: EOF while parsing a value; close what is open, or write `{}`",
+            "1:1: is not JSON: EOF while parsing a value; close what is open, or write `{}`",
         );
         refuses_json(
             "{\"ü\": 1} /* /",
-            "1:10: is no JSON: a comment is not closed; write `*/` where it ends",
+            "1:10: is not JSON: a comment is not closed; write `*/` where it ends",
         );
         for text in ["[,]", "[1,,]", "{,}", "[1, 2,] ,", "{\"a\",}"] {
             assert!(read("x.json", text).is_err(), "{text}");

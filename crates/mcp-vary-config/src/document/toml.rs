@@ -3,10 +3,10 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{DEEPEST, Entry, Lines, Mistake, Node, Position, Value};
+use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 
 /// Reads one TOML document.
-pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
+pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
     // A dotted key nests as deep as it has dots, and the parser does not count them.
     if let Some(line) = text.lines().position(|line| dots(line) > MOST_DOTS) {
@@ -24,14 +24,14 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     }
     let mistakes = errors.iter().map(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        let mistake = Mistake::new(lines.position(at), "", error.message());
+        let mistake = Diagnostic::new(lines.position(at), "", error.message());
         mistake.with_fix("look at quotes, brackets and `=` just before")
     });
     Err(mistakes.collect())
 }
 
-fn too_deep(at: Position) -> Mistake {
-    Mistake::too_deep(at, DEEPEST)
+fn too_deep(at: Position) -> Diagnostic {
+    Diagnostic::too_deep(at, DEEPEST)
 }
 
 /// The dots of a line outside of texts and comments.
@@ -69,13 +69,13 @@ fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>, depth: usize) -> Result
     let depth = depth.checked_sub(1).ok_or(at)?;
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(number) => Value::Word(
+        DeValue::Integer(number) => Value::Scalar(
             i64::from_str_radix(number.as_str(), number.radix())
                 .map_or_else(|_| number.to_string(), |number| number.to_string()),
         ),
-        DeValue::Float(number) => Value::Word(number.as_str().to_owned()),
-        DeValue::Boolean(flag) => Value::Word(flag.to_string()),
-        DeValue::Datetime(time) => Value::Word(time.to_string()),
+        DeValue::Float(number) => Value::Scalar(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Value::Scalar(flag.to_string()),
+        DeValue::Datetime(time) => Value::Scalar(time.to_string()),
         DeValue::Array(items) => {
             let items = items.iter().map(|item| node(item, lines, depth));
             Value::List(items.collect::<Result<_, Position>>()?)

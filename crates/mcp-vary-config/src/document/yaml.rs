@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::{DEEPEST, Entry, Mistake, Node, Position, Value};
+use super::{DEEPEST, Diagnostic, Entry, Node, Position, Value};
 
 /// Reads one document; none is an empty table.
-pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
+pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST,
         block_nesting_limit: DEEPEST,
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
         let taken = match event {
             Ok((event, span)) => tree.take(event, span),
             Err(error) => {
-                let mistake = Mistake::new(place(*error.marker()), "", error.info());
+                let mistake = Diagnostic::new(place(*error.marker()), "", error.info());
                 Err(
                     mistake.with_fix(match error.info().contains("unknown anchor") {
                         true => "write `&` and its name before what it stands for, above",
@@ -68,14 +68,14 @@ struct Open {
 }
 
 impl Tree {
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Mistake> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Diagnostic> {
         let at = place(span.start);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
                     return Err(
-                        Mistake::new(at, "", "a second document begins").with_fix("keep one")
+                        Diagnostic::new(at, "", "a second document begins").with_fix("keep one")
                     );
                 }
             }
@@ -106,11 +106,11 @@ impl Tree {
         at: Position,
         anchor: usize,
         tag: Option<&Tag>,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), Diagnostic> {
         check_tag(tag, at)?;
         if self.expects_key() {
             return Err(
-                Mistake::new(at, "", "a key is a list or a table").with_fix("keys are text")
+                Diagnostic::new(at, "", "a key is a list or a table").with_fix("keys are text")
             );
         }
         self.open.push(Open {
@@ -129,7 +129,7 @@ impl Tree {
         last.is_some_and(|open| open.is_table && open.key.is_none())
     }
 
-    fn close(&mut self) -> Result<(), Mistake> {
+    fn close(&mut self) -> Result<(), Diagnostic> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -142,7 +142,7 @@ impl Tree {
     }
 
     /// Puts what has ended where it belongs.
-    fn put(&mut self, node: Node, anchor: usize) -> Result<(), Mistake> {
+    fn put(&mut self, node: Node, anchor: usize) -> Result<(), Diagnostic> {
         if anchor != 0 {
             self.spend(&node)?;
             self.anchors.insert(anchor, node.clone());
@@ -157,10 +157,10 @@ impl Tree {
             open.entries.push(Entry { key, at, node });
         } else {
             let key = match node.value {
-                Value::Text(text) | Value::Word(text) => text,
+                Value::Text(text) | Value::Scalar(text) => text,
                 Value::Null => String::new(),
                 Value::List(_) | Value::Table(_) => {
-                    let mistake = Mistake::new(node.at, "", "a key is a list or a table");
+                    let mistake = Diagnostic::new(node.at, "", "a key is a list or a table");
                     return Err(mistake.with_fix("keys are text"));
                 }
             };
@@ -169,9 +169,9 @@ impl Tree {
         Ok(())
     }
 
-    fn repeat(&mut self, anchor: usize, at: Position) -> Result<Node, Mistake> {
+    fn repeat(&mut self, anchor: usize, at: Position) -> Result<Node, Diagnostic> {
         let Some(node) = self.anchors.get(&anchor) else {
-            let mistake = Mistake::new(at, "", "an alias stands inside of what it names");
+            let mistake = Diagnostic::new(at, "", "an alias stands inside of what it names");
             return Err(mistake.with_fix("write out what it means"));
         };
         let node = node.clone();
@@ -179,13 +179,13 @@ impl Tree {
         Ok(node)
     }
 
-    fn spend(&mut self, node: &Node) -> Result<(), Mistake> {
+    fn spend(&mut self, node: &Node) -> Result<(), Diagnostic> {
         self.repeated += weight(node);
         if self.repeated <= MOST_REPEATED {
             return Ok(());
         }
         let what = "anchors and aliases would be more than 8 MiB written out";
-        Err(Mistake::new(node.at, "", what).with_fix("repeat less"))
+        Err(Diagnostic::new(node.at, "", what).with_fix("repeat less"))
     }
 }
 
@@ -194,7 +194,7 @@ fn weight(node: &Node) -> usize {
     size_of::<Entry>()
         + match &node.value {
             Value::Null => 0,
-            Value::Word(text) | Value::Text(text) => text.len(),
+            Value::Scalar(text) | Value::Text(text) => text.len(),
             Value::List(items) => items.iter().map(weight).sum(),
             Value::Table(entries) => entries
                 .iter()
@@ -204,7 +204,7 @@ fn weight(node: &Node) -> usize {
 }
 
 /// The entries with those of the tables under `<<`, where there is none of the same key.
-fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
+fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
     let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| entry.key == "<<");
     let mut keys: BTreeSet<String> = own.iter().map(|entry| entry.key.clone()).collect();
@@ -218,7 +218,7 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
         };
         for table in tables {
             let Value::Table(entries) = table.value else {
-                let mistake = Mistake::new(table.at, "", "`<<` merges tables only");
+                let mistake = Diagnostic::new(table.at, "", "`<<` merges tables only");
                 return Err(mistake.with_fix("write an alias of a table"));
             };
             for entry in entries {
@@ -232,14 +232,14 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
 }
 
 /// Whether the tag says that a scalar is text.
-fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Mistake> {
+fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Diagnostic> {
     let Some(tag) = tag else { return Ok(false) };
     match tag.core_suffix() {
         Some("str") => Ok(true),
         Some("int" | "float" | "bool" | "null" | "seq" | "map") => Ok(false),
         _ => {
             let what = format!("the tag `{}` means nothing here", tag.original());
-            Err(Mistake::new(at, "", what).with_fix("leave it out"))
+            Err(Diagnostic::new(at, "", what).with_fix("leave it out"))
         }
     }
 }
@@ -248,8 +248,8 @@ fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Mistake> {
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Value::Word(text.to_owned()),
-        _ if is_number(text) => Value::Word(text.to_owned()),
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Value::Scalar(text.to_owned()),
+        _ if is_number(text) => Value::Scalar(text.to_owned()),
         _ => Value::Text(text.to_owned()),
     }
 }

@@ -1,49 +1,49 @@
 //! What stands at the top of a file about content negotiation.
 
-use super::Draft;
-use crate::key_spec::{Setting, Takes};
+use super::PartialFile;
+use crate::key_spec::{KeySpec, ValueKind};
 use crate::{clients, require};
 
 /// Whether content is negotiated, and how.
-pub(super) const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
+    KeySpec {
         key: "negotiation",
         about: "whether content is negotiated",
         default: "on",
-        takes: Takes::Switch(|draft| &mut draft.file.negotiation),
+        takes: ValueKind::Switch(|draft| &mut draft.file.negotiation),
     },
-    Setting {
+    KeySpec {
         key: "json-content",
         about: "where JSON goes for clients that declare `agent` and `format=json`. `strict`: into \
 `structuredContent` alone. `both`: into `content` as text, too, for clients that read only that field",
         default: "strict",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(clients::JSON_CONTENTS),
             |reader, field, draft| {
                 reader.choice(field, clients::JSON_CONTENTS, &mut draft.file.json_content)
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "lift-json-text",
         about: "whether a text that is exactly one JSON document becomes the structured value for clients that \
 declare `format=json`, where the tool has no `outputSchema`",
         default: "on",
-        takes: Takes::Switch(|draft| &mut draft.file.lift_json_text),
+        takes: ValueKind::Switch(|draft| &mut draft.file.lift_json_text),
     },
-    Setting {
+    KeySpec {
         key: "require",
         about: "extensions without which no client is served: `negotiation`, `variants`, or the identifier of \
 another one",
         default: "",
-        takes: Takes::Other(require::shape, |reader, field, draft| {
+        takes: ValueKind::Other(require::shape, |reader, field, draft| {
             draft.required = require::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "read-result",
         about: "whether clients have the tool `read_result`, which reads what was left out of results, for models that cannot read resources",
         default: "off",
-        takes: Takes::Switch(|draft| &mut draft.file.read_result),
+        takes: ValueKind::Switch(|draft| &mut draft.file.read_result),
     },
 ];

@@ -6,7 +6,7 @@ use super::text::{Inputs, converted, is_variable, variable_name};
 use super::{Format, Found};
 use crate::diagnostic::Position;
 use crate::document::{Entry, Value};
-use crate::reader::Field;
+use crate::reader::Located;
 
 /// A server as Vary's configuration has it.
 pub(super) struct Server {
@@ -28,7 +28,7 @@ pub(super) struct Server {
 pub(super) enum Out {
     Text(String),
     /// A number or a boolean.
-    Word(String),
+    Scalar(String),
     List(Vec<Self>),
     Table(Vec<(String, Self)>),
 }
@@ -80,11 +80,11 @@ pub(super) fn read(
     format: Format,
     inputs: &Inputs,
     name: &str,
-    field: &Field<'_>,
+    field: &Located<'_>,
     found: &mut Found,
 ) {
     let Value::Table(entries) = &field.node.value else {
-        return found.note(field, "is no server", "it is left out");
+        return found.note(field, "is not a server", "it is left out");
     };
     let server = Server {
         name: name.to_owned(),
@@ -118,7 +118,7 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     /// Takes what a key says, in whichever program's words.
-    fn take(&mut self, field: &Field<'_>, entry: &Entry) {
+    fn take(&mut self, field: &Located<'_>, entry: &Entry) {
         if matches!(field.node.value, Value::Null) {
             return;
         }
@@ -156,7 +156,7 @@ impl Taking<'_> {
     }
 
     /// What is to be said when all keys are read.
-    fn finish(mut self, field: &Field<'_>) {
+    fn finish(mut self, field: &Located<'_>) {
         let (command, url) = (self.server.has("command"), self.server.has("url"));
         let lost: &[&str] = match (command, url) {
             (false, false) => {
@@ -188,36 +188,36 @@ impl Taking<'_> {
     }
 
     /// A text with Vary's variables; nothing where there is none.
-    fn converted(&mut self, field: &Field<'_>) -> Option<String> {
+    fn converted(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
-            Value::Word(word) => Some(word.clone()),
+            Value::Scalar(word) => Some(word.clone()),
             Value::Text(text) => Some(converted(self.format, self.inputs, field, text, self.found)),
             Value::Null => None,
             Value::List(_) | Value::Table(_) => {
-                self.found.note(field, "is no text", "it is left out");
+                self.found.note(field, "is not text", "it is left out");
                 None
             }
         }
     }
 
-    fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>, field: &Field<'_>) {
+    fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>, field: &Located<'_>) {
         for name in self.server.extend(key, entries) {
             let what = format!("says `{name}` a second time");
             self.found.note(field, what, "the first is taken");
         }
     }
 
-    fn word(&mut self, field: &Field<'_>) -> Option<Out> {
-        let is_word = matches!(field.node.value, Value::Word(_));
+    fn word(&mut self, field: &Located<'_>) -> Option<Out> {
+        let is_word = matches!(field.node.value, Value::Scalar(_));
         let text = self.converted(field)?;
         Some(if is_word {
-            Out::Word(text)
+            Out::Scalar(text)
         } else {
             Out::Text(text)
         })
     }
 
-    fn text(&mut self, key: &'static str, field: &Field<'_>) {
+    fn text(&mut self, key: &'static str, field: &Located<'_>) {
         let Some(text) = self.converted(field) else {
             return;
         };
@@ -230,22 +230,22 @@ impl Taking<'_> {
         self.set(key, Out::Text(text));
     }
 
-    fn items<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+    fn items<'t>(&mut self, field: &Located<'t>) -> Vec<Located<'t>> {
         let Value::List(items) = &field.node.value else {
-            self.found.note(field, "is no list", "it is left out");
+            self.found.note(field, "is not a list", "it is left out");
             return Vec::new();
         };
-        let items = items.iter().enumerate().map(|(index, node)| Field {
+        let items = items.iter().enumerate().map(|(index, node)| Located {
             path: format!("{}[{index}]", field.path),
             node,
         });
         items.collect()
     }
 
-    fn members<'t>(&mut self, field: &Field<'t>) -> Vec<(&'t str, Field<'t>)> {
+    fn members<'t>(&mut self, field: &Located<'t>) -> Vec<(&'t str, Located<'t>)> {
         let Value::Table(entries) = &field.node.value else {
             self.found
-                .note(field, "is no table of keys", "it is left out");
+                .note(field, "is not a table of keys", "it is left out");
             return Vec::new();
         };
         let entries = entries.iter();
@@ -254,7 +254,7 @@ impl Taking<'_> {
             .collect()
     }
 
-    fn words(&mut self, key: &'static str, field: &Field<'_>) {
+    fn words(&mut self, key: &'static str, field: &Located<'_>) {
         let mut words = Vec::new();
         let mut flag = String::new();
         for item in self.items(field) {
@@ -275,7 +275,7 @@ impl Taking<'_> {
         }
     }
 
-    fn command_line(&mut self, field: &Field<'_>) {
+    fn command_line(&mut self, field: &Located<'_>) {
         self.words("args", field);
         let Some(at) = self
             .server
@@ -294,7 +294,7 @@ impl Taking<'_> {
         }
     }
 
-    fn named_words(&mut self, key: &'static str, field: &Field<'_>) {
+    fn named_words(&mut self, key: &'static str, field: &Located<'_>) {
         let mut table = Vec::new();
         for (name, member) in self.members(field) {
             if matches!(member.node.value, Value::Null) {
@@ -323,7 +323,7 @@ impl Taking<'_> {
     }
 
     /// Says that a secret stands in the file. It is not shown.
-    fn hint(&mut self, field: &Field<'_>, variable: &str) {
+    fn hint(&mut self, field: &Located<'_>, variable: &str) {
         let variable = variable_name(variable);
         let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
         self.found.note(
@@ -333,7 +333,7 @@ impl Taking<'_> {
         );
     }
 
-    fn kind(&mut self, field: &Field<'_>) {
+    fn kind(&mut self, field: &Located<'_>) {
         match field.written() {
             "stdio" | "local" | "http" | "remote" | "streamable-http" | "streamable_http"
             | "streamableHttp" => {}
@@ -348,16 +348,14 @@ impl Taking<'_> {
                 let fix = "write its streamable HTTP address, and take out `disabled`";
                 self.found.note(field, what, fix);
             }
-            _ => self.found.note(
-                field,
-                "is no transport that is known here",
-                "it is left out",
-            ),
+            _ => self
+                .found
+                .note(field, "is not a known transport", "it is left out"),
         }
     }
 
     /// Variables that the server inherits anyway.
-    fn inherited(&mut self, field: &Field<'_>) {
+    fn inherited(&mut self, field: &Located<'_>) {
         for item in self.items(field) {
             let name = item.deepest(&["name"]).written();
             if is_variable(name) {
@@ -370,7 +368,7 @@ impl Taking<'_> {
         }
     }
 
-    fn headers_of_variables(&mut self, field: &Field<'_>) {
+    fn headers_of_variables(&mut self, field: &Located<'_>) {
         let mut headers = Vec::new();
         for (name, member) in self.members(field) {
             let variable = member.written();
@@ -379,25 +377,25 @@ impl Taking<'_> {
                 headers.push((name.to_owned(), Out::Text(format!("${{{variable}}}"))));
             } else {
                 self.found
-                    .note(&member, "is no name of a variable", "it is left out");
+                    .note(&member, "is not a variable name", "it is left out");
             }
         }
         self.extend("headers", headers, field);
     }
 
-    fn bearer(&mut self, field: &Field<'_>) {
+    fn bearer(&mut self, field: &Located<'_>) {
         let variable = field.written();
         if !is_variable(variable) {
             return self
                 .found
-                .note(field, "is no name of a variable", "it is left out");
+                .note(field, "is not a variable name", "it is left out");
         }
         self.found.needs(variable, "");
         let value = Out::Text(format!("Bearer ${{{variable}}}"));
         self.extend("headers", vec![("Authorization".to_owned(), value)], field);
     }
 
-    fn duration(&mut self, key: &'static str, field: &Field<'_>, unit: &str) {
+    fn duration(&mut self, key: &'static str, field: &Located<'_>, unit: &str) {
         let text = format!("{}{unit}", field.written().trim_end_matches(".0"));
         match crate::units::duration(&text) {
             Ok(_) => self.set(key, Out::Text(text)),
@@ -405,19 +403,19 @@ impl Taking<'_> {
         }
     }
 
-    fn allowed(&mut self, field: &Field<'_>) {
+    fn allowed(&mut self, field: &Located<'_>) {
         let tools = self.tools(field);
         if tools.iter().all(|tool| tool != "*") {
             self.server.allowed = Some(tools);
         }
     }
 
-    fn denied(&mut self, field: &Field<'_>) {
+    fn denied(&mut self, field: &Located<'_>) {
         let tools = self.tools(field);
         self.server.denied.extend(tools);
     }
 
-    fn tools(&mut self, field: &Field<'_>) -> Vec<String> {
+    fn tools(&mut self, field: &Located<'_>) -> Vec<String> {
         let mut tools = Vec::new();
         for item in self.items(field) {
             let tool = item.written();
@@ -428,18 +426,18 @@ impl Taking<'_> {
             } else {
                 let fix = "say with `variants` which tools are shown";
                 self.found
-                    .note(&item, "is no name of a tool that can be taken over", fix);
+                    .note(&item, "is not a tool name that can be imported", fix);
             }
         }
         tools
     }
 }
 
-fn is_true(field: &Field<'_>) -> bool {
+fn is_true(field: &Located<'_>) -> bool {
     field.written() == "true"
 }
 
-fn is_false(field: &Field<'_>) -> bool {
+fn is_false(field: &Located<'_>) -> bool {
     field.written() == "false"
 }
 

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use super::entry;
 use super::text::Inputs;
-use super::{Foreign, Found, some};
-use crate::diagnostic::Mistake;
+use super::{Found, ImportSource, some};
+use crate::diagnostic::Diagnostic;
 use crate::document::{self, Entry, Value};
 use crate::file::is_setting;
-use crate::reader::Field;
+use crate::reader::Located;
 
 /// A kind of file in which a program keeps its MCP servers.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -75,9 +75,9 @@ impl FromStr for Format {
 pub struct UnknownFormat;
 
 /// Reads the servers of a file.
-pub(super) fn read(file: &Foreign<'_>, found: &mut Found) -> Result<(), Vec<Mistake>> {
+pub(super) fn read(file: &ImportSource<'_>, found: &mut Found) -> Result<(), Vec<Diagnostic>> {
     let root = document::read(&language(file), file.text)?;
-    let field = Field {
+    let field = Located {
         path: String::new(),
         node: &root,
     };
@@ -88,7 +88,7 @@ pub(super) fn read(file: &Foreign<'_>, found: &mut Found) -> Result<(), Vec<Mist
     let Some((way, servers)) = servers(&field, format) else {
         let way = format.ways()[0].join(".");
         let what = format!("has no `{way}`, in which the format {format} has its servers");
-        let mistake = Mistake::new(root.at, "", what);
+        let mistake = Diagnostic::new(root.at, "", what);
         return Err(vec![
             mistake.with_fix("choose another with `--format`, or leave it out"),
         ]);
@@ -99,7 +99,7 @@ pub(super) fn read(file: &Foreign<'_>, found: &mut Found) -> Result<(), Vec<Mist
     }
     beside(&field, &way, found);
     if found.servers.is_empty() {
-        let mistake = Mistake::new(
+        let mistake = Diagnostic::new(
             servers.node.at,
             servers.path,
             "has no server that can be used",
@@ -112,7 +112,7 @@ pub(super) fn read(file: &Foreign<'_>, found: &mut Found) -> Result<(), Vec<Mist
 }
 
 /// The name of the file, with an ending that says how it is written.
-fn language(file: &Foreign<'_>) -> String {
+fn language(file: &ImportSource<'_>) -> String {
     let start = file.text.trim_start_matches('\u{feff}').trim_start();
     let is_toml = || {
         let mut lines = start.lines().map(str::trim_start);
@@ -126,7 +126,7 @@ fn language(file: &Foreign<'_>) -> String {
 }
 
 /// What the file looks like.
-fn detect(root: &Field<'_>) -> Result<Format, Mistake> {
+fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     let keys = root.keys();
     let has = |key: &str| keys.contains(&key);
     if has("mcpServers") {
@@ -152,7 +152,7 @@ fn detect(root: &Field<'_>) -> Result<Format, Mistake> {
         .find(|key| **key != "servers" && is_setting(key));
     if let Some(ours) = ours.filter(|_| !has("inputs")) {
         let what = format!("is a configuration of Vary already: it has `{ours}`");
-        let mistake = Mistake::new(root.node.at, "", what);
+        let mistake = Diagnostic::new(root.node.at, "", what);
         return Err(mistake.with_fix("use it as it is, with `--config`"));
     }
     if has("servers") {
@@ -172,13 +172,13 @@ fn detect(root: &Field<'_>) -> Result<Format, Mistake> {
     Err(unknown(root))
 }
 
-fn unknown(root: &Field<'_>) -> Mistake {
+fn unknown(root: &Located<'_>) -> Diagnostic {
     let what =
         "no servers are found; they stand under `mcpServers`, `servers`, `mcp_servers` or `mcp`";
-    Mistake::new(root.node.at, "", what).with_fix("name the format with `--format`")
+    Diagnostic::new(root.node.at, "", what).with_fix("name the format with `--format`")
 }
 
-fn entries<'t>(field: &Field<'t>) -> &'t [Entry] {
+fn entries<'t>(field: &Located<'t>) -> &'t [Entry] {
     match &field.node.value {
         Value::Table(entries) => entries,
         _ => &[],
@@ -186,7 +186,7 @@ fn entries<'t>(field: &Field<'t>) -> &'t [Entry] {
 }
 
 /// Where the servers stand, and the keys that lead there.
-fn servers<'t>(root: &Field<'t>, format: Format) -> Option<(Vec<&'static str>, Field<'t>)> {
+fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>, Located<'t>)> {
     for way in format.ways() {
         let mut at = root.deepest(&[]);
         let found = way.iter().all(|key| {
@@ -204,11 +204,11 @@ fn servers<'t>(root: &Field<'t>, format: Format) -> Option<(Vec<&'static str>, F
 }
 
 /// The servers with their names: of a table, or of a list whose items say them.
-fn named<'t>(servers: &Field<'t>, found: &mut Found) -> Vec<(String, Field<'t>)> {
+fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'t>)> {
     if let Value::List(items) = &servers.node.value {
         let items = items.iter().enumerate().map(|(index, node)| {
             let path = format!("{}[{index}]", servers.path);
-            let item = Field { path, node };
+            let item = Located { path, node };
             (item.deepest(&["name"]).written().to_owned(), item)
         });
         return items.collect();
@@ -218,13 +218,13 @@ fn named<'t>(servers: &Field<'t>, found: &mut Found) -> Vec<(String, Field<'t>)>
         .map(|entry| (entry.key.clone(), servers.member(entry)))
         .partition(|(key, _)| key.starts_with('$'));
     for (_, key) in keys {
-        found.note(&key, "is no server", "it is left out");
+        found.note(&key, "is not a server", "it is left out");
     }
     all
 }
 
 /// Says what else the file has.
-fn beside(root: &Field<'_>, way: &[&'static str], found: &mut Found) {
+fn beside(root: &Located<'_>, way: &[&'static str], found: &mut Found) {
     let known = |key: &&str| way.first() == Some(key) || matches!(*key, "$schema" | "inputs");
     if way.is_empty() {
         return;
@@ -253,6 +253,6 @@ fn beside(root: &Field<'_>, way: &[&'static str], found: &mut Found) {
         .collect();
     if !others.is_empty() {
         let what = format!("what is not about servers is left out: {}", some(&others));
-        found.notes.push(Mistake::new(root.node.at, "", what));
+        found.notes.push(Diagnostic::new(root.node.at, "", what));
     }
 }

@@ -107,13 +107,13 @@ fn put(out: &mut String, indent: usize, key: &str, value: &Out) {
         Out::Text(text) => {
             let _ = writeln!(out, " {}", scalar(text));
         }
-        Out::Word(word) => {
+        Out::Scalar(word) => {
             let _ = writeln!(out, " {word}");
         }
         Out::List(items) => {
             let items = items.iter().map(|item| match item {
                 Out::Text(text) => scalar(text),
-                Out::Word(word) => word.clone(),
+                Out::Scalar(word) => word.clone(),
                 Out::List(_) | Out::Table(_) => String::new(),
             });
             let _ = writeln!(out, " [{}]", items.collect::<Vec<_>>().join(", "));

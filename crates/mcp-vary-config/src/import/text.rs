@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Format, Found};
 use crate::document::Value;
-use crate::reader::Field;
+use crate::reader::Located;
 
 /// What VS Code asks its user for, by id.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Input {
 
 impl Inputs {
     /// Reads `inputs`, which stand beside the servers.
-    pub(super) fn read(root: &Field<'_>, way: &[&str]) -> Self {
+    pub(super) fn read(root: &Located<'_>, way: &[&str]) -> Self {
         let mut above: Vec<&str> = way[..way.len().saturating_sub(1)].to_vec();
         above.push("inputs");
         let Value::List(items) = &root.deepest(&above).node.value else {
@@ -28,7 +28,7 @@ impl Inputs {
         let mut all = BTreeMap::new();
         for node in items {
             let path = String::new();
-            let item = Field { path, node };
+            let item = Located { path, node };
             let said =
                 |key: &str| Some(item.deepest(&[key])).filter(|it| !std::ptr::eq(it.node, node));
             let text = |key: &str| {
@@ -46,7 +46,7 @@ impl Inputs {
             if let Some(Value::List(options)) = said("options").map(|it| &it.node.value) {
                 let path = String::new();
                 let options = options.iter().map(|node| {
-                    Field {
+                    Located {
                         path: path.clone(),
                         node,
                     }
@@ -77,7 +77,7 @@ impl Inputs {
 pub(super) fn converted(
     format: Format,
     inputs: &Inputs,
-    field: &Field<'_>,
+    field: &Located<'_>,
     text: &str,
     found: &mut Found,
 ) -> String {
@@ -107,7 +107,7 @@ pub(super) fn variable_name(text: &str) -> String {
 }
 
 /// `{env:NAME}` and `{file:PATH}`.
-fn of_opencode(field: &Field<'_>, text: &str, found: &mut Found) -> String {
+fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -161,7 +161,7 @@ pub(super) fn is_variable(name: &str) -> bool {
 }
 
 /// `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
-fn of_clients(inputs: &Inputs, field: &Field<'_>, text: &str, found: &mut Found) -> String {
+fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -206,7 +206,7 @@ fn of_clients(inputs: &Inputs, field: &Field<'_>, text: &str, found: &mut Found)
 }
 
 /// What stands for `${inner}`.
-fn replacement(inputs: &Inputs, field: &Field<'_>, inner: &str, found: &mut Found) -> String {
+fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Found) -> String {
     // SEP-2633 has a chain: the first that says something counts.
     let mut chain = inner.split('|').map(str::trim);
     let first = chain.next().unwrap_or_default();

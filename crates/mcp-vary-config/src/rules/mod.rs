@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use mcp_vary::predicate::Predicate;
 
-use super::reader::{Field, Reader};
-use crate::diagnostic::{Mistake, Mistakes};
+use super::reader::{Located, Reader};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Value};
-use crate::key_spec::Setting;
+use crate::key_spec::KeySpec;
 use mcp_vary_results::Template;
 
 /// One section of rules: what tells it from the others.
@@ -23,14 +23,14 @@ struct Section<D: 'static, R> {
     /// The gist of one.
     gist: &'static str,
     /// What a rule may say.
-    settings: &'static [Setting<D>],
+    settings: &'static [KeySpec<D>],
     /// The rule that a draft makes; none where it makes none, which is said.
-    rule: fn(D, &mut Reader<'_>, &Field<'_>) -> Option<R>,
+    rule: fn(D, &mut Reader<'_>, &Located<'_>) -> Option<R>,
 }
 
 impl<D: Default, R> Section<D, R> {
     /// Reads the list of rules.
-    fn read(&self, reader: &mut Reader<'_>, field: &Field<'_>) -> Arc<[R]> {
+    fn read(&self, reader: &mut Reader<'_>, field: &Located<'_>) -> Arc<[R]> {
         let mut rules = Vec::new();
         for item in reader.items(field, self.example) {
             let mut draft = D::default();
@@ -43,13 +43,13 @@ impl<D: Default, R> Section<D, R> {
     }
 
     /// Reads rules that stand by themselves.
-    fn read_text(&self, text: &str) -> Result<Arc<[R]>, Mistakes> {
+    fn read_text(&self, text: &str) -> Result<Arc<[R]>, Diagnostics> {
         let none = |_: &str| None;
         let mut reader = Reader::new(&none, None);
         let file = self.name.to_owned();
         let root = document::read(self.name, text).map_err(|all| sorted(&file, all))?;
         let path = file.clone();
-        let rules = self.read(&mut reader, &Field { path, node: &root });
+        let rules = self.read(&mut reader, &Located { path, node: &root });
         match reader.mistakes.is_empty() {
             true => Ok(rules),
             false => Err(sorted(&file, reader.mistakes)),
@@ -57,36 +57,36 @@ impl<D: Default, R> Section<D, R> {
     }
 }
 
-fn sorted(file: &str, mut all: Vec<Mistake>) -> Mistakes {
+fn sorted(file: &str, mut all: Vec<Diagnostic>) -> Diagnostics {
     all.sort_by_key(|mistake| mistake.at);
     let file = file.to_owned();
-    Mistakes { file, all }
+    Diagnostics { file, all }
 }
 
 /// Whether one of `keys` stands in the table that `field` is, whatever its value is worth.
-fn says(field: &Field<'_>, keys: &[&str]) -> bool {
+fn says(field: &Located<'_>, keys: &[&str]) -> bool {
     field.keys().iter().any(|key| keys.contains(key))
 }
 
 /// A condition over a client's features.
-fn predicate(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Predicate> {
+fn predicate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Predicate> {
     let word = reader.word(field)?;
     match word.parse() {
         Ok(predicate) => Some(predicate),
         Err(error) => {
-            let what = format!("is no condition: {error}");
-            reader.wrong(field, what, "write one like `agent & !interactive`");
+            let what = format!("is not a condition: {error}");
+            reader.report(field, what, "write one like `agent & !interactive`");
             None
         }
     }
 }
 
-fn template(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Template> {
+fn template(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Template> {
     let source = reader.text(field)?;
     match Template::new(&source) {
         Ok(template) => Some(template),
         Err(why) => {
-            reader.wrong(field, why, "write Jinja, such as `{{ value.title }}`");
+            reader.report(field, why, "write Jinja, such as `{{ value.title }}`");
             None
         }
     }

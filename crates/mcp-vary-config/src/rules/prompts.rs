@@ -3,14 +3,14 @@
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Role;
 use mcp_vary_results::rules::PromptRules;
-use mcp_vary_results::{Failures, PromptRule, Template};
+use mcp_vary_results::{PromptRule, RuleFailures, Template};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
 use super::{Section, predicate, says, template};
-use crate::diagnostic::Mistakes;
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::diagnostic::Diagnostics;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
@@ -35,20 +35,20 @@ use crate::variants::selection;
 /// // There is nothing to tell.
 /// assert!(read_prompts("- {prompts: [plan_trip], when: agent}").is_err());
 /// ```
-pub fn read_prompts(text: &str) -> Result<PromptRules, Mistakes> {
+pub fn read_prompts(text: &str) -> Result<PromptRules, Diagnostics> {
     SECTION.read_text(text).map(PromptRules)
 }
 
-const SECTION: Section<Draft, PromptRule> = Section {
+const SECTION: Section<PartialPromptRule, PromptRule> = Section {
     name: "prompts",
     example: "[{prompts: [plan], when: agent & sampling, text: \"...\"}]",
     gist: "{prompts: [...], text: ...}",
     settings: SETTINGS,
-    rule: Draft::rule,
+    rule: PartialPromptRule::rule,
 };
 
 /// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> PromptRules {
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> PromptRules {
     PromptRules(SECTION.read(reader, field))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
 }
 
 /// A rule while it is read.
-struct Draft {
+struct PartialPromptRule {
     prompts: Selection,
     when: Predicate,
     role: Role,
@@ -68,7 +68,7 @@ struct Draft {
     text: Option<Template>,
 }
 
-impl Default for Draft {
+impl Default for PartialPromptRule {
     fn default() -> Self {
         Self {
             prompts: Selection::default(),
@@ -80,10 +80,10 @@ impl Default for Draft {
     }
 }
 
-impl Draft {
-    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<PromptRule> {
+impl PartialPromptRule {
+    fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PromptRule> {
         if !says(field, &["text"]) {
-            reader.wrong(field, "says no text", "add `text: ...`");
+            reader.report(field, "has no `text`", "add `text: ...`");
         }
         Some(PromptRule {
             prompts: self.prompts,
@@ -91,51 +91,51 @@ impl Draft {
             role: self.role,
             description: self.description,
             text: self.text?,
-            failures: Failures::default(),
+            failures: RuleFailures::default(),
         })
     }
 }
 
 const ROLES: &[(&str, Role)] = &[("user", Role::User), ("assistant", Role::Assistant)];
 
-const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
+    KeySpec {
         key: "prompts",
         about: "the prompts that it is about: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.prompts = selection::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        takes: Takes::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
         }),
     },
-    Setting {
+    KeySpec {
         key: "text",
         about: "a template of what the prompt says, in the place of its texts; required",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.text = template(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "role",
         about: "who says it: `user` or `assistant`",
         default: "user",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(ROLES),
             |reader, field, draft| reader.choice(field, ROLES, &mut draft.role),
         ),
     },
-    Setting {
+    KeySpec {
         key: "description",
         about: "what the prompt is for, instead of the server's words",
         default: "",
-        takes: Takes::Word(|draft| &mut draft.description),
+        takes: ValueKind::Scalar(|draft| &mut draft.description),
     },
 ];

@@ -3,14 +3,14 @@
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{MediaType, Rendering};
 use mcp_vary_results::rules::ResourceRules;
-use mcp_vary_results::{Failures, ResourceRule, Template, ToldResource};
+use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
 use super::{Section, predicate, says, template};
-use crate::diagnostic::Mistakes;
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::diagnostic::Diagnostics;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
@@ -35,20 +35,20 @@ use crate::variants::selection;
 /// // Nobody could ask for it.
 /// assert!(read_resources("- {as: served}").is_err());
 /// ```
-pub fn read_resources(text: &str) -> Result<ResourceRules, Mistakes> {
+pub fn read_resources(text: &str) -> Result<ResourceRules, Diagnostics> {
     SECTION.read_text(text).map(ResourceRules)
 }
 
-const SECTION: Section<Draft, ResourceRule> = Section {
+const SECTION: Section<PartialResourceRule, ResourceRule> = Section {
     name: "resources",
     example: "[{uris: [\"map://*\"], as: geo-markdown}]",
     gist: "{uris: [...], as: markdown}",
     settings: SETTINGS,
-    rule: Draft::rule,
+    rule: PartialResourceRule::rule,
 };
 
 /// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResourceRules {
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResourceRules {
     ResourceRules(SECTION.read(reader, field))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
 
 /// A rule while it is read.
 #[derive(Default)]
-struct Draft {
+struct PartialResourceRule {
     uris: Selection,
     when: Option<Predicate>,
     told: Option<As>,
@@ -82,28 +82,28 @@ enum As {
     Rendered(Rendering),
 }
 
-impl Draft {
-    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResourceRule> {
+impl PartialResourceRule {
+    fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
         let (uris, when) = (self.uris.clone(), self.when.clone());
         match self.told(field) {
             Ok(told) => Some(ResourceRule {
                 uris,
                 when,
-                told: told?,
-                failures: Failures::default(),
+                format: told?,
+                failures: RuleFailures::default(),
             }),
             Err((what, fix)) => {
-                reader.wrong(field, what, fix);
+                reader.report(field, what, fix);
                 None
             }
         }
     }
 
     /// How a resource is told; none where a value of it is worth nothing, which was said.
-    fn told(self, field: &Field<'_>) -> Result<Option<ToldResource>, Wrong> {
+    fn told(self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
         let says = |key| says(field, &[key]);
         match (says("as"), says("template"), says("type")) {
-            (false, false, _) => Err(("says nothing of how", "add `as`, or `template` and `type`")),
+            (false, false, _) => Err(("does not say how", "add `as`, or `template` and `type`")),
             (true, false, false) => self.by_name(),
             (false, true, true) => self.in_words(),
             (false, true, false) => Err((
@@ -111,25 +111,25 @@ impl Draft {
                 "add `type`, such as `text/markdown`",
             )),
             (true, ..) => Err((
-                "is told in two ways",
+                "is defined in two ways",
                 "leave `as` out, or `template` and `type`",
             )),
         }
     }
 
-    fn by_name(self) -> Result<Option<ToldResource>, Wrong> {
+    fn by_name(self) -> Result<Option<ResourceFormat>, Problem> {
         match self.told {
             Some(As::Served) if self.when.is_none() => Err((
-                "is for nobody",
+                "applies to no client",
                 "add `when`: without it everybody gets what is served",
             )),
-            Some(As::Served) => Ok(Some(ToldResource::AsServed)),
-            Some(As::Rendered(rendering)) => Ok(Some(ToldResource::Rendered(rendering))),
+            Some(As::Served) => Ok(Some(ResourceFormat::AsServed)),
+            Some(As::Rendered(rendering)) => Ok(Some(ResourceFormat::Rendered(rendering))),
             None => Ok(None),
         }
     }
 
-    fn in_words(self) -> Result<Option<ToldResource>, Wrong> {
+    fn in_words(self) -> Result<Option<ResourceFormat>, Problem> {
         let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
             return Ok(None);
         };
@@ -139,12 +139,12 @@ impl Draft {
                 "add `when`, or write `text/markdown`, `text/plain` or `application/json`",
             ));
         }
-        Ok(Some(ToldResource::Words(template, media_type)))
+        Ok(Some(ResourceFormat::Template(template, media_type)))
     }
 }
 
 /// What is wrong with the keys of a rule together, and what to write.
-type Wrong = (&'static str, &'static str);
+type Problem = (&'static str, &'static str);
 
 const AS: &[(&str, As)] = &[
     ("served", As::Served),
@@ -154,28 +154,28 @@ const AS: &[(&str, As)] = &[
     ("geo-text", As::Rendered(Rendering::GeoText)),
 ];
 
-const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
+    KeySpec {
         key: "uris",
         about: "the resources that it is about, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.uris = selection::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "when",
         about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
         default: "",
-        takes: Takes::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
             draft.when = predicate(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "as",
         about: "`markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places and distances. `served`: as the server has it, for clients that meet `when`",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(AS),
             |reader, field, draft| {
                 let mut told = As::Served;
@@ -185,19 +185,19 @@ const SETTINGS: &[Setting<Draft>] = &[
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "template",
         about: "a template of the text instead",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.template = template(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "type",
         about: "the media type of what `template` makes, such as `text/markdown`",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
             |reader, field, draft| {
                 let Some(word) = reader.word(field) else {
@@ -205,7 +205,7 @@ const SETTINGS: &[Setting<Draft>] = &[
                 };
                 match word.parse() {
                     Ok(media_type) => draft.media_type = Some(media_type),
-                    Err(_) => reader.wrong(
+                    Err(_) => reader.report(
                         field,
                         "is not a media type",
                         "write one like `text/markdown`",

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Bounds;
 use mcp_vary_results::rules::ResultRules;
-use mcp_vary_results::{Projection, Recipe, ResultRule};
+use mcp_vary_results::{Projection, ResultRule, ResultTransform};
 use serde_json::json;
 
 use super::{Section, predicate, says, template};
-use crate::diagnostic::Mistakes;
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::diagnostic::Diagnostics;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
@@ -41,23 +41,23 @@ use crate::variants::selection;
 /// let mistakes = read_results("- {project: '.[', markdown: '{{'}").unwrap_err();
 /// assert_eq!(mistakes.all.len(), 2);
 /// ```
-pub fn read_results(text: &str) -> Result<ResultRules, Mistakes> {
+pub fn read_results(text: &str) -> Result<ResultRules, Diagnostics> {
     SECTION.read_text(text).map(ResultRules)
 }
 
-const SECTION: Section<Draft, ResultRule> = Section {
+const SECTION: Section<PartialResultRule, ResultRule> = Section {
     name: "results",
     example: "[{tools: [\"list_*\"], project: \"map({id, title})\"}]",
     gist: "{tools: [...], markdown: ...}",
     settings: SETTINGS,
-    rule: Draft::rule,
+    rule: PartialResultRule::rule,
 };
 
 /// The keys of which a rule has one.
 const HOW: [&str; 5] = ["project", "markdown", "text", "hints", "limits"];
 
 /// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResultRules {
     ResultRules(SECTION.read(reader, field))
 }
 
@@ -70,97 +70,97 @@ pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
 
 /// A rule while it is read.
 #[derive(Default)]
-struct Draft {
+struct PartialResultRule {
     tools: mcp_vary_view::Selection,
     when: Predicate,
     everyone: bool,
-    recipe: Recipe,
+    recipe: ResultTransform,
 }
 
-impl Draft {
-    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResultRule> {
+impl PartialResultRule {
+    fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResultRule> {
         if !says(field, &HOW) {
             let fix = "add `project`, `markdown`, `text`, `hints` or `limits`";
-            reader.wrong(field, "says nothing of how", fix);
+            reader.report(field, "does not say how", fix);
             return None;
         }
         Some(ResultRule {
             tools: self.tools,
-            recipe: Arc::new(Recipe {
+            transform: Arc::new(ResultTransform {
                 verbosity: self.when.verbosity(),
                 ..self.recipe
             }),
             when: self.when,
-            everyone: self.everyone,
+            applies_to_all: self.everyone,
         })
     }
 }
 
 const FOR: &[(&str, bool)] = &[("negotiating", false), ("everyone", true)];
 
-const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+const SETTINGS: &[KeySpec<PartialResultRule>] = &[
+    KeySpec {
         key: "tools",
         about: "the tools that it is about: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.tools = selection::read(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        takes: Takes::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
         }),
     },
-    Setting {
+    KeySpec {
         key: "for",
         about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
         default: "negotiating",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(FOR),
             |reader, field, draft| {
                 reader.choice(field, FOR, &mut draft.everyone);
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "project",
         about: "a filter of jq that makes the value that is told of the tool's own",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             let Some(filter) = reader.text(field) else {
                 return;
             };
             match Projection::new(&filter) {
                 Ok(projection) => draft.recipe.projection = Some(projection),
-                Err(why) => reader.wrong(field, why, "see https://jqlang.org/manual"),
+                Err(why) => reader.report(field, why, "see https://jqlang.org/manual"),
             }
         }),
     },
-    Setting {
+    KeySpec {
         key: "markdown",
         about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.recipe.markdown = template(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "text",
         about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.recipe.text = template(reader, field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "hints",
         about: "templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| {
                 let text = schema.text();
                 schema.list(&text)
@@ -172,17 +172,17 @@ const SETTINGS: &[Setting<Draft>] = &[
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "hints-under",
         about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
         default: "hints",
-        takes: Takes::Word(|draft| &mut draft.recipe.hints_under),
+        takes: ValueKind::Scalar(|draft| &mut draft.recipe.hints_property),
     },
-    Setting {
+    KeySpec {
         key: "limits",
         about: "how much of a result goes out: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.table(&[BOUNDS]),
             |reader, field, draft| {
                 let bounds = &mut draft.recipe.bounds;
@@ -193,30 +193,30 @@ const SETTINGS: &[Setting<Draft>] = &[
 ];
 
 /// How much of a result goes out.
-const BOUNDS: &[Setting<Bounds>] = &[
-    Setting {
+const BOUNDS: &[KeySpec<Bounds>] = &[
+    KeySpec {
         key: "elements",
         about: "elements of any array; members of an object that has more than 64",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.count(ELEMENTS),
             |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
         ),
     },
-    Setting {
+    KeySpec {
         key: "depth",
         about: "levels of arrays and objects; with 1 the value has scalars alone",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.count(DEPTH),
             |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
         ),
     },
-    Setting {
+    KeySpec {
         key: "tokens",
         about: "tokens of the texts together, and of the structured value; they are estimated",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.count(TOKENS),
             |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
         ),
@@ -230,7 +230,7 @@ const TOKENS: RangeInclusive<usize> = 200..=10_000_000;
 
 fn bound(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
+    field: &Located<'_>,
     range: RangeInclusive<usize>,
     into: &mut Option<usize>,
 ) {

@@ -32,7 +32,7 @@ fn json_of(name: &str, text: &str) -> Value {
         match &node.value {
             document::Value::Null => Value::Null,
             document::Value::Text(text) => json!(text),
-            document::Value::Word(word) => {
+            document::Value::Scalar(word) => {
                 serde_json::from_str(word).unwrap_or_else(|_| json!(word))
             }
             document::Value::List(items) => items.iter().map(value).collect(),
@@ -388,15 +388,15 @@ fn refused(file: &Value) -> Vec<String> {
 /// What cannot be told from the shape of a file.
 const LEFT_TO_THE_READER: &[&str] = &[
     "is out of range",
-    "is no number that can be used here",
-    "is no variant",
-    "is no pattern",
-    "is no tag",
-    "is no day of the calendar",
+    "is not a number that can be used here",
+    "is not a variant",
+    "is not a pattern",
+    "is not a tag",
+    "is not a day of the calendar",
     "leads back to the variant itself",
-    "is no address to listen on",
+    "is not an address to listen on",
     "is not a media type",
-    "says no points",
+    "has no points",
     "has a first pause that is longer than the longest",
 ];
 

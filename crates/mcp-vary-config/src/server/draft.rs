@@ -7,11 +7,11 @@ use http::{HeaderMap, Uri};
 use mcp_vary_upstream::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 
 use crate::document;
-use crate::reader::{Field, Reader, quoted};
+use crate::reader::{Located, Reader, quoted};
 
 /// An entry while it is read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PartialServer {
     pub(super) disabled: bool,
     /// The keys that were given, whatever they were worth.
     pub(super) given: BTreeSet<&'static str>,
@@ -37,12 +37,12 @@ pub(super) enum Kind {
     Sse,
 }
 
-impl Draft {
+impl PartialServer {
     /// The server, unless something is wrong with where it is.
     pub(super) fn finish(
         mut self,
         reader: &mut Reader<'_>,
-        field: &Field<'_>,
+        field: &Located<'_>,
         name: String,
     ) -> Option<UpstreamConfig> {
         self.check_target(reader, field);
@@ -69,18 +69,18 @@ impl Draft {
         Some(config)
     }
 
-    fn check_target(&self, reader: &mut Reader<'_>, field: &Field<'_>) {
+    fn check_target(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
         let (right, beside, others) =
             match (self.given.contains("command"), self.given.contains("url")) {
                 (true, true) => {
-                    return reader.wrong(field, "has `command` and `url`", "keep one of them");
+                    return reader.report(field, "has `command` and `url`", "keep one of them");
                 }
                 (false, false) => {
                     // What is no table, or has them with a slip, was told already.
                     let is_table = matches!(field.node.value, document::Value::Table(_));
                     if is_table && !reader.was_meant(field, &["command", "url"]) {
                         let what = "has neither `command` nor `url`";
-                        reader.wrong(field, what, "write one of them");
+                        reader.report(field, what, "write one of them");
                     }
                     return;
                 }
@@ -90,7 +90,7 @@ impl Draft {
         if self.kind == Some(Kind::Sse) {
             let what = "has the type `sse`, a transport of 2024-11-05 that is not supported";
             let fix = "write `http` and the server's streamable HTTP address";
-            reader.wrong(field, what, fix);
+            reader.report(field, what, fix);
         } else if self.kind.is_some_and(|kind| kind != right) {
             let right = if right == Kind::Stdio {
                 "stdio"
@@ -98,7 +98,7 @@ impl Draft {
                 "http"
             };
             let what = format!("has a `type` that does not go with `{beside}`");
-            reader.wrong(field, what, &format!("write `{right}`, or leave it out"));
+            reader.report(field, what, &format!("write `{right}`, or leave it out"));
         }
         let lost: Vec<&str> = others
             .iter()
@@ -107,7 +107,7 @@ impl Draft {
             .collect();
         if !lost.is_empty() && !reader.foreign {
             let what = format!("has {}, of no use beside `{beside}`", quoted(&lost));
-            reader.wrong(field, what, "leave it out");
+            reader.report(field, what, "leave it out");
         }
     }
 

@@ -6,233 +6,226 @@ use http::{HeaderName, HeaderValue, Uri};
 use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
 use mcp_vary_wire::methods::is_of_the_protocol;
 
-use super::draft::{Draft, Kind};
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, MOST, Reader};
+use super::draft::{Kind, PartialServer};
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, MOST, Reader};
 use crate::schema::Schema;
 
 /// What a server is for every client.
-pub(super) const COMMON: &[Setting<Draft>] = &[
-    Setting {
+pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
+    KeySpec {
         key: "command",
         about: "the program, a path or a name on `PATH`",
         default: "",
-        takes: Takes::Other(Schema::program, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::program, |reader, field, draft| {
             draft.given.insert("command");
             draft.program = reader.text(field);
             if draft.program.as_deref() == Some("") {
-                reader.wrong(field, "is empty", "write the program to start");
+                reader.report(field, "is empty", "write the program to start");
             }
         }),
     },
-    Setting {
+    KeySpec {
         key: "args",
         about: "its arguments, a list",
         default: "",
-        takes: Takes::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
             draft.given.insert("args");
             draft.args = reader.words(field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "env",
-        about: "added to the environment that it inherits",
+        about: "environment variables that are added to those that it inherits",
         default: "",
-        takes: Takes::Other(Schema::named_words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::named_words, |reader, field, draft| {
             draft.given.insert("env");
             draft.env = reader.named_words(field);
         }),
     },
-    Setting {
+    KeySpec {
         key: "cwd",
-        about: "where it runs; where Vary runs without it",
+        about: "its working directory; by default that of Vary",
         default: "",
-        takes: Takes::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.given.insert("cwd");
             draft.cwd = reader.text(field).map(PathBuf::from);
         }),
     },
-    Setting {
+    KeySpec {
         key: "type",
         about: "`stdio` with `command`, `http` with `url`; may be left out",
         default: "",
-        takes: Takes::Other(|schema| schema.choice(KINDS), read_kind),
+        takes: ValueKind::Other(|schema| schema.choice(KINDS), read_kind),
     },
-    Setting {
+    KeySpec {
         key: "url",
         about: "the endpoint",
         default: "",
-        takes: Takes::Other(Schema::url, read_url),
+        takes: ValueKind::Other(Schema::url, read_url),
     },
-    Setting {
+    KeySpec {
         key: "headers",
         about: "sent with every request to it",
         default: "",
-        takes: Takes::Other(Schema::headers, read_headers),
+        takes: ValueKind::Other(Schema::headers, read_headers),
     },
-    Setting {
+    KeySpec {
         key: "disabled",
-        about: "leaves the server out, with whatever is wrong in its entry",
+        about: "leaves the server out; mistakes in its entry are ignored",
         default: "off",
-        takes: Takes::Switch(|draft| &mut draft.disabled),
+        takes: ValueKind::Switch(|draft| &mut draft.disabled),
     },
 ];
 
 /// What Vary adds.
-pub(super) const OURS: &[Setting<Draft>] = &[
-    Setting {
+pub(super) const OURS: &[KeySpec<PartialServer>] = &[
+    KeySpec {
         key: "timeout",
-        about: "how long a call may be without any sign of life; progress is one",
+        about: "how long a call may run without a message from the server; progress notifications count",
         default: "10m",
-        takes: Takes::Duration(|draft| &mut draft.limits.idle),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.idle),
     },
-    Setting {
+    KeySpec {
         key: "start-timeout",
-        about: "from start to ready. Long, since `npx` and `uvx` download first",
+        about: "how long the server may take to start and to finish the handshake. Long by default, because `npx` and `uvx` download first",
         default: "1m",
-        takes: Takes::Duration(|draft| &mut draft.limits.handshake),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.handshake),
     },
-    Setting {
+    KeySpec {
         key: "connect-timeout",
         about: "opening a connection to `url`",
         default: "10s",
-        takes: Takes::Duration(|draft| &mut draft.limits.connect),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.connect),
     },
-    Setting {
-        key: "patience",
-        about: "how long a call waits for its turn, or for a server that is being started",
+    KeySpec {
+        key: "ready-timeout",
+        about: "how long a call waits for a free slot, or for a server that is starting",
         default: "10s",
-        takes: Takes::Duration(|draft| &mut draft.limits.ready_timeout),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.ready_timeout),
     },
-    Setting {
+    KeySpec {
         key: "concurrency",
-        about: "calls at once, of all clients; further ones wait for their turn, up to 16 times as many",
+        about: "concurrent calls of all clients; further calls wait, at most 16 times as many",
         default: "256",
-        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.concurrency),
+        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.concurrency),
     },
-    Setting {
+    KeySpec {
         key: "max-message",
         about: "one line of a program, or one event of a stream",
         default: "16 MiB",
-        takes: Takes::Size(|draft| &mut draft.limits.line),
+        takes: ValueKind::Size(|draft| &mut draft.limits.line),
     },
-    Setting {
+    KeySpec {
         key: "max-body",
         about: "one body of an HTTP reply",
         default: "64 MiB",
-        takes: Takes::Size(|draft| &mut draft.limits.body),
+        takes: ValueKind::Size(|draft| &mut draft.limits.body),
     },
-    Setting {
+    KeySpec {
         key: "ping",
-        about: "how long the server may be silent before it is asked whether it is there; `off` to never \
-ask",
+        about: "how long the server may be silent before Vary pings it; `off` for no pings",
         default: "30s",
-        takes: Takes::Other(Schema::duration_or_off, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::duration_or_off, |reader, field, draft| {
             reader.duration_or_off(field, &mut draft.limits.ping)
         }),
     },
-    Setting {
-        key: "hung",
-        about: "how long it may take to say so while no call is running; then it counts as lost",
+    KeySpec {
+        key: "hang-timeout",
+        about: "how long a ping may stay unanswered while no call is running; then the server counts as lost",
         default: "20s",
-        takes: Takes::Duration(|draft| &mut draft.limits.hang_timeout),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.hang_timeout),
     },
-    Setting {
+    KeySpec {
         key: "restart",
-        about: "the pauses before a lost server is connected to again",
+        about: "the pauses before Vary reconnects to a lost server",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.table(&[RESTART]),
             |reader, field, draft| {
                 let example = "{first: 250ms, longest: 30s}";
                 reader.settings(field, &[RESTART], &mut draft.limits, example);
                 if draft.limits.backoff > draft.limits.max_backoff {
                     let what = "has a first pause that is longer than the longest";
-                    reader.wrong(field, what, "raise `longest`");
+                    reader.report(field, what, "raise `longest`");
                 }
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "isolation",
-        about: "`shared`: clients that can do the same share a connection. `session`: each session of a \
-client has its own, until it ends or nobody used it for `unused`; one more is shared by \
-clients without sessions. When there are no more, a session is refused",
+        about: "`shared`: clients with the same capabilities share a connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more. When no connection is left, a session is rejected",
         default: "shared",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(ISOLATIONS),
             |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
         ),
     },
-    Setting {
-        key: "repeat",
-        about: "which calls are sent once more when the server is lost while it works on them. \
-`idempotent`: those of tools that declare `idempotentHint` or `readOnlyHint`, once, \
-while the client was told nothing of them yet",
+    KeySpec {
+        key: "retry",
+        about: "which calls are retried when the server is lost during the call. `idempotent`: calls of tools that declare `idempotentHint` or `readOnlyHint`, once, if nothing was sent to the client yet",
         default: "never",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(REPEATS),
             |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
         ),
     },
-    Setting {
-        key: "mirror",
-        about: "extensions whose settings the server is told when a client declares them",
+    KeySpec {
+        key: "forward-extensions",
+        about: "extensions whose settings are forwarded to the server when a client declares them",
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
-        takes: Takes::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
             draft.mirrored = Some(reader.words(field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "allow-methods",
         about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
 pass only under variants that hide nothing",
         default: "[]",
-        takes: Takes::Other(Schema::words, read_allowed_methods),
+        takes: ValueKind::Other(Schema::words, read_allowed_methods),
     },
-    Setting {
-        key: "unused",
-        about: "how long a connection that nobody uses stays open, other than the first",
+    KeySpec {
+        key: "idle-timeout",
+        about: "how long an idle connection stays open; the first connection always does",
         default: "5m",
-        takes: Takes::Duration(|draft| &mut draft.limits.idle_timeout),
+        takes: ValueKind::Duration(|draft| &mut draft.limits.idle_timeout),
     },
-    Setting {
+    KeySpec {
         key: "list-ttl",
         about: "how long a list is shown before it is read again, in the background, of a server that does not declare \
 `listChanged`; a modern server's own `ttlMs` goes first. `off` to read it when it announces a change alone",
         default: "60s",
-        takes: Takes::Other(Schema::duration_or_off, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::duration_or_off, |reader, field, draft| {
             reader.duration_or_off(field, &mut draft.limits.list_ttl)
         }),
     },
-    Setting {
+    KeySpec {
         key: "connections",
-        about: "connections at most, for clients that can do different things or share none; with \
-`isolation: session` one of them is for clients without sessions",
+        about: "connections at most, for clients with different capabilities or without shared connections; with `isolation: session` one of them is for clients without sessions",
         default: "8",
-        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.connections),
+        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.connections),
     },
-    Setting {
-        key: "own-connections",
-        about: "beside those: connections that one client each has alone at most, for calls of clients that the \
-server can ask something. Who is idle gives way; when all are in use, a call is refused",
+    KeySpec {
+        key: "dedicated-connections",
+        about: "dedicated connections at most, in addition; each serves the calls of one client that accepts server requests. An idle one is closed for a new one; when all are in use, a call is rejected",
         default: "64",
-        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.dedicated_connections),
+        takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.dedicated_connections),
     },
 ];
 
-const RESTART: &[Setting<Limits>] = &[
-    Setting {
+const RESTART: &[KeySpec<Limits>] = &[
+    KeySpec {
         key: "first",
-        about: "the first pause; doubled each time it fails",
+        about: "the first pause; doubled after each failed attempt",
         default: "250ms",
-        takes: Takes::Duration(|limits| &mut limits.backoff),
+        takes: ValueKind::Duration(|limits| &mut limits.backoff),
     },
-    Setting {
+    KeySpec {
         key: "longest",
         about: "the longest pause",
         default: "30s",
-        takes: Takes::Duration(|limits| &mut limits.max_backoff),
+        takes: ValueKind::Duration(|limits| &mut limits.max_backoff),
     },
 ];
 
@@ -254,17 +247,17 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
     ("sse", Kind::Sse),
 ];
 
-fn read_allowed_methods(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_allowed_methods(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     draft.allowed_methods = reader.words(field);
     let of_the_protocol = |method: &&String| is_of_the_protocol(method);
     if let Some(method) = draft.allowed_methods.iter().find(of_the_protocol) {
         let what = format!("has `{method}`, which is not a method of an extension");
         let fix = "the protocol's own methods always go by the variant; leave it out";
-        reader.wrong(field, what, fix);
+        reader.report(field, what, fix);
     }
 }
 
-fn read_url(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_url(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     draft.given.insert("url");
     let Some(text) = reader.text(field) else {
         return;
@@ -272,7 +265,7 @@ fn read_url(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
     draft.url = endpoint(&text);
     if draft.url.is_none() {
         let fix = "write it like http://127.0.0.1:8800/mcp";
-        reader.wrong(field, "is no URL of an MCP server", fix);
+        reader.report(field, "is not the URL of an MCP server", fix);
     }
 }
 
@@ -285,7 +278,7 @@ fn endpoint(text: &str) -> Option<Uri> {
     }
 }
 
-fn read_headers(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_headers(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     draft.given.insert("headers");
     for entry in reader.table(field, "{NAME: value}").unwrap_or_default() {
         let member = field.member(entry);
@@ -302,17 +295,17 @@ fn read_headers(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
             }
             (Err(_), _) => {
                 let fix = "write it like `Authorization`";
-                reader.wrong(&member, "is no name of a header", fix);
+                reader.report(&member, "is not a header name", fix);
             }
             (Ok(_), Err(_)) => {
                 let fix = "look for line breaks and control characters";
-                reader.wrong(&member, "has characters that no header may have", fix);
+                reader.report(&member, "has characters that no header may have", fix);
             }
         }
     }
 }
 
-fn read_kind(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+fn read_kind(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     let mut kind = Kind::Stdio;
     let before = reader.mistakes.len();
     reader.choice(field, KINDS, &mut kind);

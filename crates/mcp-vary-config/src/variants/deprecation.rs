@@ -3,8 +3,8 @@
 use mcp_vary::variant::{DeprecationInfo, VariantId};
 
 use crate::document::Value;
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
 /// `deprecation` while it is read.
@@ -19,13 +19,13 @@ impl Deprecation {
     pub(super) fn finish(
         self,
         reader: &mut Reader<'_>,
-        field: &Field<'_>,
+        field: &Located<'_>,
     ) -> Option<DeprecationInfo> {
         if !matches!(field.node.value, Value::Table(_)) {
             return None;
         }
         if self.message.is_none() {
-            reader.wrong(field, "says nothing to clients", "add `message: ...`");
+            reader.report(field, "has no `message`", "add `message: ...`");
         }
         let mut info = DeprecationInfo::new(self.message.unwrap_or_default());
         info.replacement = self.replacement;
@@ -34,30 +34,30 @@ impl Deprecation {
     }
 }
 
-pub(super) const DEPRECATION: &[Setting<Deprecation>] = &[
-    Setting {
+pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = &[
+    KeySpec {
         key: "message",
         about: "why, and how to migrate; required",
         default: "",
-        takes: Takes::Word(|info| &mut info.message),
+        takes: ValueKind::Scalar(|info| &mut info.message),
     },
-    Setting {
+    KeySpec {
         key: "replacement",
         about: "the variant to use instead",
         default: "",
-        takes: Takes::Other(Schema::variant_id, |reader, field, info| {
+        takes: ValueKind::Other(Schema::variant_id, |reader, field, info| {
             let word = reader.word(field).unwrap_or_default();
             match word.parse() {
                 Ok(id) => info.replacement = Some(id),
-                Err(_) => reader.wrong(field, "is no id of a variant", "name another variant"),
+                Err(_) => reader.report(field, "is not a variant id", "name another variant"),
             }
         }),
     },
-    Setting {
+    KeySpec {
         key: "removal-date",
         about: "when it goes, as `2027-01-31`; it is served until it is taken out of the file",
         default: "",
-        takes: Takes::Other(Schema::date, |reader, field, info| {
+        takes: ValueKind::Other(Schema::date, |reader, field, info| {
             info.removal_date = reader.word(field)
         }),
     },

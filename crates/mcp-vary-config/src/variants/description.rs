@@ -1,12 +1,12 @@
 //! What is said of a variant that its operator does not describe.
 
-use mcp_vary_catalog::variant_config::{Base, Faces, VariantConfig};
+use mcp_vary_catalog::variant_config::{Base, VariantConfig, VariantSet};
 use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 
 /// What `face` shows, in the words of the built-in variant that shows the same, or in plain ones.
-pub(super) fn of(face: &VariantConfig, built_in: &Faces) -> String {
+pub(super) fn of(face: &VariantConfig, built_in: &VariantSet) -> String {
     let alike = built_in
-        .all
+        .configs
         .iter()
         .find(|known| shows_the_same(known, face));
     if let Some(known) = alike {

@@ -12,7 +12,7 @@ use super::overrides::Overrides;
 
 /// A variant while it is read: what it says, on top of what it starts from.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PartialVariant {
     pub(super) id: Option<VariantId>,
     pub(super) from: Option<String>,
     pub(super) description: Option<String>,
@@ -31,7 +31,7 @@ pub(super) struct Draft {
     pub(super) overrides: Overrides,
 }
 
-impl Draft {
+impl PartialVariant {
     pub(super) fn id(&self) -> Option<&str> {
         self.id.as_ref().map(VariantId::as_str)
     }

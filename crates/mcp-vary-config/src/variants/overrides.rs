@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use mcp_vary::json::Json;
 use mcp_vary::shape::MediaType;
 use mcp_vary_catalog::variant_config::VariantConfig;
-use mcp_vary_results::result_store::Kept;
+use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_view::{ArgumentOverride, UriMap};
 
 use crate::document::{Node, Value};
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
 /// What is said of single items, by their names.
@@ -111,7 +111,7 @@ fn replace<T: Clone>(what: &mut Option<T>, said: &Option<T>) {
 }
 
 /// Reads `overrides`.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Overrides) {
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Overrides) {
     let example = "{tools: {NAME: {description: ...}}}";
     reader.settings(field, &[OVERRIDES], into, example);
 }
@@ -121,45 +121,45 @@ pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     schema.table(&[OVERRIDES])
 }
 
-const OVERRIDES: &[Setting<Overrides>] = &[
-    Setting {
+const OVERRIDES: &[KeySpec<Overrides>] = &[
+    KeySpec {
         key: "tools",
         about: "tools by the names that `standard` has",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.items(TOOL),
             |reader, field, all| items(reader, field, TOOL, &mut all.tools),
         ),
     },
-    Setting {
+    KeySpec {
         key: "prompts",
         about: "prompts by the names that `standard` has",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.items(PROMPT),
             |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
         ),
     },
-    Setting {
+    KeySpec {
         key: "resources",
         about: "resources and templates by URI",
         default: "",
-        takes: Takes::Other(|schema| schema.items(RESOURCE), resources),
+        takes: ValueKind::Other(|schema| schema.items(RESOURCE), resources),
     },
 ];
 
 /// Overrides by URI, each of which can be what the variant says.
-fn resources(reader: &mut Reader<'_>, field: &Field<'_>, all: &mut Overrides) {
+fn resources(reader: &mut Reader<'_>, field: &Located<'_>, all: &mut Overrides) {
     let mut said = BTreeMap::new();
     items(reader, field, RESOURCE, &mut said);
     for (own, change) in &said {
         let Some(uri) = &change.uri else { continue };
         let at = field.deepest(&[own, "uri"]);
         if let Err(why) = UriMap::check(own, uri) {
-            reader.wrong(&at, why.problem(), &why.fix());
-        } else if Kept::is_uri(uri) {
+            reader.report(&at, why.problem(), &why.fix());
+        } else if ResultStore::is_uri(uri) {
             let what = "is a URI of the gateway's own";
-            reader.wrong(&at, what, "begin with another scheme");
+            reader.report(&at, what, "begin with another scheme");
         }
     }
     all.resources.extend(said);
@@ -168,8 +168,8 @@ fn resources(reader: &mut Reader<'_>, field: &Field<'_>, all: &mut Overrides) {
 /// Overrides by the names of items.
 fn items<T: Default>(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    settings: &[Setting<T>],
+    field: &Located<'_>,
+    settings: &[KeySpec<T>],
     into: &mut BTreeMap<String, T>,
 ) {
     for entry in reader.table(field, "{NAME: {...}}").unwrap_or_default() {
@@ -181,17 +181,17 @@ fn items<T: Default>(
 }
 
 /// The key `name` of an override.
-const fn name<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+const fn name<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
     text("name", "what the variant calls it", target)
 }
 
 /// The key `title` of an override.
-const fn title<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+const fn title<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
     text("title", "its title for people", target)
 }
 
 /// The key `description` of an override.
-const fn description<T>(target: fn(&mut T) -> &mut Option<String>) -> Setting<T> {
+const fn description<T>(target: fn(&mut T) -> &mut Option<String>) -> KeySpec<T> {
     text("description", "what it says of itself", target)
 }
 
@@ -199,131 +199,131 @@ const fn text<T>(
     key: &'static str,
     about: &'static str,
     target: fn(&mut T) -> &mut Option<String>,
-) -> Setting<T> {
-    Setting {
+) -> KeySpec<T> {
+    KeySpec {
         key,
         about,
         default: "",
-        takes: Takes::Word(target),
+        takes: ValueKind::Scalar(target),
     }
 }
 
-const TOOL: &[Setting<Change>] = &[
+const TOOL: &[KeySpec<Change>] = &[
     name(|tool| &mut tool.name),
     title(|tool| &mut tool.title),
     description(|tool| &mut tool.description),
-    Setting {
+    KeySpec {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
         default: "",
-        takes: Takes::Other(Schema::values, |reader, field, tool| {
+        takes: ValueKind::Other(Schema::values, |reader, field, tool| {
             tool.annotations = values(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "arguments",
         about: "its arguments by the names that the server gives them",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.items(ARGUMENT),
             |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
         ),
     },
 ];
 
-const PROMPT: &[Setting<Change>] = &[
+const PROMPT: &[KeySpec<Change>] = &[
     name(|prompt| &mut prompt.name),
     title(|prompt| &mut prompt.title),
     description(|prompt| &mut prompt.description),
-    Setting {
+    KeySpec {
         key: "arguments",
         about: "its arguments by the names that the server gives them",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.items(ARGUMENT),
             |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
         ),
     },
 ];
 
-const RESOURCE: &[Setting<Change>] = &[
+const RESOURCE: &[KeySpec<Change>] = &[
     name(|resource| &mut resource.name),
     title(|resource| &mut resource.title),
     description(|resource| &mut resource.description),
-    Setting {
+    KeySpec {
         key: "uri",
         about: "its URI in the variant; of a template the template, with the same in braces",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
             |reader, field, resource| resource.uri = reader.word(field),
         ),
     },
-    Setting {
+    KeySpec {
         key: "mimeType",
         about: "its MIME type as it is listed; what is read says its own",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
             |reader, field, resource| resource.mime_type = media_type(reader, field),
         ),
     },
-    Setting {
+    KeySpec {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
         default: "",
-        takes: Takes::Other(Schema::values, |reader, field, resource| {
+        takes: ValueKind::Other(Schema::values, |reader, field, resource| {
             resource.annotations = values(reader, field)
         }),
     },
 ];
 
-const ARGUMENT: &[Setting<Argument>] = &[
+const ARGUMENT: &[KeySpec<Argument>] = &[
     name(|argument| &mut argument.name),
-    Setting {
+    KeySpec {
         key: "description",
         about: "what it says of it",
         default: "",
-        takes: Takes::Word(|argument| &mut argument.description),
+        takes: ValueKind::Scalar(|argument| &mut argument.description),
     },
-    Setting {
+    KeySpec {
         key: "hidden",
         about: "it is not listed and cannot be given",
         default: "off",
-        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+        takes: ValueKind::Other(Schema::switch, |reader, field, argument| {
             argument.hidden = switch(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "fixed",
         about: "its value in every call; it is not listed and cannot be given",
         default: "",
-        takes: Takes::Other(Schema::any, |reader, field, argument| {
+        takes: ValueKind::Other(Schema::any, |reader, field, argument| {
             argument.fixed = value(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "default",
         about: "its value in calls that do not give it",
         default: "",
-        takes: Takes::Other(Schema::any, |reader, field, argument| {
+        takes: ValueKind::Other(Schema::any, |reader, field, argument| {
             argument.default = value(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "required",
         about: "every call must give it",
         default: "off",
-        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+        takes: ValueKind::Other(Schema::switch, |reader, field, argument| {
             argument.required = switch(reader, field)
         }),
     },
 ];
 
-fn media_type(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+fn media_type(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
     let word = reader.word(field)?;
     if word.parse::<MediaType>().is_err() {
-        reader.wrong(
+        reader.report(
             field,
             "is not a media type",
             "write one like `text/markdown`",
@@ -332,13 +332,13 @@ fn media_type(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
     Some(word)
 }
 
-fn switch(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<bool> {
+fn switch(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<bool> {
     let mut on = false;
     reader.switch(field, &mut on);
     Some(on)
 }
 
-fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'static>> {
+fn values(reader: &mut Reader<'_>, field: &Located<'_>) -> BTreeMap<String, Json<'static>> {
     let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
     let values = entries.iter().filter_map(|entry| {
         let value = value(reader, &field.member(entry))?;
@@ -348,11 +348,11 @@ fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'
 }
 
 /// Any JSON value; its variables replaced.
-fn value(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Json<'static>> {
-    let part = |path: String, node| Field { path, node };
+fn value(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<'static>> {
+    let part = |path: String, node| Located { path, node };
     Some(match &field.node.value {
         Value::Null => Json::Null,
-        Value::Word(word) => match Json::parse(word) {
+        Value::Scalar(word) => match Json::parse(word) {
             Ok(json) => json.into_owned(),
             // What YAML takes for a number and JSON does not.
             Err(_) => Json::String(word.clone().into()),

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::choice;
 use crate::document::Value;
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
 /// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
     let mut selection = Selection::default();
     if let Value::List(_) = field.node.value {
         selection.include = some_rules(reader, field);
@@ -21,39 +21,39 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
     selection
 }
 
-const SELECTION: &[Setting<Selection>] = &[
-    Setting {
+const SELECTION: &[KeySpec<Selection>] = &[
+    KeySpec {
         key: "include",
         about: "what is shown: patterns and conditions, one of which must hold; everything without it",
         default: "",
-        takes: Takes::Other(some_rules_shape, |reader, field, selection| {
+        takes: ValueKind::Other(some_rules_shape, |reader, field, selection| {
             selection.include = some_rules(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "exclude",
         about: "what is not shown, although it is included, by name or by the server's own name",
         default: "",
-        takes: Takes::Other(rules_shape, |reader, field, selection| {
+        takes: ValueKind::Other(rules_shape, |reader, field, selection| {
             selection.exclude = rules(reader, field)
         }),
     },
 ];
 
 /// At least one rule: what shows nothing in other programs shows everything here.
-fn some_rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
+fn some_rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
         let fix = "leave it out for all, or write {exclude: [\"*\"]} for none";
-        reader.wrong(field, "is empty", fix);
+        reader.report(field, "is empty", fix);
     }
     rules(reader, field)
 }
 
-fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
+fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     let Value::List(items) = &field.node.value else {
-        reader.wrong(
+        reader.report(
             field,
-            "is no list",
+            "is not a list",
             "write [\"git_*\", {readOnlyHint: true}]",
         );
         return Vec::new();
@@ -61,7 +61,7 @@ fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (index, node) in items.iter().enumerate() {
         let path = format!("{}[{index}]", field.path);
-        let item = Field { path, node };
+        let item = Located { path, node };
         if let Value::Table(_) = node.value {
             let mut rule = Rule::default();
             reader.settings(
@@ -78,75 +78,75 @@ fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
     rules
 }
 
-const RULE: &[Setting<Rule>] = &[
-    Setting {
+const RULE: &[KeySpec<Rule>] = &[
+    KeySpec {
         key: "name",
         about: "a pattern on the name or URI; beside `server` also on the server's own name for it",
         default: "",
-        takes: Takes::Other(Schema::word, |reader, field, rule| {
+        takes: ValueKind::Other(Schema::word, |reader, field, rule| {
             rule.name = pattern(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "server",
         about: "a pattern on the server's name in this file",
         default: "",
-        takes: Takes::Other(Schema::word, |reader, field, rule| {
+        takes: ValueKind::Other(Schema::word, |reader, field, rule| {
             rule.server = pattern(reader, field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "readOnlyHint",
         about: "what a tool says of itself: `true`, `false`, or `absent`. Where it says nothing MCP's \
 defaults count: a tool writes, destroys, and is open to the world",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(WANTED),
             |reader, field, rule| hint(reader, field, ToolHint::ReadOnlyHint, rule),
         ),
     },
-    Setting {
+    KeySpec {
         key: "destructiveHint",
         about: "likewise",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(WANTED),
             |reader, field, rule| hint(reader, field, ToolHint::DestructiveHint, rule),
         ),
     },
-    Setting {
+    KeySpec {
         key: "idempotentHint",
         about: "likewise",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(WANTED),
             |reader, field, rule| hint(reader, field, ToolHint::IdempotentHint, rule),
         ),
     },
-    Setting {
+    KeySpec {
         key: "openWorldHint",
         about: "likewise",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(WANTED),
             |reader, field, rule| hint(reader, field, ToolHint::OpenWorldHint, rule),
         ),
     },
 ];
 
-fn hint(reader: &mut Reader<'_>, field: &Field<'_>, hint: ToolHint, rule: &mut Rule) {
+fn hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
     if let Some(wanted) = choice(reader, field, WANTED) {
         rule.hints.insert(hint, wanted);
     }
 }
 
-fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
+fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Pattern> {
     let word = reader.word(field)?;
     match word.parse() {
         Ok(pattern) => Some(pattern),
         Err(error) => {
-            let what = format!("is no pattern: {error}");
-            reader.wrong(
+            let what = format!("is not a pattern: {error}");
+            reader.report(
                 field,
                 what,
                 "write `*` for anything, `{a,b}` for one of several",

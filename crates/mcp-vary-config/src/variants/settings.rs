@@ -6,53 +6,53 @@ use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle};
 use serde_json::json;
 
 use super::deprecation::{DEPRECATION, Deprecation};
-use super::draft::Draft;
+use super::draft::PartialVariant;
 use super::{overrides, selection};
-use crate::key_spec::{Setting, Takes};
-use crate::reader::{Field, Reader};
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
-pub(super) const SETTINGS: &[Setting<Draft>] = &[
-    Setting {
+pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
+    KeySpec {
         key: "from",
         about: "another variant that this one starts from, or one of the three. What this one says \
 replaces what that one says; overrides are added to, item by item and argument by argument. Without it: everything \
 as it is, or as the one of the three that has the same name",
         default: "",
-        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
             draft.from = reader.word(field)
         }),
     },
-    Setting {
+    KeySpec {
         key: "description",
         about: "for people and models that choose: what it is good for, and what not. Without it what the \
 variant shows is said, such as `Some of the tools: git_*.`",
         default: "",
-        takes: Takes::Word(|draft| &mut draft.description),
+        takes: ValueKind::Scalar(|draft| &mut draft.description),
     },
-    Setting {
+    KeySpec {
         key: "hints",
         about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
 it: what the variant of `from` is made for; nothing, where there is no `from`",
         default: "",
-        takes: Takes::Other(Schema::named_words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::named_words, |reader, field, draft| {
             draft.hints = Some(reader.named_words(field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "status",
         about: "`stable`, `experimental` or `deprecated`; at least one variant is stable",
         default: "stable",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(STATUSES),
             |reader, field, draft| draft.status = choice(reader, field, STATUSES),
         ),
     },
-    Setting {
+    KeySpec {
         key: "deprecation",
         about: "how to move on",
         default: "",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| {
                 let mut deprecation = schema.table(&[DEPRECATION]);
                 deprecation["required"] = json!(["message"]);
@@ -70,11 +70,11 @@ it: what the variant of `from` is made for; nothing, where there is no `from`",
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "priority",
         about: "decides between variants of equal score; the lower comes first",
         default: "0",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.count(0..=1000),
             |reader, field, draft| {
                 let mut priority = 0;
@@ -83,83 +83,83 @@ it: what the variant of `from` is made for; nothing, where there is no `from`",
             },
         ),
     },
-    Setting {
+    KeySpec {
         key: "tools",
         about: "which tools it shows: a list of patterns and conditions, one of which must hold, or \
 `include` and `exclude`, each such a list. All without it",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.tools = Some(selection::read(reader, field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "resources",
         about: "which resources and templates, likewise, by URI",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.resources = Some(selection::read(reader, field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "prompts",
         about: "which prompts, likewise",
         default: "",
-        takes: Takes::Other(selection::shape, |reader, field, draft| {
+        takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.prompts = Some(selection::read(reader, field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "descriptions",
         about: "`full`, or `first-sentence`",
         default: "full",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(DESCRIPTIONS),
             |reader, field, draft| draft.descriptions = choice(reader, field, DESCRIPTIONS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "schemas",
         about: "`full`, or `compact`: what decides which arguments are accepted, without prose",
         default: "full",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(SCHEMAS),
             |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "dialect",
         about: "`gemini`, `openai-strict`: keywords that those models refuse are rewritten or taken out. \
 A call's arguments are held against the server's own schema before they go on",
         default: "none",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(DIALECTS),
             |reader, field, draft| draft.dialect = choice(reader, field, DIALECTS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "result",
         about: "which field of a tool's result clients get: `both`, `content`, `structured`. Images, \
 links and errors stay, and so do the data of a user interface; `content` lists no `outputSchema`",
         default: "both",
-        takes: Takes::Other(
+        takes: ValueKind::Other(
             |schema| schema.choice(RESULTS),
             |reader, field, draft| draft.result = choice(reader, field, RESULTS),
         ),
     },
-    Setting {
+    KeySpec {
         key: "features",
         about: "the feature tags that clients are taken to have declared that declare none, such as \
 `[human, format=markdown]`",
         default: "",
-        takes: Takes::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
             draft.features = Some(features(reader, field))
         }),
     },
-    Setting {
+    KeySpec {
         key: "overrides",
         about: "what it makes of single `tools`, `prompts` and `resources`",
         default: "",
-        takes: Takes::Other(overrides::shape, |reader, field, draft| {
+        takes: ValueKind::Other(overrides::shape, |reader, field, draft| {
             overrides::read(reader, field, &mut draft.overrides)
         }),
     },
@@ -194,7 +194,7 @@ pub(crate) const RESULTS: &[(&str, ResultFields)] = &[
 ];
 
 /// A list of feature tags; those that are none are said.
-pub(crate) fn features(reader: &mut Reader<'_>, field: &Field<'_>) -> Features {
+pub(crate) fn features(reader: &mut Reader<'_>, field: &Located<'_>) -> Features {
     let mut tags = Vec::new();
     for item in reader.list(field) {
         let Some(tag) = reader.word(&item) else {
@@ -203,7 +203,7 @@ pub(crate) fn features(reader: &mut Reader<'_>, field: &Field<'_>) -> Features {
         let (_, ignored) = Features::from_tags([tag.as_str()]);
         for entry in ignored.entries() {
             let fix = "write tags such as `human` or `format=markdown`";
-            reader.wrong(&item, format!("is no tag: {}", entry.reason), fix);
+            reader.report(&item, format!("is not a tag: {}", entry.reason), fix);
         }
         tags.push(tag);
     }
@@ -214,7 +214,7 @@ pub(crate) fn features(reader: &mut Reader<'_>, field: &Field<'_>) -> Features {
 /// One of several words; nothing when it is none of them, which is said.
 pub(crate) fn choice<T: Copy>(
     reader: &mut Reader<'_>,
-    field: &Field<'_>,
+    field: &Located<'_>,
     choices: &[(&str, T)],
 ) -> Option<T> {
     let mut chosen = choices.first()?.1;

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use mcp_vary::variant::VariantId;
 
-use crate::diagnostic::{Mistake, Position};
+use crate::diagnostic::{Diagnostic, Position};
 use crate::document::{Value, join};
-use crate::reader::Field;
+use crate::reader::Located;
 
 /// The places of all that a file says of its variants, for what shows only when the servers are there.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct VariantSpans {
     /// By the keys that lead there: `variants.brief.tools[0]`.
     all: BTreeMap<String, Position>,
     /// What each variant starts from.
     starts: BTreeMap<String, String>,
 }
 
-impl Places {
+impl VariantSpans {
     /// Keeps the places of a variant.
-    pub(super) fn add(&mut self, id: &str, field: &Field<'_>, at: Position) {
+    pub(super) fn add(&mut self, id: &str, field: &Located<'_>, at: Position) {
         self.all.insert(field.path.clone(), at);
         self.collect(field);
         let from = field.deepest(&["from"]);
@@ -28,24 +28,24 @@ impl Places {
         }
     }
 
-    fn collect(&mut self, field: &Field<'_>) {
+    fn collect(&mut self, field: &Located<'_>) {
         match &field.node.value {
             Value::Table(entries) => {
                 for entry in entries {
                     let path = join(&field.path, &entry.key);
                     self.all.insert(path.clone(), entry.at);
                     let node = &entry.node;
-                    self.collect(&Field { path, node });
+                    self.collect(&Located { path, node });
                 }
             }
             Value::List(items) => {
                 for (index, node) in items.iter().enumerate() {
                     let path = format!("{}[{index}]", field.path);
                     self.all.insert(path.clone(), node.at);
-                    self.collect(&Field { path, node });
+                    self.collect(&Located { path, node });
                 }
             }
-            Value::Null | Value::Word(_) | Value::Text(_) => {}
+            Value::Null | Value::Scalar(_) | Value::Text(_) => {}
         }
     }
 
@@ -54,10 +54,10 @@ impl Places {
     ///
     /// A variant that the file does not declare has its mistakes at the file's start.
     #[must_use]
-    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::ViewDiagnostic) -> Mistake {
+    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::ViewDiagnostic) -> Diagnostic {
         let (at, key) = self.place(variant.as_str(), mistake.key());
         let (what, fix) = said(mistake);
-        Mistake::new(at, key, what).with_fix(fix)
+        Diagnostic::new(at, key, what).with_fix(fix)
     }
 
     /// Where an override is that has the name which a server gives: `tools.git_log.name` is said in `tools.log.name`.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::envelope::{Message, WireError};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{Failure, Reply};
@@ -34,7 +34,7 @@ const WAITING: usize = 16;
 pub(crate) async fn answer(
     gateway: Arc<Setup>,
     head: &Parts,
-    told: &Told,
+    told: &VariantRequest,
     messages: Result<Vec<&str>, WireError>,
     memory: Lease,
 ) -> Response<Body> {
@@ -93,7 +93,7 @@ pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<
 pub(crate) fn run(
     gateway: &Arc<Setup>,
     session: &Arc<Session>,
-    told: &Told,
+    told: &VariantRequest,
     messages: &[&str],
     memory: Lease,
 ) -> mpsc::Receiver<Bytes> {
@@ -119,7 +119,7 @@ pub(crate) fn run(
 async fn one(
     gateway: Arc<Setup>,
     session: Arc<Session>,
-    told: Told,
+    told: VariantRequest,
     text: String,
     answers: mpsc::Sender<Bytes>,
 ) {
@@ -136,7 +136,7 @@ async fn one(
 async fn request(
     gateway: Arc<Setup>,
     session: &Arc<Session>,
-    told: &Told,
+    told: &VariantRequest,
     message: &Message<'_>,
     answers: &mpsc::Sender<Bytes>,
 ) -> Option<Bytes> {

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, Told};
+use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, VariantRequest};
 use mcp_vary_upstream::chain;
 use mcp_vary_wire::event;
 use mcp_vary_wire::event::EventId;
@@ -182,7 +182,7 @@ impl Setup {
     ) -> Result<Response<Body>, TurnedAway> {
         validation::check_target(&head.uri)?;
         validation::check_origin(&head.headers)?;
-        let told = Told::read(head, &self.config.choosing).ok_or_else(|| TurnedAway {
+        let told = VariantRequest::read(head, &self.config.choosing).ok_or_else(|| TurnedAway {
             status: StatusCode::NOT_FOUND,
             reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
         })?;

@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary::feature::Features;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
-use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message};
@@ -42,7 +42,7 @@ use crate::subscriptions::Listener;
 pub(crate) async fn answer(
     gateway: Arc<Setup>,
     head: &Parts,
-    told: &Told,
+    told: &VariantRequest,
     body: Incoming,
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, TurnedAway> {
@@ -104,7 +104,7 @@ enum Begun {
 async fn begin_message(
     gateway: &Arc<Setup>,
     head: &Parts,
-    told: &Told,
+    told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
 ) -> Result<Begun, Reply> {
     let bad = |failure: Failure, era| Reply {
@@ -156,7 +156,7 @@ pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Fail
 async fn initialize(
     gateway: &Arc<Setup>,
     id: &str,
-    told: &Told,
+    told: &VariantRequest,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
     let (fixed, result) = gateway
@@ -171,7 +171,7 @@ async fn initialize(
     if dropped > 0 {
         let lasting = &gateway.lasting;
         lasting.counters.add(Counter::DroppedTags, dropped as u64);
-        lasting.ignorings.dropped(dropped);
+        lasting.ignorings.tags_dropped(dropped);
     }
     let mut response = json(response::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {
@@ -183,7 +183,7 @@ async fn initialize(
 async fn legacy(
     gateway: &Arc<Setup>,
     session: &Arc<Session>,
-    told: &Told,
+    told: &VariantRequest,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Begun, Reply> {
@@ -223,7 +223,7 @@ async fn legacy(
 async fn modern(
     gateway: &Arc<Setup>,
     head: &Parts,
-    told: &Told,
+    told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
     params: Params<'_>,
 ) -> Result<Begun, Reply> {

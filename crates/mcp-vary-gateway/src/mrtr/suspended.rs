@@ -66,8 +66,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     pub(crate) const fn of(limits: &Limits) -> Self {
         Self {
-            in_all: limits.held_calls,
-            per_principal: limits.held_calls_per_principal,
+            in_all: limits.suspended_calls,
+            per_principal: limits.suspended_calls_per_principal,
         }
     }
 }

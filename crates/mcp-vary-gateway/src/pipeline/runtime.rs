@@ -7,10 +7,10 @@ use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
-use mcp_vary_catalog::link_index::Links;
+use mcp_vary_catalog::link_index::LinkIndex;
 use mcp_vary_catalog::shared::SharedLists;
-use mcp_vary_results::negotiation_log::Ignorings;
-use mcp_vary_results::result_store::Kept;
+use mcp_vary_results::negotiation_log::IgnoredCounter;
+use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::Failure;
@@ -39,13 +39,13 @@ use crate::tasks::{Claims, Finished, Made, Watches};
 pub(crate) struct Lasting {
     pub(crate) sessions: Sessions,
     pub(crate) cursor_keys: CursorKeys,
-    pub(crate) links: Arc<Links>,
+    pub(crate) links: Arc<LinkIndex>,
     /// Who hears of changes.
     pub(crate) audience: Arc<Audience>,
     /// What was refused or dropped, for the status.
     pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: Deprecations,
-    pub(crate) ignorings: Ignorings,
+    pub(crate) ignorings: IgnoredCounter,
     pub(crate) made: Arc<Made>,
     /// Tasks that were done before they were made.
     pub(crate) finished: Finished,
@@ -54,7 +54,7 @@ pub(crate) struct Lasting {
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
     /// What results left out.
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<ResultStore>,
     /// Calls that wait for what they asked of clients whose requests have ended.
     pub(crate) held: HeldCalls,
     /// Tasks that are watched for clients which know another form of them.
@@ -97,7 +97,7 @@ impl Lasting {
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
         let number = u64::from_le_bytes(random(config.outside));
         let questions = Arc::new(Questions::new(
-            config.limits.questions,
+            config.limits.pending_server_requests,
             config.limits.ask_timeout,
             config.outside,
             number,
@@ -116,11 +116,11 @@ impl Lasting {
             audience: Arc::clone(&audience),
             counters: Arc::default(),
             deprecations: Deprecations::default(),
-            ignorings: Ignorings::default(),
+            ignorings: IgnoredCounter::default(),
             opened: (config.outside.now)(),
-            kept: Arc::new(Kept::new(
-                config.limits.kept_results,
-                config.limits.kept_for,
+            kept: Arc::new(ResultStore::new(
+                config.limits.result_store,
+                config.limits.result_ttl,
                 config.outside,
             )),
             finished: Finished::new(config.outside),
@@ -137,10 +137,10 @@ impl Lasting {
             shared_lists: Arc::new(SharedLists::default()),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
-            unheard: Arc::new(Semaphore::new(config.limits.unheard)),
+            unheard: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             stopped: CancellationToken::new(),
             own: OwnLines::new(
-                config.limits.own_connections,
+                config.limits.dedicated_connections,
                 Arc::clone(&questions),
                 (Arc::clone(&made), watches),
                 Arc::clone(&audience),
@@ -208,29 +208,32 @@ impl Lasting {
             ),
             ("limits.memory", before.memory != limits.memory),
             ("limits.sessions", before.sessions != limits.sessions),
-            ("limits.unheard", before.unheard != limits.unheard),
             (
-                "limits.kept-results",
-                before.kept_results != limits.kept_results,
+                "limits.orphaned-requests",
+                before.orphaned_requests != limits.orphaned_requests,
             ),
             (
-                "limits.own-connections",
-                before.own_connections != limits.own_connections,
+                "limits.result-store",
+                before.result_store != limits.result_store,
+            ),
+            (
+                "limits.dedicated-connections",
+                before.dedicated_connections != limits.dedicated_connections,
             ),
             (
                 "limits.ask-timeout",
                 before.ask_timeout != limits.ask_timeout,
             ),
-            ("limits.questions", before.questions != limits.questions),
-            ("limits.kept-for", before.kept_for != limits.kept_for),
             (
-                "limits.kept-events",
-                before.kept_events != limits.kept_events,
+                "limits.pending-server-requests",
+                before.pending_server_requests != limits.pending_server_requests,
             ),
+            ("limits.result-ttl", before.result_ttl != limits.result_ttl),
             (
-                "limits.kept-events-for",
-                before.kept_events_for != limits.kept_events_for,
+                "limits.replay-buffer",
+                before.replay_buffer != limits.replay_buffer,
             ),
+            ("limits.replay-ttl", before.replay_ttl != limits.replay_ttl),
             ("keys", self.named_keys != config.named_keys),
         ];
         let changed = fixed.into_iter().filter(|(_, differs)| *differs);

@@ -8,9 +8,9 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANT
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
 use mcp_vary_base::memo::Memo;
-use mcp_vary_catalog::selection::rankings::{HintsDigest, Ordered, Rankings};
-use mcp_vary_catalog::selection::rules::Rules;
-use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
+use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
+use mcp_vary_catalog::selection::rules::ClientRules;
+use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
@@ -36,9 +36,9 @@ pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) classes: Arc<Classes>,
     pub(crate) variants: Variants,
-    pub(crate) faces: Arc<Faces>,
+    pub(crate) faces: Arc<VariantSet>,
     /// What is said of clients by the names that they give themselves.
-    pub(crate) rules: Rules,
+    pub(crate) rules: ClientRules,
     pub(crate) known: Memo<Known>,
     pub(crate) rankings: Rankings,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
@@ -56,7 +56,7 @@ pub(crate) struct Known {
     pub(crate) declared: Declared,
     pub(crate) features: Option<Arc<Features>>,
     /// What a ranking is found by.
-    hints: HintsDigest,
+    hints: HintsKey,
     /// The names of the capabilities, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// What servers may know of them, JSON text.
@@ -66,13 +66,16 @@ pub(crate) struct Known {
 }
 
 /// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
-fn shortens_for_all(config: &Config, faces: &Faces, rules: &Rules) -> bool {
-    let of_variants = faces.all.iter().filter_map(|face| face.features.as_deref());
+fn shortens_for_all(config: &Config, faces: &VariantSet, rules: &ClientRules) -> bool {
+    let of_variants = faces
+        .configs
+        .iter()
+        .filter_map(|face| face.features.as_deref());
     let mut granted = of_variants.chain(rules.features());
     let shortens = |features: &Features| {
-        features.verbosity() == Verbosity::Compact || config.results.cut_for(Some(features))
+        features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
     };
-    config.results.cut_for(None) || config.negotiation && granted.any(shortens)
+    config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
 impl Known {
@@ -110,10 +113,10 @@ impl Setup {
             server.chain = position.outgoing();
             server.fill_random = config.outside.random;
         }
-        let rules = Rules::new(&config.choosing);
-        let faces = Faces::in_manners(&config.faces, &rules.manners());
+        let rules = ClientRules::new(&config.choosing);
+        let faces = VariantSet::with_presentations(&config.faces, &rules.presentations());
         let layout = Layout {
-            faces: Arc::clone(&faces),
+            variants: Arc::clone(&faces),
             naming: config.naming,
             results: Arc::clone(&config.results.0),
             page_size: config.page_size,
@@ -162,7 +165,12 @@ impl Setup {
 
     /// Whether what a result points to decides where, or whether, it can be read.
     pub(crate) fn follows_links(&self) -> bool {
-        self.classes.servers() > 1 || self.faces.all.iter().any(VariantConfig::selects_resources)
+        self.classes.servers() > 1
+            || self
+                .faces
+                .configs
+                .iter()
+                .any(VariantConfig::selects_resources)
     }
 
     /// What follows from a client's capabilities, as JSON text.
@@ -210,7 +218,7 @@ impl Setup {
             .filter(|_| self.config.negotiation)
             .map(Arc::new);
         Known {
-            hints: HintsDigest::of(&declared.hints),
+            hints: HintsKey::of(&declared.hints),
             declared,
             features,
             capabilities: Arc::new(capabilities),
@@ -220,13 +228,13 @@ impl Setup {
     }
 
     /// The variants in the order in which they suit a client; none where variants are off.
-    pub(crate) fn ordered(&self, known: &Known) -> Arc<Ordered> {
+    pub(crate) fn ordered(&self, known: &Known) -> Arc<RankedVariants> {
         if !self.config.variants {
             return Arc::default();
         }
         let now = (self.config.outside.now)();
         let hints = &known.declared.hints;
-        self.rankings.of(hints, &known.hints, None, now)
+        self.rankings.get(hints, &known.hints, None, now)
     }
 
     /// The variant of clients of which rules say `variant`, or nothing.
@@ -244,7 +252,7 @@ impl Setup {
 
     /// The id of the variant whose view is at `index`, in whatever manner.
     pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
-        &self.faces.all[index].variant.id
+        &self.faces.configs[index].variant.id
     }
 
     /// The variants of whose lists a session is notified: those that it was offered, best first, then those that it has

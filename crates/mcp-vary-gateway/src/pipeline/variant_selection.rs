@@ -10,7 +10,7 @@ use std::sync::Arc;
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::Status;
-use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, Told};
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -43,7 +43,7 @@ impl Setup {
     pub(crate) fn chosen(
         &self,
         order: &Arc<[usize]>,
-        told: &Told,
+        told: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<usize>,
     ) -> Result<Offers, Failure> {
@@ -61,7 +61,7 @@ impl Setup {
         if !self.config.variants {
             return Err(Failure::from(&Error::VariantsNotSupported));
         }
-        let index = self.variant_index(named).filter(|it| offers.shows(*it));
+        let index = self.variant_index(named).filter(|it| offers.allows(*it));
         let requested = || Value::String(named.clone());
         let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(told, params)?;
@@ -80,7 +80,7 @@ impl Setup {
     /// # Errors
     ///
     /// `-32602` when it has one variant and that one is gone: then there is none for it.
-    fn pinned(&self, order: &Arc<[usize]>, told: &Told) -> Result<Offers, Failure> {
+    fn pinned(&self, order: &Arc<[usize]>, told: &VariantRequest) -> Result<Offers, Failure> {
         let Some(pin) = &told.pin else {
             let order = Arc::clone(order);
             return Ok(Offers {
@@ -103,7 +103,7 @@ impl Setup {
     }
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
-    fn check_header(&self, told: &Told, params: &Params<'_>) -> Result<(), Failure> {
+    fn check_header(&self, told: &VariantRequest, params: &Params<'_>) -> Result<(), Failure> {
         let header = told.header.as_deref();
         let Some(header) = header.filter(|_| self.config.choosing.strict_header) else {
             return Ok(());
@@ -131,7 +131,7 @@ impl Setup {
         let order = &offers.order;
         let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
-        let visible = visible.filter(|index| offers.shows(*index));
+        let visible = visible.filter(|index| offers.allows(*index));
         let visible = visible.map(|index| self.variant_id(index).clone());
         Failure::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
@@ -188,15 +188,20 @@ mod tests {
     }
 
     /// What a request by a credential of `compact` says beside its message.
-    fn pinned() -> Told {
-        Told {
+    fn pinned() -> VariantRequest {
+        VariantRequest {
             pin: Some("compact".parse().unwrap()),
-            ..Told::default()
+            ..VariantRequest::default()
         }
     }
 
     /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
-    async fn ask(gateway: &Arc<Setup>, told: &Told, method: &str, selector: Option<&str>) -> Value {
+    async fn ask(
+        gateway: &Arc<Setup>,
+        told: &VariantRequest,
+        method: &str,
+        selector: Option<&str>,
+    ) -> Value {
         let mut meta = json!({
             PROTOCOL_VERSION: "2026-07-28",
             CLIENT_CAPABILITIES: {"extensions": {
@@ -263,7 +268,7 @@ mod tests {
             is_invalid(&answer, other, &json!(["compact"]));
             let unpinned = ask(
                 &gateway,
-                &Told::default(),
+                &VariantRequest::default(),
                 "resources/read",
                 Some("standard"),
             )
@@ -279,11 +284,11 @@ mod tests {
     #[tokio::test]
     async fn address_and_header_name_the_pinned_variant_or_none() {
         let gateway = gateway(true).await;
-        let by_path = |id: &str| Told {
+        let by_path = |id: &str| VariantRequest {
             path: Some(id.to_owned()),
             ..pinned()
         };
-        let by_header = |id: &str| Told {
+        let by_header = |id: &str| VariantRequest {
             header: Some(id.to_owned()),
             ..pinned()
         };
@@ -316,7 +321,10 @@ mod tests {
         assert_eq!(fixed.order, ["compact"]);
         let result: Value = serde_json::from_str(&result).unwrap();
         is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
-        let (fixed, _) = gateway.initialize(&Told::default(), &params).await.unwrap();
+        let (fixed, _) = gateway
+            .initialize(&VariantRequest::default(), &params)
+            .await
+            .unwrap();
         assert_eq!(fixed.order.len(), 3);
         let session = gateway.lasting.sessions.open_unnamed(fixed);
         let client = gateway.legacy_client(&session, &pinned(), &params).unwrap();
@@ -327,9 +335,9 @@ mod tests {
     /// A pin to what is gone leaves nothing rather than everything, and one where variants are off is still one.
     #[tokio::test]
     async fn a_pin_never_opens_more() {
-        let gone = Told {
+        let gone = VariantRequest {
             pin: Some("gone".parse().unwrap()),
-            ..Told::default()
+            ..VariantRequest::default()
         };
         let answer = ask(&gateway(true).await, &gone, "resources/read", None).await;
         is_invalid(&answer, "gone", &json!([]));
@@ -339,7 +347,7 @@ mod tests {
         let offers = off
             .chosen(&Arc::default(), &pinned(), &params, || None)
             .unwrap();
-        assert_eq!(Some(offers.default()), off.variant_index("compact"));
+        assert_eq!(Some(offers.default_view()), off.variant_index("compact"));
         assert!(offers.order.is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
-use mcp_vary_catalog::listing::{Item, ListKind, Listing};
+use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
 use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::Failure;
@@ -26,7 +26,7 @@ pub(crate) async fn read(
     let Some(mut cursor) = cursor else {
         return Ok(listing);
     };
-    listing.whole = None;
+    listing.passthrough = None;
     // A cursor that comes again would lead round in a circle.
     let mut followed = BTreeSet::new();
     let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
@@ -49,7 +49,7 @@ pub(crate) async fn read(
 /// The list that a first page begins, and where the next page is.
 fn first(page: Page) -> (Listing, Option<String>) {
     let listing = Listing {
-        whole: page.is_whole.then(|| page.text.into()),
+        passthrough: page.is_whole.then(|| page.text.into()),
         frame: page.frame.into(),
         items: page.items,
         ttl: page.ttl,
@@ -155,7 +155,7 @@ struct Page {
     /// Whether every item may be shown.
     is_whole: bool,
     frame: String,
-    items: Vec<Item>,
+    items: Vec<ListedItem>,
     next: Option<String>,
     ttl: Option<Duration>,
 }
@@ -189,7 +189,7 @@ impl Page {
         let texts = json::elements_up_to(items, most).map_err(|e| format!("`{key}`: {e}"))?;
         let items: Vec<_> = texts
             .iter()
-            .filter_map(|item| Item::read(item, kind))
+            .filter_map(|item| ListedItem::read(item, kind))
             .collect();
         let readable = items.len();
         let items: Vec<_> = items
@@ -216,7 +216,7 @@ impl Page {
 
 /// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
 /// > value violates these constraints. (2026-07-28, basic/transports/streamable-http)
-fn has_valid_headers(tool: &Item) -> bool {
+fn has_valid_headers(tool: &ListedItem) -> bool {
     let schema = edit::get(&tool.json, "inputSchema").unwrap_or("{}");
     let headers = param_headers(schema);
     if let Err(why) = &headers {

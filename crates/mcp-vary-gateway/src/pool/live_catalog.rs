@@ -7,11 +7,11 @@ use std::sync::{Arc, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::catalog::Changed;
-use mcp_vary_catalog::catalog::POSSIBLE;
-use mcp_vary_catalog::catalog::changed;
-use mcp_vary_catalog::catalog::offered;
-use mcp_vary_catalog::catalog::report;
+use mcp_vary_catalog::catalog::ChangedLists;
+use mcp_vary_catalog::catalog::POSSIBLE_CAPABILITIES;
+use mcp_vary_catalog::catalog::changed_lists;
+use mcp_vary_catalog::catalog::log_new_collisions;
+use mcp_vary_catalog::catalog::offered_capabilities;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_catalog::view::Layout;
@@ -49,7 +49,7 @@ impl LiveCatalog {
         shared: Arc<SharedLists>,
     ) -> Self {
         for source in &sources {
-            source.set_views(layout.faces.all.len());
+            source.set_views(layout.variants.configs.len());
         }
         Self {
             shared,
@@ -87,7 +87,11 @@ impl LiveCatalog {
         let _replacing = self.replacing.lock().await;
         self.is_published.store(true, Ordering::Release);
         let current = self.current();
-        if current.told.iter().any(|told| told.hello.is_none()) {
+        if current
+            .snapshots
+            .iter()
+            .any(|told| told.handshake.is_none())
+        {
             self.has_promised.store(true, Ordering::Release);
         }
         for lists in current.lists() {
@@ -157,7 +161,7 @@ impl LiveCatalog {
         let from = current
             .lists
             .get(&kind)
-            .map_or(&[][..], |lists| &lists.from);
+            .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
             let then = from.get(at).and_then(|part| part.listing.as_ref());
             self.sources[at].says_otherwise(kind, then)
@@ -172,12 +176,12 @@ impl LiveCatalog {
     /// variants are others than before.
     ///
     /// Views are made aside: deriving thousands of items would hold up other requests.
-    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> Changed {
+    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> ChangedLists {
         let _replacing = self.replacing.lock().await;
         let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
-        let mut offered = offered(&told);
+        let mut offered = offered_capabilities(&told);
         if self.has_promised.load(Ordering::Acquire) {
-            offered.extend(POSSIBLE.map(str::to_owned));
+            offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
         }
         let before = self.current();
         let mut lists = before.lists.clone();
@@ -194,7 +198,7 @@ impl LiveCatalog {
             let is_published = self.is_published.load(Ordering::Acquire);
             let made = tokio::task::spawn_blocking(move || {
                 let made = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
-                report(&made.merged, before.as_ref().map(|lists| &lists.merged));
+                log_new_collisions(&made.merged, before.as_ref().map(|lists| &lists.merged));
                 made
             });
             match made.await {
@@ -204,13 +208,13 @@ impl LiveCatalog {
                 }
             }
         }
-        let changed = changed(&before.lists, &lists);
+        let changed = changed_lists(&before.lists, &lists);
         let undeclared = self.sources.iter();
         let undeclared =
             undeclared.map(|source| Arc::clone(source.line.server_facts().undeclared_methods()));
         self.current.store(Arc::new(Catalog {
-            told,
-            offered,
+            snapshots: told,
+            capabilities: offered,
             undeclared: undeclared.collect(),
             lists,
         }));
@@ -219,20 +223,20 @@ impl LiveCatalog {
     }
 
     /// The lists of these kinds, of all variants.
-    fn all_of(&self, kinds: &BTreeSet<Kind>) -> Changed {
+    fn all_of(&self, kinds: &BTreeSet<Kind>) -> ChangedLists {
         let current = self.current.load();
         let kinds = kinds
             .iter()
-            .filter(|kind| current.offered.contains(kind.capability()));
-        let lists = kinds.flat_map(|kind| ListKind::of(*kind));
-        let variants = 0..self.layout.faces.variants.as_slice().len();
+            .filter(|kind| current.capabilities.contains(kind.capability()));
+        let lists = kinds.flat_map(|kind| ListKind::affected_by(*kind));
+        let variants = 0..self.layout.variants.variants.as_slice().len();
         lists
             .flat_map(|list| variants.clone().map(|variant| (variant, *list)))
             .collect()
     }
 
-    fn tell(&self, changed: &Changed) {
-        let ids: Vec<_> = self.layout.faces.ids().collect();
+    fn tell(&self, changed: &ChangedLists) {
+        let ids: Vec<_> = self.layout.variants.ids().collect();
         for (variant, kind) in changed {
             let (variant, list) = (
                 ids.get(*variant).map(tracing::field::display),

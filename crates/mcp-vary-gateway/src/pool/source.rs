@@ -1,6 +1,6 @@
 //! What one server lists; read whenever it is connected to, and again when it says that it changed.
 
-use mcp_vary_catalog::server_snapshot::Told;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 
 mod changes;
 mod reading;
@@ -21,7 +21,7 @@ pub(crate) use self::changes::{Changes, Updates};
 use self::changes::{News, also_received, received};
 use self::undeclared::Requested;
 use mcp_vary_catalog::listing::{ListKind, Listing};
-use mcp_vary_catalog::merge::Part;
+use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{ConnectError, ConnectionState, Event, SupervisedConnection};
 use mcp_vary_wire::response::Failure;
@@ -32,7 +32,7 @@ pub(crate) struct Source {
     /// The name that the operator gave the server.
     pub(crate) name: Arc<str>,
     pub(crate) line: Arc<SupervisedConnection>,
-    told: ArcSwap<Told>,
+    told: ArcSwap<ServerSnapshot>,
     following: watch::Sender<Following>,
     /// Each list is locked while it is read, and says when that was last done.
     readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
@@ -98,7 +98,7 @@ impl Source {
     pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
         let _replacing = self.replacing();
         let known = known.told();
-        let is_shown = self.told.load().hello.is_none() && known.hello.is_some();
+        let is_shown = self.told.load().handshake.is_none() && known.handshake.is_some();
         if is_shown {
             self.told.store(known);
         }
@@ -115,7 +115,7 @@ impl Source {
         &self.name
     }
 
-    pub(crate) fn told(&self) -> Arc<Told> {
+    pub(crate) fn told(&self) -> Arc<ServerSnapshot> {
         self.told.load_full()
     }
 
@@ -130,12 +130,12 @@ impl Source {
     }
 
     /// What the server lists of one kind.
-    pub(crate) fn part(&self, kind: ListKind) -> Part {
+    pub(crate) fn part(&self, kind: ListKind) -> ServerListing {
         let told = self.told.load();
-        Part {
+        ServerListing {
             server: self.name().into(),
-            maker: told.maker(),
-            is_known: told.hello.is_some(),
+            server_traits: told.traits(),
+            was_connected: told.handshake.is_some(),
             listing: told.listings.get(&kind).cloned(),
         }
     }
@@ -190,7 +190,7 @@ impl Source {
     /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
     pub(crate) fn is_starting(&self) -> bool {
         let is_connecting = matches!(*self.line.state().borrow(), ConnectionState::Connecting);
-        is_connecting && self.told.load().hello.is_none()
+        is_connecting && self.told.load().handshake.is_none()
     }
 
     /// Waits until the server's lists were read for the first time.
@@ -226,7 +226,7 @@ impl Source {
         };
         let mut following = self.following.subscribe();
         let is_met = |now: &Following| {
-            let hello = self.told.load().hello.clone();
+            let hello = self.told.load().handshake.clone();
             !now.pending
                 && hello.is_some_and(|hello| hello.revision == upstream.handshake().revision)
         };
@@ -242,7 +242,7 @@ impl Source {
             return false;
         }
         let told = self.told.load();
-        let expires = told.expires.get(&kind);
+        let expires = told.expires_at.get(&kind);
         if expires.is_none_or(|expires| Instant::now().into_std() < *expires) {
             return true;
         }
@@ -389,7 +389,7 @@ pub(crate) async fn first_readings(sources: &[Arc<Source>], limit: Duration) {
         .await
         .is_err()
     {
-        let late = |source: &&Arc<Source>| source.told().hello.is_none();
+        let late = |source: &&Arc<Source>| source.told().handshake.is_none();
         for source in sources.iter().filter(late) {
             let server = source.name();
             warn!(server, "not ready yet; the others do not wait for it");

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary_catalog::selection::rules::{JsonRule, Manner};
-use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, Told};
-use mcp_vary_results::negotiation_log::Ignorings;
+use mcp_vary_catalog::selection::rules::{JsonRule, Presentation};
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
+use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use mcp_vary_wire::params::Params;
@@ -36,12 +36,12 @@ pub(crate) struct Declared {
 
 impl Declared {
     /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
-    pub(crate) fn read(capabilities: &Value, ignorings: &Ignorings) -> Self {
+    pub(crate) fn read(capabilities: &Value, ignorings: &IgnoredCounter) -> Self {
         let features = declared::<Features>(capabilities);
         let hints = declared::<VariantHints>(capabilities);
         let declares = features.carrier.map(|_| &features.value);
-        ignorings.declared(declares, &features.ignored);
-        ignorings.hinted(&hints.value, &hints.ignored);
+        ignorings.features_declared(declares, &features.ignored);
+        ignorings.hints_declared(&hints.value, &hints.ignored);
         Self {
             features: features.carrier.is_some().then_some(features.value),
             hints: hints.value,
@@ -62,7 +62,7 @@ pub(crate) struct Client {
     /// The variants that there are for it.
     pub(crate) offers: Offers,
     /// How rules have it shown what its variant shows.
-    pub(crate) manner: Manner,
+    pub(crate) manner: Presentation,
     /// The features that rules take it to have declared.
     pub(crate) presumed: Option<Arc<Features>>,
     /// What rules say of the JSON that it gets.
@@ -128,7 +128,7 @@ impl Setup {
     pub(crate) fn legacy_client(
         &self,
         session: &Arc<Session>,
-        told: &Told,
+        told: &VariantRequest,
         params: &Params<'_>,
     ) -> Result<Client, Failure> {
         let order = self.order_of(session).unwrap_or_default();
@@ -136,14 +136,14 @@ impl Setup {
         if offers.decided_by == DecidedBy::Ranking {
             offers.decided_by = DecidedBy::Session;
         }
-        let said = self.rules.said_in_a_session(&session.fixed.client, told);
+        let said = self.rules.session_outcome(&session.fixed.client, told);
         Ok(Client {
             revision: session.fixed.revision,
             id: session.client,
             connection: Some(session.client),
             features: session.fixed.features.clone(),
             offers,
-            manner: said.manner,
+            manner: said.presentation,
             presumed: said.features,
             json: said.json,
             capabilities: Arc::default(),
@@ -164,7 +164,7 @@ impl Setup {
     pub(crate) fn modern_client(
         &self,
         method: &str,
-        told: &Told,
+        told: &VariantRequest,
         params: &Params<'_>,
     ) -> Result<Client, Failure> {
         let revision = check_version(&modern_version(params)?)?;
@@ -182,7 +182,7 @@ impl Setup {
         if method != "server/discover" {
             known.has_required(Era::Modern)?;
         }
-        let said = self.rules.said(params.meta.get(CLIENT_INFO), told);
+        let said = self.rules.outcome(params.meta.get(CLIENT_INFO), told);
         Ok(Client {
             revision,
             id: self.lasting.sessions.new_client(),
@@ -191,7 +191,7 @@ impl Setup {
             offers: self.chosen(&self.ordered(&known).order, told, params, || {
                 self.ruled(said.variant.as_ref())
             })?,
-            manner: said.manner,
+            manner: said.presentation,
             presumed: said.features,
             json: said.json,
             session: None,

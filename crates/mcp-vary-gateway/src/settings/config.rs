@@ -9,8 +9,8 @@ use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
 use mcp_vary_base::environment::Outside;
 use mcp_vary_catalog::merge::Naming;
-use mcp_vary_catalog::selection::variant_selection::Choosing;
-use mcp_vary_catalog::variant_config::{self, Faces, VariantConfig};
+use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
+use mcp_vary_catalog::variant_config::{self, VariantConfig, VariantSet};
 use mcp_vary_results::rules::PromptRules;
 use mcp_vary_results::rules::ResourceRules;
 use mcp_vary_results::rules::ResultRules;
@@ -48,9 +48,9 @@ pub struct Config {
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
     /// The variants; `standard`, `compact` and `read-only` unless others are set.
-    pub faces: Arc<Faces>,
+    pub faces: Arc<VariantSet>,
     /// How the default variant of a client is chosen, beside its hints.
-    pub choosing: Choosing,
+    pub choosing: SelectionConfig,
     /// What counts how much when variants are ranked by a client's hints (SV-5): the extension's weights,
     /// and 80 for `accessLevel`, by default.
     pub weights: Weights,
@@ -117,8 +117,8 @@ impl Config {
             start_without_servers: false,
             start_patience: Duration::from_secs(60),
             variants: true,
-            faces: Arc::new(Faces::built_in()),
-            choosing: Choosing::default(),
+            faces: Arc::new(VariantSet::built_in()),
+            choosing: SelectionConfig::default(),
             weights: variant_config::weights(),
             advertised: DEFAULT_ADVERTISED,
             negotiation: true,
@@ -169,7 +169,7 @@ impl Config {
         faces: Vec<VariantConfig>,
     ) -> Result<Self, variant::VariantDiagnostics> {
         let today = Date::from_unix((self.outside.now)());
-        let faces = Faces::new(faces)?;
+        let faces = VariantSet::new(faces)?;
         faces.log_warnings(today);
         self.faces = Arc::new(faces);
         Ok(self)
@@ -192,7 +192,7 @@ impl Config {
 
     /// Chooses the default variant of clients so.
     #[must_use]
-    pub fn with_choosing(mut self, choosing: Choosing) -> Self {
+    pub fn with_choosing(mut self, choosing: SelectionConfig) -> Self {
         self.choosing = choosing;
         self
     }

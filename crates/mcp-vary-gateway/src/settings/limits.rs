@@ -24,7 +24,7 @@ pub struct Limits {
     /// further ones share those of the nearest.
     pub classes: usize,
     /// Requests that run on although their legacy client is gone; 256. One too many is cancelled.
-    pub unheard: usize,
+    pub orphaned_requests: usize,
     /// Standalone `GET` streams of one session; 4.
     pub streams: usize,
     /// Resources that one session, or one modern stream, is subscribed to; 1,024.
@@ -39,33 +39,33 @@ pub struct Limits {
     pub drain: Duration,
     /// Bytes of the results, all together, that are kept whole for clients that got less of them; 64 MiB, and
     /// a quarter of it for one.
-    pub kept_results: usize,
+    pub result_store: usize,
     /// How long such a result can be read; 10 minutes.
-    pub kept_for: Duration,
+    pub result_ttl: Duration,
     /// How long a client may take to come back with what a server asked for in a result; an hour.
     pub state_lifetime: Duration,
     /// Calls that wait for clients whose requests ended with a question; 256.
-    pub held_calls: usize,
+    pub suspended_calls: usize,
     /// Of them those of one principal; 64.
-    pub held_calls_per_principal: usize,
+    pub suspended_calls_per_principal: usize,
     /// How long a task is watched, and what it came to kept, for a client that knows another form of tasks than its
     /// server; an hour.
     pub task_lifetime: Duration,
     /// How often a server may ask again for one request of a client with a session; 16.
-    pub rounds: usize,
+    pub max_rounds: usize,
     /// Connections, to all servers together, that one client each has alone since it can be asked something; 256.
-    pub own_connections: usize,
+    pub dedicated_connections: usize,
     /// What servers ask of clients at once; 1,024.
-    pub questions: usize,
+    pub pending_server_requests: usize,
     /// How long a client may take to answer what a server asks; 10 minutes.
     pub ask_timeout: Duration,
     /// How long an answer is waited for before a stream is opened for it, to clients of 2025-11-25; 2 seconds.
     pub stream_after: Duration,
     /// Bytes of the events, of all streams together, that are kept for clients that lost their connection;
     /// 16 MiB.
-    pub kept_events: usize,
+    pub replay_buffer: usize,
     /// How long a stream that nobody reads can be come back to; 2 minutes.
-    pub kept_events_for: Duration,
+    pub replay_ttl: Duration,
 }
 
 impl Default for Limits {
@@ -78,25 +78,25 @@ impl Default for Limits {
             in_flight: 256,
             sessions: 10_000,
             classes: 8,
-            unheard: 256,
+            orphaned_requests: 256,
             streams: 4,
             subscriptions: 1024,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(10),
-            kept_results: 64 << 20,
-            kept_for: Duration::from_secs(600),
+            result_store: 64 << 20,
+            result_ttl: Duration::from_secs(600),
             state_lifetime: Duration::from_secs(3600),
-            held_calls: 256,
-            held_calls_per_principal: 64,
+            suspended_calls: 256,
+            suspended_calls_per_principal: 64,
             task_lifetime: Duration::from_secs(3600),
-            rounds: 16,
-            own_connections: 256,
-            questions: 1024,
+            max_rounds: 16,
+            dedicated_connections: 256,
+            pending_server_requests: 1024,
             ask_timeout: Duration::from_secs(600),
             stream_after: Duration::from_secs(2),
-            kept_events: 16 << 20,
-            kept_events_for: Duration::from_secs(120),
+            replay_buffer: 16 << 20,
+            replay_ttl: Duration::from_secs(120),
         }
     }
 }
@@ -153,9 +153,9 @@ impl Limits {
 
     /// Bounds the events that are kept for clients that lost their connection, and for how long.
     #[must_use]
-    pub fn with_kept_events(mut self, bytes: usize, time: Duration) -> Self {
-        self.kept_events = bytes;
-        self.kept_events_for = time;
+    pub fn with_replay_buffer(mut self, bytes: usize, time: Duration) -> Self {
+        self.replay_buffer = bytes;
+        self.replay_ttl = time;
         self
     }
 

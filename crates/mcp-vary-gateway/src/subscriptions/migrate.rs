@@ -123,7 +123,7 @@ impl Audience {
 
 impl Bound {
     fn id<'a>(&self, place: &'a Place) -> Option<&'a VariantId> {
-        let face = place.faces().all.get(self.variant);
+        let face = place.faces().configs.get(self.variant);
         face.map(|face| &face.variant.id)
     }
 }
@@ -161,17 +161,22 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
         Some(id) if place.named => after.variant_index(id.as_str())?,
         _ => old.variant,
     };
-    let view = after.faces.in_manner(variant, old.manner);
-    let address = catalog.address(&after.faces, view, uri)?;
+    let view = after.faces.presented_view(variant, old.manner);
+    let address = catalog.resolve_resource(&after.faces, view, uri)?;
     let sources = place.class.sources();
-    let face = &after.faces.all[view];
+    let face = &after.faces.configs[view];
     let shows = |server: &usize| {
         let source = sources.get(*server);
-        let is_shown =
-            |source: &Arc<super::Source>| face.shows_unlisted(&address.own, source.name());
+        let is_shown = |source: &Arc<super::Source>| {
+            face.allows_unlisted(&address.upstream_uri, source.name())
+        };
         address.fault.is_none() && source.is_some_and(is_shown)
     };
-    let template = || catalog.by_template(view, &address.own).filter(shows);
+    let template = || {
+        catalog
+            .template_server(view, &address.upstream_uri)
+            .filter(shows)
+    };
     let listed = address.listed_by.or_else(template);
     let same = || {
         let mut sources = sources.iter();
@@ -184,7 +189,7 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
     let alone = old.alone.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
     let line = alone.as_ref().map_or(&source.line, Kept::line);
-    let subscription = line.resubscribe(&address.own);
+    let subscription = line.resubscribe(&address.upstream_uri);
     Some(Bound {
         variant,
         view,
@@ -203,7 +208,7 @@ fn tell(member: &Member, differences: &Differences, missed: &BTreeSet<VariantId>
     let place = &member.place;
     let mut notices = Notices::default();
     for variant in place.variants.iter() {
-        let face = place.faces().all.get(*variant);
+        let face = place.faces().configs.get(*variant);
         let Some(id) = face.map(|face| &face.variant.id) else {
             continue;
         };
@@ -256,7 +261,7 @@ fn differences(before: (&Place, &Catalog), after: (&Place, &Catalog)) -> Differe
         let changed = ListKind::ALL.into_iter().filter(|kind| {
             let (old, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
             match (old, new) {
-                (Some(old), Some(new)) => !old.is_like(new),
+                (Some(old), Some(new)) => !old.is_equivalent(new),
                 (old, new) => old.is_some() || new.is_some(),
             }
         });

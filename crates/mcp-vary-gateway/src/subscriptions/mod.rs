@@ -27,9 +27,9 @@ pub(crate) use crate::subscriptions::listen_stream::Listener;
 use crate::subscriptions::listen_stream::Outlet;
 use crate::subscriptions::notification::Notice;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::catalog::{Catalog, Changed};
-use mcp_vary_catalog::selection::rules::Manner;
-use mcp_vary_catalog::variant_config::Faces;
+use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
+use mcp_vary_catalog::selection::rules::Presentation;
+use mcp_vary_catalog::variant_config::VariantSet;
 use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
@@ -118,7 +118,7 @@ pub(crate) struct Bound {
     pub(crate) variant: usize,
     /// The index of its view, which has what the manner of the client makes of it.
     pub(crate) view: usize,
-    pub(crate) manner: Manner,
+    pub(crate) manner: Presentation,
     pub(crate) source: Arc<Source>,
     /// The connection that its session has alone, where it is subscribed on that.
     pub(crate) alone: Option<Kept>,
@@ -142,17 +142,17 @@ impl Bound {
     /// Whether its view lists it, or has a template for it.
     fn is_listed(&self, catalog: &Catalog) -> bool {
         let own = &self.subscription.uri;
-        catalog.resource(self.view, own).is_some()
+        catalog.resource_server(self.view, own).is_some()
     }
 }
 
 impl Place {
-    fn faces(&self) -> &Faces {
-        &self.class.catalog.layout.faces
+    fn faces(&self) -> &VariantSet {
+        &self.class.catalog.layout.variants
     }
 
     pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
-        let face = self.faces().all.get(variant).filter(|_| self.named);
+        let face = self.faces().configs.get(variant).filter(|_| self.named);
         face.map(|face| &face.variant.id)
     }
 
@@ -351,7 +351,7 @@ impl Audience {
     ///
     /// Whoever is subscribed to a resource that is gone with that is told once that the list changed, and
     /// nothing more (SV-14).
-    pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &Changed) {
+    pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut members = self.lock();
         let present = members.all.iter_mut();
@@ -406,7 +406,7 @@ impl Audience {
 }
 
 /// What changed of each variant.
-pub(crate) fn by_variant(changed: &Changed) -> BTreeMap<usize, BTreeSet<Kind>> {
+pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<usize, BTreeSet<Kind>> {
     let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (variant, kind) in changed {
         kinds.entry(*variant).or_default().insert(kind.kind());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::json::edit;
-use mcp_vary_catalog::link_index::Links;
+use mcp_vary_catalog::link_index::LinkIndex;
 
 use super::{Forms, renamed};
 use crate::pipeline::exchange::{Retelling, retold};
@@ -15,7 +15,7 @@ pub(crate) struct Teller {
     pub(crate) sealed: Arc<str>,
     pub(crate) retelling: Retelling,
     pub(crate) server: Arc<str>,
-    pub(crate) links: Arc<Links>,
+    pub(crate) links: Arc<LinkIndex>,
     pub(crate) forms: Forms,
 }
 
@@ -28,7 +28,7 @@ impl Teller {
             return named.into_owned();
         };
         if let Some(origin) = &self.retelling.origin {
-            self.links.note(&self.server, origin, result);
+            self.links.record(&self.server, origin, result);
         }
         let result = retold(result, &self.retelling.parts());
         edit::set(&named, RESULT, &result).into_owned()

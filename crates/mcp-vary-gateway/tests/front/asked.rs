@@ -335,7 +335,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
 #[tokio::test]
 async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
     let mut none = limits();
-    none.unheard = 0;
+    none.orphaned_requests = 0;
     let (_gateway, address) = before(asking().with_limits(none)).await;
     let mut client = Legacy::at(address, "2025-03-26", &json!({"sampling": {}})).await;
     let params = asks("ask", "sampling/createMessage", json!({"messages": []}));

@@ -1,7 +1,7 @@
 //! What clients may cache of a server that allows everybody to cache everything, where variants are off.
 
 use mcp_vary_config::read_resources;
-use mcp_vary_gateway::{ClientRule, Config, Pattern};
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
 use mcp_vary_view::Dialect;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
 /// SV-17: rules look at the name that a client gives itself, which caches ignore.
 #[tokio::test]
 async fn where_rules_tell_clients_apart_nothing_is_kept() {
-    let mut rule = ClientRule::default().with_name(Pattern::new("gemini*").unwrap());
+    let mut rule = ClientRule::default().with_name(ClientPattern::new("gemini*").unwrap());
     rule.dialect = Some(Some(Dialect::Gemini));
     may_cache_all(
         &house(|config| config.choosing.rules = vec![rule]).await,

@@ -1,6 +1,6 @@
 //! Which variant a client gets that names none in `_meta`: each way against the next.
 
-use mcp_vary_gateway::{Choosing, ClientRule, Config, Pattern};
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config, SelectionConfig};
 use serde_json::{Value, json};
 
 use crate::support::{House, Post, hints, initialize, modern, request, under};
@@ -10,8 +10,8 @@ const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 /// `default`, and rules for clients called `bot*` and for those of a team.
 fn choosing(config: Config) -> Config {
     let rule = |variant: &str| ClientRule::new(variant.parse().unwrap());
-    let pattern = |glob| Pattern::new(glob).unwrap();
-    let mut choosing = Choosing::default();
+    let pattern = |glob| ClientPattern::new(glob).unwrap();
+    let mut choosing = SelectionConfig::default();
     choosing.rules = vec![
         rule("read-only").with_header("x-team".parse().unwrap(), pattern("audit*")),
         rule("compact")

@@ -359,7 +359,7 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
 async fn no_more_tasks_are_watched_than_may_be() {
     let works = Works::default();
     let adapt = |mut config: Config| {
-        config.limits.held_calls_per_principal = 1;
+        config.limits.suspended_calls_per_principal = 1;
         config
     };
     let house = House::behind_one(works.peer().await, adapt).await;
@@ -833,7 +833,7 @@ async fn a_task_outlives_a_configuration() {
     let id = client.made().await;
     works.is_waited_for("work-1").await;
     let mut changed = config(Target::http(house.peer.url.clone()));
-    changed.limits.rounds = 3;
+    changed.limits.max_rounds = 3;
     house.gateway.reload(changed).await.unwrap();
     let number = works.asks("work-1", "elicitation/create", form()).await;
     client.until(&id, "input_required").await;
@@ -890,7 +890,7 @@ async fn a_task_whose_process_ends_has_failed() {
 async fn what_tasks_came_to_is_kept_within_bounds() {
     let works = Works::default();
     let adapt = |mut config: Config| {
-        config.limits.kept_results = 2_000;
+        config.limits.result_store = 2_000;
         config
     };
     let house = House::behind_one(works.peer().await, adapt).await;

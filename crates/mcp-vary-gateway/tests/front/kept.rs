@@ -269,7 +269,7 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
 #[tokio::test]
 async fn without_room_there_is_no_link() {
     let house = house(|mut config| {
-        config.limits.kept_results = 0;
+        config.limits.result_store = 0;
         config
     })
     .await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::{
-    Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig,
+    Base, Config, Gateway, Naming, ReloadError, SelectionConfig, Target, UpstreamConfig,
 };
 use mcp_vary_upstream::Isolation;
 use serde_json::{Value, json};
@@ -621,17 +621,17 @@ async fn what_takes_effect_at_the_next_start_is_named() {
     let mut other = diary
         .config(&["one"])
         .with_limits(limits().with_sessions(7).with_body(64));
-    other.limits.unheard = 1;
-    other.choosing = Choosing::default();
+    other.limits.orphaned_requests = 1;
+    other.choosing = SelectionConfig::default();
     let reloaded = house.gateway.reload(other).await.unwrap();
     assert_eq!(
         reloaded.at_next_start,
-        ["limits.sessions", "limits.unheard"]
+        ["limits.sessions", "limits.orphaned-requests"]
     );
     assert!(
         reloaded
             .to_string()
-            .ends_with("; at the next start: limits.sessions, limits.unheard")
+            .ends_with("; at the next start: limits.sessions, limits.orphaned-requests")
     );
     // What needs no new start holds at once.
     let long = Post::new("x".repeat(65));

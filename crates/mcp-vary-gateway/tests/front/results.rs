@@ -89,7 +89,10 @@ async fn a_result_is_told_as_the_operator_says() {
     let json = result(&house, &["agent", "format=json"], "list").await;
     assert_eq!(json["structuredContent"], few);
     assert_eq!(texts(&json), [""; 0]);
-    assert_eq!(json["content"][0]["type"], "image", "what is no text stays");
+    assert_eq!(
+        json["content"][0]["type"], "image",
+        "what is not text stays"
+    );
     assert_eq!(json["x-own"].to_string(), "1.0");
     assert_eq!(json["_meta"]["vary/applied"]["format"], "json");
 

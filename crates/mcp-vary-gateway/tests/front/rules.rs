@@ -2,7 +2,7 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{ClientRule, Config, Pattern, VariantConfig};
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config, VariantConfig};
 use mcp_vary_view::{Dialect, ResultFields};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
 }
 
 fn rule(name: &str, change: impl FnOnce(&mut ClientRule)) -> ClientRule {
-    let mut rule = ClientRule::default().with_name(Pattern::new(name).unwrap());
+    let mut rule = ClientRule::default().with_name(ClientPattern::new(name).unwrap());
     change(&mut rule);
     rule
 }
@@ -156,8 +156,10 @@ fn named(name: &'static str) -> Asks {
 async fn a_rule_says_how_a_variant_is_shown_to_a_client() {
     let content = |rule: &mut ClientRule| rule.result = Some(ResultFields::Content);
     let gemini = |rule: &mut ClientRule| rule.dialect = Some(Some(Dialect::Gemini));
-    let team =
-        rule("ops", content).with_header("x-team".parse().unwrap(), Pattern::new("audit").unwrap());
+    let team = rule("ops", content).with_header(
+        "x-team".parse().unwrap(),
+        ClientPattern::new("audit").unwrap(),
+    );
     let rules = vec![rule("*reader*", content), rule("*gem", gemini), team];
     let house = house(false, rules).await;
     shows(&house, named("person"), ALL).await;

@@ -191,10 +191,10 @@ async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
             |Collision {
                  list,
                  id,
-                 kept_by,
+                 reachable,
                  hidden,
                  ..
-             }| (*list, id.as_str(), kept_by.as_str(), hidden.as_str()),
+             }| (*list, id.as_str(), reachable.as_str(), hidden.as_str()),
         )
         .collect();
     let expected = [

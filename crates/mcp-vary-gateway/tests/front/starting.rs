@@ -284,7 +284,7 @@ async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
         assert_eq!(ask("tools/call", compact).await["result"]["by"], "quick");
         let collisions = house.gateway.collisions();
         let who = collisions.iter().find(|it| it.id == "who").unwrap();
-        assert_eq!((&*who.kept_by, &*who.hidden), ("quick", "late"));
+        assert_eq!((&*who.reachable, &*who.hidden), ("quick", "late"));
     }
 }
 

@@ -445,7 +445,7 @@ async fn who_stopped_reading_comes_back_for_the_answer() {
 #[tokio::test]
 async fn a_call_too_many_without_its_client_is_cancelled() {
     let mut one = limits();
-    one.unheard = 1;
+    one.orphaned_requests = 1;
     let (house, calls) = house(|config| config.with_limits(one)).await;
     let mut clients = Vec::new();
     for call in 0..2 {

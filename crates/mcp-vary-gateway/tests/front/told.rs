@@ -130,7 +130,7 @@ async fn a_prompt_is_told_in_other_words_for_other_clients() {
         assert_eq!(agent["messages"][0]["content"]["text"], words, "{way:?}");
         assert_eq!(
             agent["messages"][1]["content"]["type"], "image",
-            "what is no text stays"
+            "what is not text stays"
         );
         assert_eq!(agent["description"], "Plans.");
     }

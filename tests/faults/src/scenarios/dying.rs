@@ -35,8 +35,8 @@ pub(crate) async fn killed(case: &mut Case) -> Result<(), String> {
 
 /// The operator lets calls be repeated that change nothing: they are, once, and others are not.
 pub(crate) async fn repeats(case: &mut Case) -> Result<(), String> {
-    case.set("repeat", "idempotent");
-    case.set("patience", "20s");
+    case.set("retry", "idempotent");
+    case.set("ready-timeout", "20s");
     // Long enough for the endpoint to be there again at the first attempt.
     case.set("restart", json!({"first": "2s", "longest": "2s"}));
     let house = case.open_warm().await?;
@@ -103,7 +103,7 @@ pub(crate) async fn thousand(case: &mut Case) -> Result<(), String> {
 
 /// The same, of which the server gets 256 at once, the default: the others wait and are answered by the next process.
 pub(crate) async fn thousand_in_turn(case: &mut Case) -> Result<(), String> {
-    case.set("patience", "30s");
+    case.set("ready-timeout", "30s");
     let house = case.open_warm().await?;
     let before = settled(&house.gateway).await?;
     let clients = four(&house).await?;

@@ -40,7 +40,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Killed while calls are in flight that may be repeated",
-        means: "With `repeat: idempotent` a call of a tool that declares `readOnlyHint` or `idempotentHint` is \
+        means: "With `retry: idempotent` a call of a tool that declares `readOnlyHint` or `idempotentHint` is \
                 sent once more; others are not, and without that setting none is.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(dying::repeats(case)),
@@ -119,7 +119,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Starts and says nothing",
-        means: "Calls wait for `patience` (here 1.5 s); the process has until `start-timeout` (here 3 s), then \
+        means: "Calls wait for `ready-timeout` (here 1.5 s); the process has until `start-timeout` (here 3 s), then \
                 it is ended and another one started.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(starting::silent(case)),
@@ -178,7 +178,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "Stopped by SIGSTOP during a call",
         means: "The call ends after `timeout` (here 1 s). Then the server is asked whether it is there, and is \
-                ended after `hung` (here 0.7 s); a process that does not leave by itself is killed 4 s later, \
+                ended after `hang-timeout` (here 0.7 s); a process that does not leave by itself is killed 4 s later, \
                 and another one started. An endpoint counts as down until it answers again.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(hanging::stopped(case)),

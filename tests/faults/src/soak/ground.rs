@@ -138,7 +138,7 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
     let mut servers = entries(&program, &endpoints);
     let at_work = scratch.join("soaked-server-with-tasks");
     symlink(&programs.tasks, &at_work).map_err(|error| error.to_string())?;
-    let entry = json!({"command": at_work, "unused": "10s"});
+    let entry = json!({"command": at_work, "idle-timeout": "10s"});
     servers.insert(TASKS.name.to_owned(), entry);
     let (config, piped) = (scratch.join("http.json"), scratch.join("stdio.json"));
     write(&config, &servers, Some("127.0.0.1:0"))?;
@@ -178,7 +178,7 @@ fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
                 json!({"command": program, "args": arguments.collect::<Vec<_>>()})
             }
         };
-        entry["unused"] = json!("10s");
+        entry["idle-timeout"] = json!("10s");
         (server.name.to_owned(), entry)
     };
     SERVERS.iter().map(entry).collect()
@@ -193,8 +193,8 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
         "servers": servers,
         "session-lifetime": "20s",
         "limits": {
-            "kept-events-for": "15s", "kept-for": "1s", "ask-timeout": "30s", "task-lifetime": "10s",
-            "held-calls-per-principal": 256, "sessions": 2000, "body": "64 KiB",
+            "replay-ttl": "15s", "result-ttl": "1s", "ask-timeout": "30s", "task-lifetime": "10s",
+            "suspended-calls-per-principal": 256, "sessions": 2000, "body": "64 KiB",
             "read-timeout": "5s", "write-timeout": format!("{}s", WRITE_TIMEOUT.as_secs()),
         },
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, Failure};
 use mcp_vary_wire::revision::Revision;
@@ -36,7 +36,7 @@ impl Connection {
                 .say(Failure::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match setup.initialize(&Told::default(), params).await {
+        match setup.initialize(&VariantRequest::default(), params).await {
             Ok((fixed, result)) => {
                 self.say(response::result(id, result.as_bytes()).body).await;
                 let session = setup.lasting.sessions.open_unnamed(fixed);
@@ -59,17 +59,18 @@ impl Connection {
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), Failure> {
         if params.is_modern() {
-            let mut client = setup.modern_client(method, &Told::default(), params)?;
+            let mut client = setup.modern_client(method, &VariantRequest::default(), params)?;
             client.id = self.modern.client;
             client.connection = Some(client.id);
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = self.session(setup).await? {
-            let client = setup.legacy_client(&session, &Told::default(), params)?;
+            let client = setup.legacy_client(&session, &VariantRequest::default(), params)?;
             return Ok((client, session));
         }
         if method == "ping" {
-            let mut client = setup.legacy_client(&self.modern, &Told::default(), params)?;
+            let mut client =
+                setup.legacy_client(&self.modern, &VariantRequest::default(), params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
@@ -92,7 +93,9 @@ impl Connection {
             return Ok(Some(Arc::clone(&legacy.session)));
         }
         let params = Params::read(Some(&legacy.params))?;
-        let (fixed, _) = setup.initialize(&Told::default(), &params).await?;
+        let (fixed, _) = setup
+            .initialize(&VariantRequest::default(), &params)
+            .await?;
         let session = legacy.session.anew(fixed);
         setup.admit(&session).await;
         let anew = Legacy {

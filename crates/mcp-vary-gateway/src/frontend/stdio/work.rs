@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
 use tokio::sync::mpsc;
@@ -66,7 +66,7 @@ impl Connection {
         messages: &[&str],
         memory: Lease,
     ) {
-        let mut answers = batch::run(setup, session, &Told::default(), messages, memory);
+        let mut answers = batch::run(setup, session, &VariantRequest::default(), messages, memory);
         let lines = self.lines.clone();
         let gone = self.gone.clone();
         self.tasks.spawn(async move {
@@ -95,8 +95,10 @@ impl Connection {
             return debug!("there is no memory for a notification; it was dropped");
         };
         let client = match (params.is_modern(), &self.legacy) {
-            (true, _) => setup.modern_client(method, &Told::default(), params),
-            (false, Some(legacy)) => setup.legacy_client(&legacy.session, &Told::default(), params),
+            (true, _) => setup.modern_client(method, &VariantRequest::default(), params),
+            (false, Some(legacy)) => {
+                setup.legacy_client(&legacy.session, &VariantRequest::default(), params)
+            }
             (false, None) => return,
         };
         let Ok(mut client) = client else { return };

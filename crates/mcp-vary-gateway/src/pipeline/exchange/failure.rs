@@ -37,12 +37,12 @@ impl Finish {
     pub(super) fn failure_as_told(&self, failure: Failure) -> Failure {
         let mut failure = self.in_the_words_of_the_client(failure);
         if let Some(words) = &self.downward.words
-            && let Cow::Owned(message) = words.of_the_view(failure.message())
+            && let Cow::Owned(message) = words.rewrite(failure.message())
         {
             failure.set_message(message);
         }
         if let Some(uris) = &self.uris {
-            uri_rewriter::of_a_failure(uris, &mut failure);
+            uri_rewriter::rewrite_error(uris, &mut failure);
         }
         if let Some(task) = &self.downward.task
             && let Some(message) = task.in_words(failure.message())

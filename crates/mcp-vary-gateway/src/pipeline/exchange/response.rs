@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
-use mcp_vary_catalog::link_index::Origin;
-use mcp_vary_catalog::name_rewriter::Words;
+use mcp_vary_catalog::link_index::LinkSource;
+use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::uri_rewriter;
-use mcp_vary_results::shaper::Shape;
-use mcp_vary_results::{ResourceRule, are_about_contents};
+use mcp_vary_results::shaper::Shaper;
+use mcp_vary_results::{ResourceRule, any_rule_matches_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Failure, Reply};
@@ -48,13 +48,13 @@ pub(crate) struct Finish {
 #[derive(Debug, Default)]
 pub(crate) struct Downward {
     /// What is asked, where what it points to can be read then.
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<LinkSource>,
     /// What the view calls otherwise than the server.
-    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) words: Option<Arc<NameRewriter>>,
     pub(crate) caching: Caching,
     /// What the operator makes of resources for some clients.
     pub(crate) resource_rules: Arc<[ResourceRule]>,
-    pub(crate) shape: Option<Shape>,
+    pub(crate) shape: Option<Shaper>,
     /// The task that it is about, or that may come of it.
     pub(crate) task: Option<Box<TaskNames>>,
     /// The method, where the server does not declare it, and nobody knows whether it has it.
@@ -103,7 +103,7 @@ impl Finish {
         let (rules, caching) = (&self.downward.resource_rules, self.downward.caching);
         let is_modern = self.client.era() == Era::Modern;
         let may_keep = caching == Caching::AsTold && is_modern && !rules.is_empty();
-        match may_keep && are_about_contents(rules, &self.server, result) {
+        match may_keep && any_rule_matches_contents(rules, &self.server, result) {
             true => Caching::Never,
             false => caching,
         }
@@ -126,9 +126,9 @@ impl Finish {
         let Some(origin) = &self.downward.origin else {
             return;
         };
-        lasting.links.note(&self.server, origin, result);
+        lasting.links.record(&self.server, origin, result);
         if let (Action::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
-            lasting.links.note(&self.server, origin, result);
+            lasting.links.record(&self.server, origin, result);
         }
     }
 
@@ -237,9 +237,9 @@ impl Finish {
 #[derive(Clone, Debug)]
 pub(crate) struct Retelling {
     /// What is asked, where what it points to can be read then.
-    pub(crate) origin: Option<Origin>,
-    shape: Option<Shape>,
-    words: Option<Arc<Words>>,
+    pub(crate) origin: Option<LinkSource>,
+    shape: Option<Shaper>,
+    words: Option<Arc<NameRewriter>>,
     uris: Option<Arc<UriMap>>,
     is_foreign: bool,
     /// How progress is told, for as long as a task goes on.
@@ -271,8 +271,8 @@ impl Retelling {
 
 /// What a result is told by.
 pub(crate) struct Parts<'a> {
-    shape: Option<&'a Shape>,
-    words: Option<&'a Words>,
+    shape: Option<&'a Shaper>,
+    words: Option<&'a NameRewriter>,
     uris: Option<&'a UriMap>,
     is_foreign: bool,
 }
@@ -280,11 +280,11 @@ pub(crate) struct Parts<'a> {
 /// The result in the client's words and shape.
 pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
     let told = match parts.words {
-        Some(words) => words.of_a_failed_call(result),
+        Some(words) => words.rewrite_failed_result(result),
         None => Cow::Borrowed(result),
     };
     let told = match parts.uris {
-        Some(uris) => then(told, |told| uri_rewriter::of_the_view(uris, told)),
+        Some(uris) => then(told, |told| uri_rewriter::rewrite_result(uris, told)),
         None => told,
     };
     let shaped = match parts.shape {

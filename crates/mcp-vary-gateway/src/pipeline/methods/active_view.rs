@@ -33,7 +33,7 @@ impl Call<'_> {
                 .deprecations
                 .note(deprecated, self.client_name(), now);
         }
-        Ok(gateway.faces.in_manner(index, self.client.manner))
+        Ok(gateway.faces.presented_view(index, self.client.manner))
     }
 
     /// How the client calls itself, be it in its session or in this request.
@@ -61,7 +61,7 @@ impl Call<'_> {
         let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
             let offers = &self.client.offers;
-            return Ok((offers.default(), offers.decided_by));
+            return Ok((offers.default_view(), offers.decided_by));
         };
         if !self.gateway.config.variants {
             return Err(Failure::from(&Error::VariantsNotSupported));
@@ -70,7 +70,7 @@ impl Call<'_> {
         let offers = &self.client.offers;
         let index = id.and_then(|id| self.gateway.variant_index(&id));
         // SV-9: for a pinned credential there is one variant, so another is none.
-        let index = index.filter(|index| offers.shows(*index));
+        let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
             self.gateway.invalid_variant(offers, &requested)

@@ -7,7 +7,7 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::name_rewriter::Words;
+use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
 use mcp_vary_wire::response::Failure;
@@ -77,7 +77,7 @@ impl Call<'_> {
     async fn server_of_reference(
         &mut self,
         variant: usize,
-    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
+    ) -> Result<(usize, Option<Arc<NameRewriter>>), Failure> {
         let reference = self.asked.params.object("ref")?.to_owned();
         match Reference::read(&reference).map_err(Failure::invalid_params)? {
             Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
@@ -93,8 +93,8 @@ impl Call<'_> {
         variant: usize,
         reference: &str,
         name: &str,
-    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
-        let face = &self.gateway.faces.all[variant];
+    ) -> Result<(usize, Option<Arc<NameRewriter>>), Failure> {
+        let face = &self.gateway.faces.configs[variant];
         let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
         let is_listed = self.catalog.prompt(variant, name).is_some();
         if self.is_before_one_server() && shows_all && !is_listed {
@@ -102,12 +102,13 @@ impl Call<'_> {
         }
         let prompt = self.known_prompt(variant, name).await?;
         self.complete_own_argument(variant, &prompt)?;
-        let place = &prompt.place;
-        if *place.own != *name {
-            let renamed = edit::set(reference, "name", &json::string(&place.own)).into_owned();
+        let place = &prompt.item_ref;
+        if *place.upstream_name != *name {
+            let renamed =
+                edit::set(reference, "name", &json::string(&place.upstream_name)).into_owned();
             self.asked.params.members.set("ref", renamed);
         }
-        Ok((place.server, prompt.words.clone()))
+        Ok((place.server, prompt.name_rewriter.clone()))
     }
 
     async fn server_of_template(
@@ -131,20 +132,20 @@ impl Call<'_> {
         uri: &str,
     ) -> Result<(usize, String), Failure> {
         let faces = &self.gateway.faces;
-        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
             return Ok((0, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            if let Some(template) = catalog.listed_template(variant, uri) {
-                return Some((template.listed_by?, template.own.into_owned()));
+            if let Some(template) = catalog.resolve_template(variant, uri) {
+                return Some((template.listed_by?, template.upstream_uri.into_owned()));
             }
-            let address = catalog.address(faces, variant, uri)?;
-            let own = &*address.own;
+            let address = catalog.resolve_resource(faces, variant, uri)?;
+            let own = &*address.upstream_uri;
             let server = address.listed_by.or_else(|| {
                 let is_fine = address.fault.is_none();
                 let shown = || {
-                    let server = catalog.by_template(variant, own)?;
+                    let server = catalog.template_server(variant, own)?;
                     self.shows_unlisted(variant, own, server).then_some(server)
                 };
                 match is_fine && shows_all {
@@ -152,7 +153,7 @@ impl Call<'_> {
                     false => is_fine.then(shown).flatten(),
                 }
             });
-            Some((server?, address.own.into_owned()))
+            Some((server?, address.upstream_uri.into_owned()))
         };
         self.find(ListKind::Templates, find, || {
             self.no_such_uri(variant, uri, Identifier::Resource)

@@ -23,9 +23,9 @@ use crate::session::client::Client;
 impl Call<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
     pub(crate) async fn of_extension(self) -> Result<Outcome, Failure> {
-        let told = self.catalog.told.iter().enumerate();
+        let told = self.catalog.snapshots.iter().enumerate();
         let mut declaring = told.filter(|(_, told)| {
-            let hello = told.hello.as_ref();
+            let hello = told.handshake.as_ref();
             hello.is_some_and(|hello| initialize::declares_others(&hello.capabilities))
         });
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
@@ -48,7 +48,7 @@ impl Call<'_> {
     fn may_pass(&self, variant: usize, server: usize) -> Result<(), Failure> {
         let allowed = &self.gateway.config.servers[server].allowed_methods;
         let is_allowed = allowed.iter().any(|method| method == self.asked.method);
-        if is_allowed || !self.gateway.faces.all[variant].hides_something() {
+        if is_allowed || !self.gateway.faces.configs[variant].hides_something() {
             return Ok(());
         }
         let counters = &self.gateway.lasting.counters;
@@ -65,9 +65,9 @@ impl Call<'_> {
     fn server_of_the_same_extension(&self) -> Option<usize> {
         let extensions = edit::get(self.client.mirrored(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
-        let told = self.catalog.told.iter().enumerate();
+        let told = self.catalog.snapshots.iter().enumerate();
         let mut sharing = told.filter(|(_, told)| {
-            let hello = told.hello.as_ref();
+            let hello = told.handshake.as_ref();
             let declared =
                 |id| hello.is_some_and(|hello| initialize::declares(&hello.capabilities, id));
             let mut ids = extensions.iter().map(|(id, _)| id);

@@ -159,7 +159,7 @@ impl Call<'_> {
         let lasting = Arc::clone(&self.gateway.lasting);
         let mut running = Running::new(lasting, exchange, taken, finish);
         if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
-            let limit = self.gateway.config.limits.rounds;
+            let limit = self.gateway.config.limits.max_rounds;
             running.relay_with(Relay::new(Arc::clone(sent), limit));
         }
         if let Some(sent) = kept.filter(|_| is_repeatable) {

@@ -7,7 +7,7 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::selection::variant_selection::{Offers, Told};
+use mcp_vary_catalog::selection::variant_selection::{Offers, VariantRequest};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::handshake::Hello;
@@ -31,7 +31,7 @@ impl Setup {
     /// extension is not declared.
     pub(crate) async fn initialize(
         &self,
-        told: &Told,
+        told: &VariantRequest,
         params: &Params<'_>,
     ) -> Result<(Fixed, String), Failure> {
         let asked = params.string("protocolVersion")?;
@@ -40,7 +40,7 @@ impl Setup {
         let known = self.know(capabilities)?;
         known.has_required(Era::Legacy)?;
         let offers = self.chosen(&self.ordered(&known).order, told, params, || {
-            self.ruled(self.rules.said(Some(info), told).variant.as_ref())
+            self.ruled(self.rules.outcome(Some(info), told).variant.as_ref())
         })?;
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
@@ -113,8 +113,8 @@ impl Setup {
 
     /// What the only server said of itself; `None` before several, or while nothing was heard of it.
     fn only<'a>(&self, catalog: &'a Catalog) -> Option<&'a Hello> {
-        match catalog.told.as_slice() {
-            [told] => told.hello.as_deref(),
+        match catalog.snapshots.as_slice() {
+            [told] => told.handshake.as_deref(),
             _ => None,
         }
     }
@@ -136,12 +136,12 @@ impl Setup {
 
     /// The instructions of the only server as it wrote them; of several each under its name. JSON text.
     fn instructions(&self, catalog: &Catalog) -> Option<String> {
-        if catalog.told.len() == 1 {
+        if catalog.snapshots.len() == 1 {
             return self.only(catalog)?.instructions.clone();
         }
-        let named = self.config.servers.iter().zip(&catalog.told);
+        let named = self.config.servers.iter().zip(&catalog.snapshots);
         let parts = named.filter_map(|(server, told)| {
-            let written = told.hello.as_ref()?.instructions.as_ref()?;
+            let written = told.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())
                 .then(|| format!("# {}\n\n{}", server.name, below_a_heading(text.trim())))
@@ -154,7 +154,10 @@ impl Setup {
     ///
     /// The same for all variants (SV-11).
     fn capabilities(&self, era: Era, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
-        let hellos = catalog.told.iter().filter_map(|told| told.hello.as_deref());
+        let hellos = catalog
+            .snapshots
+            .iter()
+            .filter_map(|told| told.handshake.as_deref());
         let told = hellos.filter_map(|hello| {
             let told = serde_json::from_str(&hello.capabilities).ok()?;
             Some((hello.era(), told))
@@ -162,7 +165,7 @@ impl Setup {
         let told: Vec<(Era, Map<String, Value>)> = told.collect();
         let mut offered = Map::new();
         for (capability, left_out) in CARRIED {
-            if catalog.has(capability) {
+            if catalog.has_capability(capability) {
                 let flags = told
                     .iter()
                     .filter_map(|(_, told)| told.get(*capability)?.as_object());
@@ -170,7 +173,7 @@ impl Setup {
                 let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
                 let mut flags: Map<_, _> = flags.collect();
                 for flag in *left_out {
-                    if *flag == "listChanged" || catalog.subscribes() {
+                    if *flag == "listChanged" || catalog.supports_subscriptions() {
                         flags.insert((*flag).to_owned(), Value::Bool(true));
                     }
                 }
@@ -204,7 +207,10 @@ impl Setup {
 
     /// Whether a legacy client that does not know the extension of tasks gets those of a server that makes them by it.
     fn gives_tasks(&self, catalog: &Catalog, known: &Known) -> bool {
-        let mut hellos = catalog.told.iter().filter_map(|told| told.hello.as_deref());
+        let mut hellos = catalog
+            .snapshots
+            .iter()
+            .filter_map(|told| told.handshake.as_deref());
         !task_dialect::has_extension(&known.mirrored) && hellos.any(task_dialect::gives_core_form)
     }
 
@@ -213,7 +219,7 @@ impl Setup {
     /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags or
     /// none. Other clients are offered resources only where the operator shortens results for them.
     pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
-        self.config.limits.kept_results > 0 && (negotiates || self.shortens_for_all)
+        self.config.limits.result_store > 0 && (negotiates || self.shortens_for_all)
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
@@ -223,7 +229,7 @@ impl Setup {
         let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
         let mut settings = json!({"availableVariants": offered});
         let ranked = self.ordered(known);
-        let are_all = !ranked.more && order.len() >= ranked.order.len();
+        let are_all = !ranked.has_more && order.len() >= ranked.order.len();
         if offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }

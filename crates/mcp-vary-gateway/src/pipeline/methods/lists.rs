@@ -10,7 +10,7 @@ use crate::pipeline::router::{Outcome, unknown};
 impl Call<'_> {
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
         // A list that no server declares may be there all the same.
-        if !self.catalog.offers(kind) && !self.class.catalog.fresh(kind).await.offers(kind) {
+        if !self.catalog.has_list(kind) && !self.class.catalog.fresh(kind).await.has_list(kind) {
             return self.nothing(kind);
         }
         let variant = self.active()?;

@@ -17,7 +17,7 @@ impl Call<'_> {
         })?;
         let asked = self.class.sources().iter();
         join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
-        if !self.catalog.has("logging") {
+        if !self.catalog.has_capability("logging") {
             return Err(unknown(self.asked.method));
         }
         if let Some(session) = &self.client.session {

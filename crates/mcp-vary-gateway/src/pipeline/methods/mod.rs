@@ -34,7 +34,7 @@ use crate::pipeline::snapshot::Setup;
 use crate::pool::Class;
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::meta;
@@ -77,10 +77,10 @@ impl Call<'_> {
 
     /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
     async fn requires(&mut self, kind: ListKind) -> Result<(), Failure> {
-        if !self.catalog.offers(kind) {
+        if !self.catalog.has_list(kind) {
             self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
         }
-        match self.catalog.offers(kind) {
+        match self.catalog.has_list(kind) {
             true => Ok(()),
             false => Err(unknown(self.asked.method)),
         }
@@ -137,9 +137,9 @@ impl Call<'_> {
     }
 
     /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
-    fn call_by_its_own_name(&mut self, name: &str, place: &Place) {
-        if *place.own != *name {
-            let own = json::string(&place.own);
+    fn call_by_its_own_name(&mut self, name: &str, place: &ItemRef) {
+        if *place.upstream_name != *name {
+            let own = json::string(&place.upstream_name);
             self.asked.params.members.set("name", own);
         }
     }

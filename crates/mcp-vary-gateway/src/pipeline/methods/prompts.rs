@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_wire::response::Failure;
@@ -20,7 +20,7 @@ impl Call<'_> {
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
         let prompt = self.known_prompt(variant, &name).await?;
-        let place = &prompt.place;
+        let place = &prompt.item_ref;
         let subject = self.subject(&name);
         if let Some(prepared) = &prompt.prepared {
             let own = prepared.arguments(self.arguments()?);
@@ -31,11 +31,11 @@ impl Call<'_> {
         self.call_by_its_own_name(&name, place);
         let forwarding = Forwarding {
             server: place.server,
-            name: Some(place.own.to_string()),
+            name: Some(place.upstream_name.to_string()),
             subject,
             downward: Downward {
-                origin: Some(Origin::at(place, ListKind::Prompts)),
-                words: prompt.words.clone(),
+                origin: Some(LinkSource::of_item(place, ListKind::Prompts)),
+                words: prompt.name_rewriter.clone(),
                 shape: self.prompt_shape(variant, &prompt),
                 ..Downward::default()
             },

@@ -9,7 +9,7 @@ use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::View;
-use mcp_vary_results::result_store::{Kept, Unread};
+use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::Failure;
 
 use crate::pipeline::methods::Call;
@@ -85,11 +85,11 @@ impl Call<'_> {
             .map_err(|_| unknown())?;
         match self.gateway.lasting.kept.read(uri, self.client.id) {
             Ok(rest) => {
-                let next = rest.next.map(|(_, told)| told);
+                let next = rest.next_page.map(|(_, told)| told);
                 Ok(std::iter::once(rest.text).chain(next).collect())
             }
-            Err(Unread::Unknown) => Err(unknown()),
-            Err(Unread::Part(error)) => Err(error.to_string()),
+            Err(ReadError::NotFound) => Err(unknown()),
+            Err(ReadError::Part(error)) => Err(error.to_string()),
         }
     }
 
@@ -100,9 +100,10 @@ impl Call<'_> {
         let tool = tool.ok_or_else(not_found)?;
         let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
             let view = catalog.view(ListKind::Tools, variant)?;
-            let mut places = view.places().map(|(_, place)| place);
-            let is_it = |place: &mcp_vary_catalog::item::Place| {
-                place.own == tool.own && *self.server_name(place.server) == *tool.server
+            let mut places = view.item_refs().map(|(_, place)| place);
+            let is_it = |place: &mcp_vary_catalog::item::ItemRef| {
+                place.upstream_name == tool.upstream_name
+                    && *self.server_name(place.server) == *tool.server
             };
             places.any(is_it).then_some(())
         };
@@ -129,7 +130,7 @@ fn uri(arguments: &str) -> Result<String, String> {
     }
     let uri = arguments.get("uri").and_then(serde_json::Value::as_str);
     let uri = uri.ok_or("`uri` is missing; name the URI that the result names")?;
-    let uri = Kept::uri_of(uri);
+    let uri = ResultStore::uri_of(uri);
     let (id, query) = uri.split_once('?').unwrap_or((&uri, ""));
     let mut part = Part::parse(query).map_err(|error| error.to_string())?;
     let text = arguments

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::item::Place;
-use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::resource::Address;
-use mcp_vary_results::are_about;
-use mcp_vary_results::result_store::{Kept, Unread};
+use mcp_vary_catalog::resource::ResourceTarget;
+use mcp_vary_results::any_rule_matches;
+use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_view::{UriRejection, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
@@ -24,7 +24,7 @@ use crate::pipeline::router::Outcome;
 impl Call<'_> {
     pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
         let uri = self.asked.params.string("uri").unwrap_or_default();
-        if Kept::is_uri(&uri) {
+        if ResultStore::is_uri(&uri) {
             return self.read_kept(uri).await;
         }
         let undeclared = self.requires_resources().await?;
@@ -33,16 +33,16 @@ impl Call<'_> {
         let rules = &self.gateway.config.told_resources.0;
         let located = self.located_resource(variant, &uri, Identifier::Resource);
         let (server, own) = located.await?;
-        let caching = match are_about(rules, &self.server_name(server), &own) {
+        let caching = match any_rule_matches(rules, &self.server_name(server), &own) {
             true => Caching::Never,
             false => self.class.catalog.layout.caching,
         };
         if own != uri {
             self.asked.params.members.set("uri", json::string(&own));
         }
-        let origin = Origin {
+        let origin = LinkSource {
             kind: ListKind::Resources,
-            own: (&*own).into(),
+            upstream_name: (&*own).into(),
         };
         let forwarding = Forwarding {
             server,
@@ -75,8 +75,8 @@ impl Call<'_> {
                     sent.as_bytes(),
                 )))
             }
-            Err(Unread::Unknown) => Err(self.not_found(variant, Identifier::Resource(uri))),
-            Err(Unread::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),
+            Err(ReadError::NotFound) => Err(self.not_found(variant, Identifier::Resource(uri))),
+            Err(ReadError::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),
         }
     }
 
@@ -95,18 +95,18 @@ impl Call<'_> {
         what: impl FnOnce(String) -> Identifier,
     ) -> Result<(usize, String), Failure> {
         let faces = &self.gateway.faces;
-        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
             return Ok((0, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            let address = catalog.address(faces, variant, uri)?;
+            let address = catalog.resolve_resource(faces, variant, uri)?;
             let listed = address.listed_by;
             let server = listed.or_else(|| match address.fault {
                 None if shows_all => Some(0),
                 _ => self.unlisted(catalog, variant, &address),
             });
-            Some((server?, address.own.into_owned()))
+            Some((server?, address.upstream_uri.into_owned()))
         };
         self.find(ListKind::Resources, find, || {
             self.no_such_uri(variant, uri, what)
@@ -115,17 +115,22 @@ impl Call<'_> {
     }
 
     /// The server of a resource that no server lists.
-    fn unlisted(&self, catalog: &Catalog, variant: usize, address: &Address<'_>) -> Option<usize> {
-        let own = &*address.own;
+    fn unlisted(
+        &self,
+        catalog: &Catalog,
+        variant: usize,
+        address: &ResourceTarget<'_>,
+    ) -> Option<usize> {
+        let own = &*address.upstream_uri;
         // What is not listed must be selected by its own URI, too.
         let shows = |server: &usize| self.shows_unlisted(variant, own, *server);
         let fault = address.fault.as_ref();
         let interface = || {
             let view = catalog.view(ListKind::Tools, variant)?;
-            view.server_of_interface(own, shows)
+            view.ui_resource_server(own, shows)
         };
         let linked = || self.linked(catalog, variant, own, shows);
-        let template = catalog.by_checked_template(variant, address, shows);
+        let template = catalog.checked_template_server(variant, address, shows);
         let known = template.or_else(interface);
         // A server that points to it may write it as it likes, as long as that says what it is.
         known.or_else(|| {
@@ -137,8 +142,8 @@ impl Call<'_> {
     }
 
     pub(super) fn shows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
-        let face = &self.gateway.faces.all[variant];
-        face.shows_unlisted(own, &self.gateway.config.servers[server].name)
+        let face = &self.gateway.faces.configs[variant];
+        face.allows_unlisted(own, &self.gateway.config.servers[server].name)
     }
 
     /// There is no `uri` in the variant, or it cannot be decided what it names.
@@ -149,7 +154,7 @@ impl Call<'_> {
         what: impl FnOnce(String) -> Identifier,
     ) -> Failure {
         let catalog = self.class.catalog.current();
-        let address = catalog.address(&self.gateway.faces, variant, uri);
+        let address = catalog.resolve_resource(&self.gateway.faces, variant, uri);
         let fault = match address {
             Some(address) => address.fault,
             None => check_uri(uri).err(),
@@ -173,23 +178,23 @@ impl Call<'_> {
         may: impl Fn(&usize) -> bool,
     ) -> Option<usize> {
         let (links, servers) = (&self.gateway.lasting.links, &self.gateway.config.servers);
-        let shows = |server: usize, origin: &Origin| {
-            let place = Place {
+        let shows = |server: usize, origin: &LinkSource| {
+            let place = ItemRef {
                 server,
-                own: Arc::clone(&origin.own),
+                upstream_name: Arc::clone(&origin.upstream_name),
             };
             let view = catalog.view(origin.kind, variant);
-            let is_listed = view.is_some_and(|view| view.lists(&place));
+            let is_listed = view.is_some_and(|view| view.contains(&place));
             let is_of_template = || {
                 origin.kind == ListKind::Resources
-                    && catalog.by_template(variant, &origin.own) == Some(server)
-                    && self.shows_unlisted(variant, &origin.own, server)
+                    && catalog.template_server(variant, &origin.upstream_name) == Some(server)
+                    && self.shows_unlisted(variant, &origin.upstream_name, server)
             };
             is_listed || is_of_template()
         };
         let mut servers = servers.iter().enumerate();
         let found = servers.find(|(at, server)| {
-            may(at) && links.leads(&server.name, own, |origin| shows(*at, origin))
+            may(at) && links.is_reachable(&server.name, own, |origin| shows(*at, origin))
         });
         found.map(|(at, _)| at)
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
-use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::selection::rules::JsonContent;
 use mcp_vary_catalog::shown::{Prompt, Tool};
-use mcp_vary_results::Called;
-use mcp_vary_results::result_store::{OwnTool, Owner};
+use mcp_vary_results::CallContext;
+use mcp_vary_results::result_store::{ResultOwner, ToolRef};
 use mcp_vary_results::shaper::{
-    Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling,
+    MatchedRule, PromptShaper, ResourceShaper, ResultShaper, ShapeTarget, Shaper, Spillover,
 };
 use mcp_vary_view::ResultFields;
 use mcp_vary_wire::revision::Revision;
@@ -18,8 +18,8 @@ use crate::pipeline::methods::Call;
 
 impl Call<'_> {
     /// What becomes of the results of `tool`.
-    pub(crate) fn tool_shape(&self, variant: usize, tool: &Tool) -> Option<Shape> {
-        let face = &self.gateway.faces.all[variant];
+    pub(crate) fn tool_shape(&self, variant: usize, tool: &Tool) -> Option<Shaper> {
+        let face = &self.gateway.faces.configs[variant];
         let config = &self.gateway.config;
         let features = self.features(variant).cloned();
         let fields = face.style.result;
@@ -27,20 +27,20 @@ impl Call<'_> {
         if features.is_none() && telling.is_none() && fields == ResultFields::Both {
             return None;
         }
-        Some(Shape::Tool(Box::new(Shaping {
+        Some(Shaper::Tool(Box::new(ResultShaper {
             features,
             report: self.client.features.is_some(),
-            telling,
-            keeping: Keeping {
-                kept: Arc::clone(&self.gateway.lasting.kept),
-                owner: Owner {
+            matched_rule: telling,
+            spillover: Spillover {
+                store: Arc::clone(&self.gateway.lasting.kept),
+                owner: ResultOwner {
                     client: self.client.session.as_ref().map(|session| session.client),
-                    tool: OwnTool {
-                        server: self.server_name(tool.place.server),
-                        own: Arc::clone(&tool.place.own),
+                    tool: ToolRef {
+                        server: self.server_name(tool.item_ref.server),
+                        upstream_name: Arc::clone(&tool.item_ref.upstream_name),
                     },
                 },
-                reader: self.reader(variant),
+                reader_tool: self.reader(variant),
             },
             output: tool.output.clone(),
             is_linked: self.client.revision >= Revision::LINKS,
@@ -57,44 +57,47 @@ impl Call<'_> {
     }
 
     /// How the operator has the tool's results told to a client with `features`.
-    fn telling(&self, tool: &Tool, features: Option<&Features>) -> Option<Telling> {
-        let rules = tool.results.as_ref()?;
+    fn telling(&self, tool: &Tool, features: Option<&Features>) -> Option<MatchedRule> {
+        let rules = tool.result_rules.as_ref()?;
         let recipe = rules.choose(features.filter(|_| self.gateway.config.negotiation))?;
-        let called = self.called(&tool.place);
-        Some(Telling { recipe, called })
+        let called = self.called(&tool.item_ref);
+        Some(MatchedRule {
+            transform: recipe,
+            call: called,
+        })
     }
 
     /// What becomes of resources of the server at index `server`.
-    pub(crate) fn resource_shape(&self, variant: usize, server: usize) -> Option<Shape> {
+    pub(crate) fn resource_shape(&self, variant: usize, server: usize) -> Option<Shaper> {
         let rules = &self.gateway.config.told_resources.0;
         if rules.is_empty() {
             return None;
         }
-        Some(Shape::Resource(ResourceShaping {
+        Some(Shaper::Resource(ResourceShaper {
             rules: Arc::clone(rules),
             server: self.server_name(server),
             uris: Arc::clone(self.gateway.faces.uris(variant)),
-            listener: self.listener(variant)?,
+            target: self.listener(variant)?,
         }))
     }
 
     /// What becomes of `prompt`.
-    pub(crate) fn prompt_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shape> {
+    pub(crate) fn prompt_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shaper> {
         let rules = &self.gateway.config.told_prompts.0;
         if rules.is_empty() {
             return None;
         }
-        Some(Shape::Prompt(PromptShaping {
+        Some(Shaper::Prompt(PromptShaper {
             rules: Arc::clone(rules),
             id: Arc::clone(&prompt.id),
-            called: self.called(&prompt.place),
-            listener: self.listener(variant)?,
+            call: self.called(&prompt.item_ref),
+            target: self.listener(variant)?,
         }))
     }
 
     /// Whom an answer is told; none when that is somebody who declared nothing.
-    fn listener(&self, variant: usize) -> Option<Listener> {
-        Some(Listener {
+    fn listener(&self, variant: usize) -> Option<ShapeTarget> {
+        Some(ShapeTarget {
             features: Arc::clone(self.features(variant)?),
             report: self.client.features.is_some(),
             variant: self.active_variant(variant),
@@ -103,16 +106,16 @@ impl Call<'_> {
 
     /// What the client declared, or is taken to have declared.
     fn features(&self, variant: usize) -> Option<&Arc<Features>> {
-        let own = self.gateway.faces.all[variant].features.as_ref();
+        let own = self.gateway.faces.configs[variant].features.as_ref();
         let own = own.or(self.client.presumed.as_ref());
         let own = own.filter(|_| self.gateway.config.negotiation);
         self.client.features.as_ref().or(own)
     }
 
-    fn called(&self, place: &Place) -> Called {
+    fn called(&self, place: &ItemRef) -> CallContext {
         let arguments = self.asked.params.members.get("arguments");
-        Called {
-            name: Arc::clone(&place.own),
+        CallContext {
+            name: Arc::clone(&place.upstream_name),
             server: self.server_name(place.server),
             arguments: arguments.unwrap_or("{}").to_owned(),
         }

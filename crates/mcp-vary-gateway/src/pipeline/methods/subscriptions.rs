@@ -68,7 +68,7 @@ impl Call<'_> {
         let view = self.active()?;
         filter
             .kinds
-            .retain(|kind| self.catalog.offered.contains(kind.capability()));
+            .retain(|kind| self.catalog.capabilities.contains(kind.capability()));
         let listened = self.listened(&mut filter).await?;
         let bound = self.honoured(view, &mut filter).await?;
         let (id, variant) = (self.asked.id, self.active_variant(view));
@@ -115,7 +115,7 @@ impl Call<'_> {
         let asked = filter
             .resources
             .take()
-            .filter(|_| self.catalog.subscribes());
+            .filter(|_| self.catalog.supports_subscriptions());
         let Some(uris) = asked else {
             return Ok(Vec::new());
         };
@@ -143,7 +143,7 @@ impl Call<'_> {
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
             sources.any(|source| {
-                let hello = source.told().hello.clone();
+                let hello = source.told().handshake.clone();
                 hello.is_some_and(|hello| hello.era() == Era::Legacy)
                     && source
                         .line
@@ -153,7 +153,7 @@ impl Call<'_> {
                         != Some(false)
             })
         };
-        if self.catalog.subscribes() || may_have() {
+        if self.catalog.supports_subscriptions() || may_have() {
             Ok(())
         } else {
             Err(unknown(self.asked.method))
@@ -217,7 +217,7 @@ impl Call<'_> {
             alone,
             subscription,
             memory: Arc::new(memory),
-            was_listed: catalog.resource(view, own).is_some(),
+            was_listed: catalog.resource_server(view, own).is_some(),
         }
     }
 

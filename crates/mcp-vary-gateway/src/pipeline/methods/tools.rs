@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
-use mcp_vary_catalog::apps::Meant;
+use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::RetryPolicy;
@@ -46,27 +46,27 @@ impl Call<'_> {
                 return Ok(self.answer(&refused_arguments(&faults)));
             }
         };
-        let headers = tool.own_headers.iter();
+        let headers = tool.upstream_headers.iter();
         let headers = headers.filter_map(|header| header.to_send(&own)).collect();
         if let Cow::Owned(own) = own {
             self.asked.params.members.set("arguments", own);
         }
         let task = self.task_of_call(variant, &tool);
         let by_task = task.is_none() && self.becomes_a_task(&tool);
-        self.call_by_its_own_name(&name, &tool.place);
+        self.call_by_its_own_name(&name, &tool.item_ref);
         let forwarding = Forwarding {
-            server: tool.place.server,
-            name: Some(tool.place.own.to_string()),
+            server: tool.item_ref.server,
+            name: Some(tool.item_ref.upstream_name.to_string()),
             headers,
             subject,
             repeatable: tool.idempotent
-                && self.repeats(tool.place.server)
+                && self.repeats(tool.item_ref.server)
                 && task.is_none()
                 && !by_task,
             by_task,
             downward: Downward {
-                origin: Some(Origin::at(&tool.place, ListKind::Tools)),
-                words: tool.words.clone(),
+                origin: Some(LinkSource::of_item(&tool.item_ref, ListKind::Tools)),
+                words: tool.name_rewriter.clone(),
                 shape: self.tool_shape(variant, &tool),
                 task,
                 ..Downward::default()
@@ -79,9 +79,9 @@ impl Call<'_> {
     async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
         let meant = |catalog: &Catalog| {
             let view = catalog.view(ListKind::Tools, variant);
-            match view?.meant_by_an_app(name)? {
-                Meant::Tool(tool) => Some(Ok(Arc::clone(tool))),
-                Meant::Any(all) => Some(Err(self.unclear(variant, name, &all))),
+            match view?.app_tool(name)? {
+                AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
+                AppToolMatch::Ambiguous(all) => Some(Err(self.unclear(variant, name, &all))),
             }
         };
         let has_apps = initialize::declares(self.client.mirrored(), initialize::UI);

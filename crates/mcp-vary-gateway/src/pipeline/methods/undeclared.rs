@@ -40,7 +40,7 @@ impl Call<'_> {
             sources
                 .any(|it| it.line.server_facts().undeclared_methods().has(COMPLETE) != Some(false))
         };
-        match self.catalog.offered.contains("completions") || may_have() {
+        match self.catalog.capabilities.contains("completions") || may_have() {
             true => Ok(()),
             false => Err(unknown(self.asked.method)),
         }
@@ -58,7 +58,7 @@ impl Call<'_> {
     /// Refuses `resources/read` where no server has resources. The only server is not asked for its lists before: whether
     /// it has the method is remembered from its answer, as what is returned says.
     pub(super) async fn requires_resources(&mut self) -> Result<Option<Box<Undeclared>>, Failure> {
-        let is_offered = self.catalog.offers(ListKind::Resources);
+        let is_offered = self.catalog.has_list(ListKind::Resources);
         if !is_offered && self.class.sources().len() == 1 {
             return self.undeclared(0, "resources", READ);
         }
@@ -76,7 +76,7 @@ impl Call<'_> {
     ) -> Result<Option<Box<Undeclared>>, Failure> {
         let source = &self.class.sources()[server];
         let told = source.told();
-        if told.hello.is_none() || told.capabilities().contains(capability) {
+        if told.handshake.is_none() || told.capabilities().contains(capability) {
             return Ok(None);
         }
         let learned = Arc::clone(source.line.server_facts());

@@ -310,7 +310,7 @@ fn also_announced(events: &mut broadcast::Receiver<Event>) -> BTreeSet<ListKind>
 fn lists_of(event: &Event) -> BTreeSet<ListKind> {
     match event {
         Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => {
-            ListKind::of(*kind).iter().copied().collect()
+            ListKind::affected_by(*kind).iter().copied().collect()
         }
         _ => BTreeSet::new(),
     }

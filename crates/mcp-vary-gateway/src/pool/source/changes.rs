@@ -22,7 +22,11 @@ impl Changes {
     /// What came of `news`, after which `lists` were others.
     pub(super) fn found(lists: BTreeSet<ListKind>, news: News) -> Self {
         let mut announced = news.announced;
-        announced.retain(|kind| !ListKind::of(*kind).iter().any(|list| lists.contains(list)));
+        announced.retain(|kind| {
+            !ListKind::affected_by(*kind)
+                .iter()
+                .any(|list| lists.contains(list))
+        });
         Self {
             lists,
             announced,
@@ -86,7 +90,9 @@ pub(super) struct News {
 impl News {
     pub(super) fn of(event: &Event) -> Self {
         let kinds = match event {
-            Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
+            Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => {
+                ListKind::affected_by(*kind)
+            }
             Event::ResourceUpdated { .. }
             | Event::TaskChanged { .. }
             | Event::ServerRequest(_)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary_catalog::listing::{ListKind, Listing};
-use mcp_vary_catalog::server_snapshot::Told;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_upstream::UpstreamConnection;
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
@@ -55,23 +55,23 @@ impl Source {
         let _replacing = self.replacing();
         let before = self.told();
         let hello = Arc::new(upstream.handshake().clone());
-        let mut told = Told {
-            hello: Some(hello),
+        let mut told = ServerSnapshot {
+            handshake: Some(hello),
             undeclared: self.known_undeclared(&before),
             ..(*before).clone()
         };
         let offered = told.offered();
         told.listings.retain(|kind, _| offered.contains(kind));
-        told.expires.retain(|kind, _| offered.contains(kind));
-        told.unread.retain(|kind, _| offered.contains(kind));
+        told.expires_at.retain(|kind, _| offered.contains(kind));
+        told.read_errors.retain(|kind, _| offered.contains(kind));
         let gone = |kind: &ListKind| !told.listings.contains_key(kind);
         let gone = before.listings.keys().copied().filter(gone).collect();
         // The server's identity and era are a part of what all its lists say.
         let same = |before: &Arc<Hello>| {
-            let now = told.hello.as_ref();
+            let now = told.handshake.as_ref();
             now.is_some_and(|now| now.result == before.result && now.era() == before.era())
         };
-        let changed = match &before.hello {
+        let changed = match &before.handshake {
             Some(hello) if same(hello) => gone,
             _ => BTreeSet::from(ListKind::ALL),
         };
@@ -110,7 +110,7 @@ impl Source {
     fn postpone(&self, kind: ListKind) {
         let _replacing = self.replacing();
         let mut told = (*self.told()).clone();
-        told.expires
+        told.expires_at
             .insert(kind, (Instant::now() + 2 * PATIENCE).into_std());
         self.told.store(Arc::new(told));
     }
@@ -174,13 +174,13 @@ impl Source {
         let mut told = (*self.told()).clone();
         match life {
             Some(life) => told
-                .expires
+                .expires_at
                 .insert(kind, (Instant::now() + life).into_std()),
-            None => told.expires.remove(&kind),
+            None => told.expires_at.remove(&kind),
         };
         match &listing {
-            Ok(_) => drop(told.unread.remove(&kind)),
-            Err(failure) => drop(told.unread.insert(kind, failure.clone())),
+            Ok(_) => drop(told.read_errors.remove(&kind)),
+            Err(failure) => drop(told.read_errors.insert(kind, failure.clone())),
         }
         let before = told.listings.get(&kind);
         let changed = match (before, &listing) {

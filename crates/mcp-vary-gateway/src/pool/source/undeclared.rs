@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_vary_catalog::listing::{ListKind, Listing};
-use mcp_vary_catalog::server_snapshot::Told;
+use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_upstream::UpstreamConnection;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
@@ -45,7 +45,7 @@ impl Source {
             return;
         }
         let upstream = self.line.current();
-        let Some(upstream) = upstream.filter(|_| self.told.load().hello.is_some()) else {
+        let Some(upstream) = upstream.filter(|_| self.told.load().handshake.is_some()) else {
             self.requested().waiting.insert(kind);
             return;
         };
@@ -158,7 +158,7 @@ impl Source {
 
     /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
     /// `before`, as another version, it is asked for again.
-    pub(super) fn known_undeclared(&self, before: &Told) -> BTreeMap<ListKind, bool> {
+    pub(super) fn known_undeclared(&self, before: &ServerSnapshot) -> BTreeMap<ListKind, bool> {
         let learned = self.line.server_facts().undeclared_methods().all();
         let known = ListKind::ALL.into_iter();
         let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));

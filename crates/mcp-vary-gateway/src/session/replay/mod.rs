@@ -59,8 +59,8 @@ impl Streams {
         let mut first = [0; 8];
         (outside.random)(&mut first);
         Self {
-            room: limits.kept_events,
-            time: limits.kept_events_for,
+            room: limits.replay_buffer,
+            time: limits.replay_ttl,
             // Far enough from the end to count on, and from what other replicas draw.
             next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
             bytes: Arc::default(),
@@ -173,7 +173,7 @@ mod tests {
 
     fn streams(room: usize) -> Streams {
         let outside = Outside::new(|| 0, |bytes| bytes.fill(0));
-        let limits = Limits::default().with_kept_events(room, Duration::from_secs(120));
+        let limits = Limits::default().with_replay_buffer(room, Duration::from_secs(120));
         Streams::new(&limits, outside)
     }
 

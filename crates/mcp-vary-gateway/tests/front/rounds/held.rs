@@ -355,8 +355,8 @@ async fn a_call_whose_client_is_gone_is_cancelled() {
 async fn only_so_many_calls_wait() {
     for (in_all, per_principal) in [(1, 64), (256, 1)] {
         let house = house(|mut config| {
-            config.limits.held_calls = in_all;
-            config.limits.held_calls_per_principal = per_principal;
+            config.limits.suspended_calls = in_all;
+            config.limits.suspended_calls_per_principal = per_principal;
             config
         })
         .await;
@@ -501,7 +501,7 @@ async fn a_legacy_server_hears_of_no_rounds() {
 #[tokio::test]
 async fn what_waits_for_others_is_not_counted_for_a_process() {
     let house = house(|mut config| {
-        config.limits.held_calls_per_principal = 1;
+        config.limits.suspended_calls_per_principal = 1;
         config
     })
     .await;

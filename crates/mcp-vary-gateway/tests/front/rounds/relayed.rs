@@ -144,7 +144,7 @@ async fn a_state_alone_is_no_question() {
 #[tokio::test]
 async fn a_server_asks_only_so_often() {
     let house = house(|mut config| {
-        config.limits.rounds = 2;
+        config.limits.max_rounds = 2;
         config
     })
     .await;

@@ -163,7 +163,7 @@ impl Call<'_> {
         let told = self.told_to(server, Era::Modern);
         let config = self.class.sources()[server].line.config();
         let told = told.as_deref().unwrap_or(&config.capabilities);
-        let hello = self.catalog.told[server].hello.as_ref();
+        let hello = self.catalog.snapshots[server].handshake.as_ref();
         let upward = Upward {
             revision: hello.map_or(Revision::V2026_07_28, |hello| hello.revision),
             capabilities: &with_extension(told),

@@ -94,7 +94,7 @@ impl Call<'_> {
         Allowed {
             bounds: Bounds::of(limits),
             lifetime: limits.task_lifetime,
-            kept: limits.kept_results,
+            kept: limits.result_store,
         }
     }
 
@@ -157,8 +157,8 @@ impl Call<'_> {
 
     /// The parameters of the client's request, as the server of the task gets them.
     fn params_about(&mut self, found: &Found) -> String {
-        let told = &self.catalog.told[found.place.server];
-        let revision = told.hello.as_ref().map(|hello| hello.revision);
+        let told = &self.catalog.snapshots[found.place.server];
+        let revision = told.handshake.as_ref().map(|hello| hello.revision);
         let upward = Upward {
             revision: revision.unwrap_or(Revision::V2025_11_25),
             capabilities: "{}",

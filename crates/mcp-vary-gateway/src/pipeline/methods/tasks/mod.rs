@@ -8,8 +8,8 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
-use mcp_vary_catalog::item::Place;
-use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::item::ItemRef;
+use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
@@ -34,7 +34,7 @@ pub(super) struct Found {
     pub(super) forms: Forms,
     /// The view that it was made under.
     pub(super) variant: usize,
-    pub(super) place: Place,
+    pub(super) place: ItemRef,
     pub(super) task: Task,
     /// The tool whose call it is, if the view still has it.
     tool: Option<Arc<Tool>>,
@@ -88,7 +88,7 @@ impl Call<'_> {
     ///
     /// A tool that can only be called as a task of the core form is called so for a client of the extension.
     pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
-        let place = &tool.place;
+        let place = &tool.item_ref;
         let is_wished = self.asked.params.members.contains("task");
         let core = is_wished && self.knows(Form::Core);
         let takes_wishes = core && self.offers(place.server, Form::Core);
@@ -130,7 +130,7 @@ impl Call<'_> {
         let becomes = tool.needs_task
             && self.client.era() == Era::Modern
             && !self.declares_tasks()
-            && self.offers(tool.place.server, Form::Core);
+            && self.offers(tool.item_ref.server, Form::Core);
         if becomes {
             self.asked.params.members.set("task", "{}");
         }
@@ -141,7 +141,7 @@ impl Call<'_> {
         &self,
         forms: Forms,
         variant: usize,
-        place: &Place,
+        place: &ItemRef,
         own: Option<String>,
     ) -> TaskNames {
         TaskNames {
@@ -149,7 +149,7 @@ impl Call<'_> {
             lasting: Arc::clone(&self.gateway.lasting),
             server: self.server_name(place.server),
             variant: self.gateway.variant_id(variant).clone(),
-            tool: Arc::clone(&place.own),
+            tool: Arc::clone(&place.upstream_name),
             own,
             mark: None,
             ttl: None,
@@ -161,8 +161,8 @@ impl Call<'_> {
     /// Whether the client knows tasks in the core form alone, and gets such of the server at index `server`, which
     /// makes them by the extension.
     fn in_core_form(&self, server: usize) -> bool {
-        let told = self.catalog.told.get(server);
-        let hello = told.and_then(|told| told.hello.as_ref());
+        let told = self.catalog.snapshots.get(server);
+        let hello = told.and_then(|told| told.handshake.as_ref());
         // A client that declares the extension has them by that.
         let is_meant = self.knows(Form::Core) && !self.declares_tasks();
         is_meant && hello.is_some_and(|hello| gives_core_form(hello))
@@ -176,8 +176,8 @@ impl Call<'_> {
     }
 
     fn offers(&self, server: usize, form: Form) -> bool {
-        let told = self.catalog.told.get(server);
-        let hello = told.and_then(|told| told.hello.as_ref());
+        let told = self.catalog.snapshots.get(server);
+        let hello = told.and_then(|told| told.handshake.as_ref());
         hello.is_some_and(|hello| form.is_offered(hello))
     }
 
@@ -209,7 +209,7 @@ impl Call<'_> {
             Action::Task(TaskAction::Result) | Action::ListTasks => *form == Form::Core,
             _ => true,
         };
-        let servers = 0..self.catalog.told.len();
+        let servers = 0..self.catalog.snapshots.len();
         // What a server makes in one form, clients of the other have of the gateway.
         let is_offered = |form: &Form| {
             let mut servers = servers.clone();
@@ -246,7 +246,7 @@ impl Call<'_> {
 
     /// Whether some server has tasks of this form.
     pub(crate) fn has_servers_with(&self, form: Form) -> bool {
-        let mut servers = 0..self.catalog.told.len();
+        let mut servers = 0..self.catalog.snapshots.len();
         servers.any(|server| self.makes(server, form))
     }
 
@@ -309,8 +309,8 @@ impl Call<'_> {
     pub(super) fn downward_of(&self, found: &Found) -> Downward {
         let tool = found.tool.as_ref();
         Downward {
-            origin: tool.map(|_| Origin::at(&found.place, ListKind::Tools)),
-            words: tool.and_then(|tool| tool.words.clone()),
+            origin: tool.map(|_| LinkSource::of_item(&found.place, ListKind::Tools)),
+            words: tool.and_then(|tool| tool.name_rewriter.clone()),
             shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
             task: None,
             undeclared: None,
@@ -332,7 +332,7 @@ impl Call<'_> {
 
     /// What it takes to ask about a task, which is of one of these `forms`.
     fn found(&self, (task, server): (Task, usize), forms: &[Form]) -> Result<Found, Failure> {
-        let is_unknown = self.catalog.told[server].hello.is_none();
+        let is_unknown = self.catalog.snapshots[server].handshake.is_none();
         // One that is not there is asked all the same, and says so.
         let is_offered = |form: Form| is_unknown || self.offers(server, form);
         let is_crossed = parted(&task.id).0.is_some()
@@ -348,9 +348,12 @@ impl Call<'_> {
         let variant = self.variant_of(&task);
         let variant = variant.ok_or_else(|| Gone::unknown().failure())?;
         let own = task.tool.as_str().into();
-        let place = Place { server, own };
+        let place = ItemRef {
+            server,
+            upstream_name: own,
+        };
         let view = self.catalog.view(ListKind::Tools, variant);
-        let tool = view.and_then(|view| view.tool_at(&place)).cloned();
+        let tool = view.and_then(|view| view.tool_for(&place)).cloned();
         Ok(Found {
             forms,
             variant,
@@ -385,10 +388,10 @@ impl Call<'_> {
     /// The view that a task was made under (SV-28), if its client still has the variant.
     fn variant_of(&self, task: &Task) -> Option<usize> {
         let faces = &self.gateway.faces;
-        let mut faces_of = faces.all.iter();
+        let mut faces_of = faces.configs.iter();
         let index = faces_of.position(|face| face.variant.id == task.variant)?;
-        let is_offered = !self.gateway.config.variants || self.client.offers.shows(index);
-        is_offered.then(|| faces.in_manner(index, self.client.manner))
+        let is_offered = !self.gateway.config.variants || self.client.offers.allows(index);
+        is_offered.then(|| faces.presented_view(index, self.client.manner))
     }
 
     /// The tasks that the client had made, of all servers, as far as they are remembered.
