@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_gateway::{
+    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
+};
 use serde_json::{Value, json};
 
 use super::paths::resolved;
@@ -148,7 +150,7 @@ impl House {
             .build()
             .expect("a runtime");
         let address = runtime.block_on(async {
-            let outside = Outside::new(|| 1_000_000, |bytes| bytes.fill(7));
+            let outside = Environment::new(|| 1_000_000, |bytes| bytes.fill(7));
             let url = format!("http://{server}/mcp").parse().expect("a URL");
             let server = UpstreamConfig::new("server", Target::http(url));
             let limits = Limits::default().with_read_timeout(Duration::from_secs(2));

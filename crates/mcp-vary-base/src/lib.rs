@@ -1,4 +1,4 @@
-//! Clock, randomness and bounded stores that know nothing of the protocol.
+//! Clock, randomness and bounded stores, independent of the protocol.
 
 pub mod environment;
 pub mod expiring_store;

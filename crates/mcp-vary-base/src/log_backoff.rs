@@ -1,16 +1,15 @@
-//! Which of many equal events are logged.
+//! Limits how often repeated events are logged.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Picks which events of one kind are logged: the first few, then ever more rarely.
+/// Selects the events of one kind to log: the first few, then ever more rarely.
 ///
 /// # Properties
 ///
-/// Of n events within one burst at most 8 + log2(n) are picked. A burst is over after a minute without any event; the
-/// next one begins anew.
+/// Of n events in a burst, at most 8 + log2(n) are selected. A burst ends after a minute without events.
 #[derive(Debug, Default)]
 pub struct LogBackoff(Mutex<Option<Burst>>);
 
@@ -21,7 +20,7 @@ struct Burst {
 }
 
 impl LogBackoff {
-    /// Counts an event. The number of it within its burst, if it is to be logged.
+    /// Counts an event; returns its number in the burst if it should be logged.
     pub fn next(&self) -> Option<u64> {
         let now = Instant::now();
         let mut burst = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,28 +1,28 @@
-//! A bound on memory that many holders share.
+//! A shared memory budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many bytes that can be leased.
+/// A number of bytes that can be leased.
 ///
 /// # Properties
 ///
-/// Never more than the limit is leased at once. A budget within another takes its leases from that one, too.
+/// Never leases more than the limit at once. Leases of a sub-budget also count against its parent.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
-    within: Option<Arc<Self>>,
+    parent: Option<Arc<Self>>,
 }
 
-/// A part of a budget; given back when this is dropped.
+/// A part of a budget, released on drop.
 #[derive(Debug)]
 pub struct Lease {
     budget: Arc<MemoryBudget>,
     bytes: usize,
 }
 
-/// There is no room for a lease now.
+/// The budget is exhausted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Exhausted;
@@ -33,44 +33,44 @@ impl MemoryBudget {
         Arc::new(Self {
             limit,
             used: AtomicUsize::new(0),
-            within: None,
+            parent: None,
         })
     }
 
-    /// A budget of a part of this one, for what can stay leased for long.
-    pub fn part(self: &Arc<Self>, limit: usize) -> Arc<Self> {
+    /// A sub-budget, for leases that can last long.
+    pub fn sub_budget(self: &Arc<Self>, limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,
             used: AtomicUsize::new(0),
-            within: Some(Arc::clone(self)),
+            parent: Some(Arc::clone(self)),
         })
     }
 
-    /// Leases so many bytes.
+    /// Leases bytes.
     ///
     /// # Errors
     ///
-    /// When they are not there now.
+    /// When the budget is exhausted.
     pub fn lease(self: &Arc<Self>, bytes: usize) -> Result<Lease, Exhausted> {
-        let mut lease = self.nothing();
+        let mut lease = self.empty_lease();
         lease.grow_to(bytes)?;
         Ok(lease)
     }
 
-    /// A lease of no bytes, to be grown.
-    pub fn nothing(self: &Arc<Self>) -> Lease {
+    /// An empty lease, to be grown.
+    pub fn empty_lease(self: &Arc<Self>) -> Lease {
         Lease {
             budget: Arc::clone(self),
             bytes: 0,
         }
     }
 
-    /// How many bytes are leased.
+    /// The number of leased bytes.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> Result<(), Exhausted> {
+    fn reserve(&self, bytes: usize) -> Result<(), Exhausted> {
         let more = |used: usize| {
             let used = used.checked_add(bytes)?;
             (used <= self.limit).then_some(used)
@@ -79,30 +79,30 @@ impl MemoryBudget {
         self.used
             .fetch_update(set, get, more)
             .map_err(|_| Exhausted)?;
-        let taken = self.within.as_ref().map_or(Ok(()), |it| it.take(bytes));
+        let taken = self.parent.as_ref().map_or(Ok(()), |it| it.reserve(bytes));
         taken.inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
-        if let Some(within) = &self.within {
-            within.give_back(bytes);
+        if let Some(within) = &self.parent {
+            within.release(bytes);
         }
     }
 }
 
 impl Lease {
-    /// Leases what is missing to so many bytes; what is leased already stays.
+    /// Grows the lease to `bytes`; never shrinks it.
     ///
     /// # Errors
     ///
-    /// When that is not there now.
+    /// When the budget is exhausted.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
-            self.budget.take(more)?;
+            self.budget.reserve(more)?;
             self.bytes = bytes;
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            self.budget.give_back(self.bytes);
+            self.budget.release(self.bytes);
         }
     }
 }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_part_is_bounded_by_itself_and_by_the_whole() {
         let whole = MemoryBudget::new(100);
-        let part = whole.part(25);
+        let part = whole.sub_budget(25);
         let leased = part.lease(20).unwrap();
         assert_eq!((part.used(), whole.used()), (20, 20));
         assert_eq!(part.lease(6).unwrap_err(), Exhausted);

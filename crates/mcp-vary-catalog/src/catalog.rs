@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_wire::methods::COMPLETE;
 use mcp_vary_wire::methods::SET_LEVEL;
 use mcp_vary_wire::methods::SUBSCRIBE;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;
 
@@ -136,7 +136,7 @@ impl Catalog {
     pub fn supports_subscriptions(&self) -> bool {
         let offers = |told: &Arc<ServerSnapshot>| {
             let hello = told.handshake.as_ref();
-            hello.is_none_or(|hello| hello.offers("resources", "subscribe"))
+            hello.is_none_or(|hello| hello.has_capability_flag("resources", "subscribe"))
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(SUBSCRIBE) == Some(true);
         let is_declared =
@@ -180,7 +180,7 @@ impl Catalog {
     }
 
     /// Why the list could not be read, if no server's list could.
-    pub fn failure(&self, kind: ListKind) -> Option<Failure> {
+    pub fn failure(&self, kind: ListKind) -> Option<RpcError> {
         self.lists.get(&kind)?.merged.items.as_ref().err().cloned()
     }
 }

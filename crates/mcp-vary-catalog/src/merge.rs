@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use sha2::{Digest as _, Sha256};
 
 use super::item::{Item, ServerTraits};
@@ -54,7 +54,7 @@ pub struct ServerListing {
     /// Whether it was ever connected to.
     pub was_connected: bool,
     /// `None` when the server has no such list.
-    pub listing: Option<Result<Arc<Listing>, Failure>>,
+    pub listing: Option<Result<Arc<Listing>, RpcError>>,
 }
 
 /// A list that was read again and says the same is the same list.
@@ -87,7 +87,7 @@ pub struct MergedList {
     /// The members of a result; the items are an empty array.
     pub frame: Arc<str>,
     /// Why there are none, when no server's list could be read.
-    pub items: Result<Vec<Arc<Item>>, Failure>,
+    pub items: Result<Vec<Arc<Item>>, RpcError>,
     /// The names of the servers.
     pub servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
@@ -184,7 +184,7 @@ impl MergedList {
 }
 
 /// Why nothing can be listed: every server that has such a list failed.
-fn read_failure(parts: &[ServerListing]) -> Option<Failure> {
+fn read_failure(parts: &[ServerListing]) -> Option<RpcError> {
     let mut first = None;
     for listing in parts.iter().filter_map(|part| part.listing.as_ref()) {
         match listing {
@@ -495,7 +495,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_hides_nothing_else() {
         let mut two = [part("git", &["log"]), part("web", &["get"])];
-        two[0].listing = Some(Err(Failure::internal("broken")));
+        two[0].listing = Some(Err(RpcError::internal("broken")));
         are_called(Naming::AsNeeded, &two, &["web_get"]);
         two[1].listing = None;
         let none = AssignedServers::new();

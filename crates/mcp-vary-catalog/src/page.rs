@@ -159,8 +159,8 @@ fn split_into_pages(
 impl Page {
     fn new(result: &str, era: Era, first: usize, next: Option<usize>, layout: &Layout) -> Self {
         let result = match era {
-            Era::Legacy => era::page_for_legacy(result),
-            Era::Modern => era::result_downward(result, era, layout.caching),
+            Era::Legacy => era::to_legacy_page(result),
+            Era::Modern => era::to_client_result(result, era, layout.caching),
         };
         let open = result.trim_end();
         let open = open.strip_suffix('}').unwrap_or(open);

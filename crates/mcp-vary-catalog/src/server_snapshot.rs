@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_vary::json::Members;
-use mcp_vary_wire::handshake::Hello;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::handshake::Handshake;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
@@ -18,11 +18,11 @@ use super::listing::{ListKind, Listing};
 #[derive(Clone, Debug, Default)]
 pub struct ServerSnapshot {
     /// `None` until it was connected to for the first time.
-    pub handshake: Option<Arc<Hello>>,
+    pub handshake: Option<Arc<Handshake>>,
     /// Each list that it offers and that was read, or why that failed.
-    pub listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
+    pub listings: BTreeMap<ListKind, Result<Arc<Listing>, RpcError>>,
     /// Why a list could not be read again; the one before is shown, if there is one.
-    pub read_errors: BTreeMap<ListKind, Failure>,
+    pub read_errors: BTreeMap<ListKind, RpcError>,
     /// When a list is to be read again; absent while the server announces changes.
     pub expires_at: BTreeMap<ListKind, Instant>,
     /// Whether the server has a list that it does not declare; absent until it was asked.
@@ -68,7 +68,7 @@ impl ServerSnapshot {
         match &self.handshake {
             Some(hello) => ServerTraits {
                 era: hello.era(),
-                supports_core_tasks: task_dialect::gives_core_form(hello),
+                supports_core_tasks: task_dialect::translates_to_core(hello),
             },
             None => Era::Legacy.into(),
         }

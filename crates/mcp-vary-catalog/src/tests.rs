@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_view::{Description, ResourceOverride, ToolOverride};
 use mcp_vary_wire::era::Caching;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> ServerListin
         items: items.iter().map(|traits| item(kind, *traits)).collect(),
         ttl: None,
     });
-    let broken = || Failure::internal("broken");
+    let broken = || RpcError::internal("broken");
     ServerListing {
         server: name.into(),
         server_traits: era.into(),

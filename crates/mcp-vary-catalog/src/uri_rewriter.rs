@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use mcp_vary::json::edit;
 use mcp_vary::json::{elements, string};
 use mcp_vary_view::UriMap;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
 /// resources that it holds, in the contents that were read, and in the texts of a call that failed.
@@ -51,7 +51,7 @@ pub fn rewrite_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
 }
 
 /// Puts the view's URIs into what is said of a failure, and into `data.uri`.
-pub fn rewrite_error(uris: &UriMap, failure: &mut Failure) {
+pub fn rewrite_error(uris: &UriMap, failure: &mut RpcError) {
     if let Cow::Owned(message) = rewrite_text(uris, failure.message()) {
         failure.set_message(message);
     }
@@ -243,7 +243,7 @@ mod tests {
             r#"{"content":[{"type":"text","text":"no guide:a"}],"isError":true}"#,
         );
         let told = r#"{"code":-32002,"message":"no doc:a","data":{"uri":"doc:a","x":1.0}}"#;
-        let mut failure = Failure::told_by_upstream(told);
+        let mut failure = RpcError::from_upstream_or_internal(told);
         rewrite_error(&map(), &mut failure);
         assert_eq!(failure.message(), "no guide:a");
         assert_eq!(failure.data(), Some(r#"{"uri":"guide:a","x":1.0}"#));

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use mcp_vary_results::ResultRule;
 use mcp_vary_view::{UriTemplate, ViewDiagnostic, uri_identity};
 use mcp_vary_wire::era::Caching;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
@@ -26,7 +26,7 @@ pub struct View {
     /// What the variant makes of every item of the merged list, in its order.
     items: Vec<Arc<ViewItem>>,
     contents: Contents,
-    pages: Result<Pages, Failure>,
+    pages: Result<Pages, RpcError>,
     /// What the variant knew of the list as a whole.
     names: NameScope,
     item_refs: BTreeMap<Arc<str>, ItemRef>,
@@ -290,7 +290,7 @@ impl View {
     /// # Errors
     ///
     /// The failure of the list when it could not be read, `None` when the bookmark is none.
-    pub fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<Failure>> {
+    pub fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<RpcError>> {
         let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
         let first = match bookmark {
             Some(bookmark) => self.cursor_index().position(bookmark).ok_or(None)?,

@@ -11,7 +11,7 @@ use mcp_vary::json::{self, Members};
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{UpstreamConfig, call_headers};
 use mcp_vary_upstream::{Request, UpstreamConnection};
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -105,7 +105,7 @@ impl Client {
         })
     }
 
-    pub(crate) fn handshake(&self) -> &Hello {
+    pub(crate) fn handshake(&self) -> &Handshake {
         self.upstream.handshake()
     }
 

@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use mcp_vary::variant::Date;
-use mcp_vary_gateway::Outside;
+use mcp_vary_gateway::Environment;
 
 use crate::failure::Failure;
 
@@ -12,10 +12,10 @@ use crate::failure::Failure;
 /// # Errors
 ///
 /// When the operating system gives no randomness, without which sessions could be forged.
-pub(crate) fn environment() -> Result<Outside, Failure> {
+pub(crate) fn environment() -> Result<Environment, Failure> {
     getrandom::fill(&mut [0; 16])
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
-    Ok(Outside::new(now, random))
+    Ok(Environment::new(now, random))
 }
 
 /// The day in UTC.

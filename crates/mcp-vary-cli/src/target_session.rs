@@ -6,7 +6,7 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{Config, Explanation, Gateway, Served, UpstreamConfig};
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -140,8 +140,8 @@ fn has_tool(gateway: &Gateway, needed: Option<&str>) -> bool {
     needed.is_some() && gateway.served().iter().any(is_needed)
 }
 
-/// Whether a server supports one of the extensions, as Vary does.
-fn knows_extensions(hello: &Hello) -> bool {
+/// Whether a server is a Vary, or another implementation of one of the extensions.
+fn knows_extensions(hello: &Handshake) -> bool {
     let capabilities: Value = serde_json::from_str(&hello.capabilities).unwrap_or_default();
     [SERVER_VARIANTS, CONTENT_NEGOTIATION]
         .iter()

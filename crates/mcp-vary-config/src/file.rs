@@ -25,7 +25,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 use crate::rules::prompts;
 use crate::rules::resources;
 use crate::rules::results;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::rules::JsonContent;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
@@ -132,7 +132,7 @@ impl File {
 
     /// What a gateway is started with.
     #[must_use]
-    pub fn into_config(self, outside: Outside) -> Config {
+    pub fn into_config(self, outside: Environment) -> Config {
         let left_out = self.left_out.iter().map(|server| {
             let mistakes: Vec<_> = server.mistakes.iter().map(ToString::to_string).collect();
             (server.name.clone(), mistakes.join("; "))

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::client_name::ClientName;
-use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::event::EventId;
 use mcp_vary_wire::headers;
 use mcp_vary_wire::params::Params;
@@ -30,7 +30,7 @@ pub struct SessionIds(Sessions);
 
 impl Default for SessionIds {
     fn default() -> Self {
-        let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+        let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
         let server = UpstreamConfig::new("server", Target::command("server", []));
         Self(Sessions::new(
             &Config::new(server, outside),
@@ -124,13 +124,13 @@ pub fn check_params(method: &str, params: &str) -> Option<Checked> {
     let members = params.members.iter();
     let read = members.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let sent = [Revision::V2025_11_25, Revision::V2026_07_28].map(|revision| {
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision,
             capabilities: "{}",
             progress_token: None,
             log_level: None,
         };
-        era::params_upward(&mut params.clone(), &upward)
+        era::to_upstream_params(&mut params.clone(), &upward)
     });
     Some(Checked {
         read: read.collect(),

@@ -23,7 +23,7 @@ pub use crate::session::deprecation::DeprecatedUse;
 pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;
-pub use mcp_vary_base::environment::Outside;
+pub use mcp_vary_base::environment::Environment;
 pub use mcp_vary_catalog::merge::{Collision, Naming};
 pub use mcp_vary_catalog::selection::known_clients::{KNOWN_CLIENTS, KnownClient};
 pub use mcp_vary_catalog::selection::rankings::Explanation;

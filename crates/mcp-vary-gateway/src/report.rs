@@ -12,7 +12,7 @@ use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
 use mcp_vary_results::RuleFailures;
 use mcp_vary_upstream::ConnectionState;
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
 use crate::pool::source::Source;
@@ -26,7 +26,7 @@ pub struct ServerReport {
     /// How the connection to it stands.
     pub state: ConnectionState,
     /// What it said about itself when it was last connected to.
-    pub hello: Option<Arc<Hello>>,
+    pub hello: Option<Arc<Handshake>>,
     /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are
     /// left out.
     pub counts: Vec<(&'static str, usize)>,

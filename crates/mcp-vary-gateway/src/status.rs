@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::ConnectionState;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
@@ -181,7 +181,7 @@ impl Setup {
                 let listed = told.listings.get(&ListKind::Tools).cloned();
                 let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
                 let unread = told.read_errors.iter();
-                let shown = |why: &Failure| excerpt(why.message().as_bytes(), SHOWN);
+                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), SHOWN);
                 let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
                 let (state, reason) = match &*source.line.state().borrow() {
                     ConnectionState::Connected(_) => ("up", None),

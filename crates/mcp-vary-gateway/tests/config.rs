@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use mcp_vary_config::{File, Source};
-use mcp_vary_gateway::{JsonContent, Limits, Naming, Outside, Target};
+use mcp_vary_gateway::{Environment, JsonContent, Limits, Naming, Target};
 use mcp_vary_upstream::Isolation;
 use mcp_vary_view::{Dialect, ResultFields};
 use proptest::prelude::{any, prop, proptest};
@@ -150,7 +150,7 @@ fn limits_of_git() -> mcp_vary_upstream::Limits {
 #[track_caller]
 fn is_all_taken(file: File) {
     let limits = format!("{:?}", file.limits);
-    let config = file.into_config(Outside::new(|| 0, |bytes| bytes.fill(7)));
+    let config = file.into_config(Environment::new(|| 0, |bytes| bytes.fill(7)));
     assert_eq!(
         (config.servers.len(), config.naming),
         (2, Naming::OnCollision)
@@ -1311,7 +1311,7 @@ fn what_is_required_is_named() {
             "vary.yaml",
             &format!("servers: {{a: {{command: x}}}}\n{text}"),
         );
-        let config = file.into_config(Outside::new(|| 0, |bytes| bytes.fill(7)));
+        let config = file.into_config(Environment::new(|| 0, |bytes| bytes.fill(7)));
         let ids = config.required.iter().map(ToString::to_string);
         ids.collect::<Vec<_>>()
     };

@@ -126,7 +126,7 @@ async fn the_handshake_is_as_specified_and_its_answer_kept_as_written() {
         hello.server_info.as_deref(),
         Some(r#"{"name": "peer", "version": "1.10"}"#)
     );
-    assert!(hello.offers("tools", "listChanged"));
+    assert!(hello.has_capability_flag("tools", "listChanged"));
     assert!(upstream.client_meta().is_empty());
     let seen = result(&upstream, "seen", json!({})).await;
     let methods: Vec<_> = seen["seen"]

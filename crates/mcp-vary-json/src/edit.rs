@@ -1,7 +1,7 @@
-//! One member of an object replaced, added or cut out; every other byte stays as it was.
+//! Replaces, adds or removes one member of an object; every other byte stays.
 //!
-//! Unlike [`crate::Members`] this reads what a server says without judging it: a key given
-//! twice or one that no string can hold does not keep the rest from being carried.
+//! Unlike [`crate::Members`], these functions are lenient: a repeated key, or one that is not valid Unicode, does
+//! not keep the other members from being forwarded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use crate::{MAX_DEPTH, ObjectReader};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The value of `key` in `object`, as written; the last one when it is given more than once.
+/// The value of `key` in `object`, as written; the last one if the key repeats.
 pub fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    // Most texts do not hold the word at all, neither plainly nor in escapes.
+    // Most texts do not contain the key at all, neither plainly nor in escapes.
     if !object.contains(key) && !object.contains("\\u") {
         return None;
     }
@@ -21,7 +21,7 @@ pub fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
     Some(found.value)
 }
 
-/// `object` with `value` wherever `key` stands, or at its end; unchanged when it is no object.
+/// `object` with every value of `key` replaced by `value`, or `key` appended; unchanged if it is not an object.
 pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
     let Some(members) = read(object) else {
         return Cow::Borrowed(object);
@@ -34,7 +34,7 @@ pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
         out.push_str(value);
         copied = place.end;
     }
-    // A value is never empty, so that nothing copied means that nothing was found.
+    // A value is never empty, so nothing copied means that the key was not found.
     if copied == 0
         && let Some(end) = object.rfind('}')
     {
@@ -48,7 +48,7 @@ pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// `object` without `key`; unchanged when it has none.
+/// `object` without `key`; unchanged if it has no such key.
 pub fn remove<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     let members = read(object).unwrap_or_default();
     if !members.iter().any(|member| member.is(key)) {
@@ -72,7 +72,7 @@ pub fn remove<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// `object` with what stands under `from` under `to`; what stands there already is kept instead.
+/// `object` with the key `from` renamed to `to`; if `to` already exists, it stays, and `from` is removed.
 pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     let members = read(object).unwrap_or_default();
     if members.iter().any(|member| member.is(to)) {
@@ -84,7 +84,7 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     let key = range(object, member.key);
     let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
     let renamed = format!("{before}{}{after}", crate::string(to));
-    // A key given twice means its last value.
+    // The last value of a repeated key counts.
     match members.iter().filter(|member| member.is(from)).count() {
         1 => Cow::Owned(renamed),
         _ => {
@@ -94,7 +94,7 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     }
 }
 
-/// The members of `object`, in order; none when it is no object. What no string can hold is no key.
+/// The members of `object`, in order; empty if it is not an object. Keys that are not valid Unicode are skipped.
 pub fn members(object: &str) -> impl Iterator<Item = (String, &str)> {
     let members = read(object).unwrap_or_default().into_iter();
     members.filter_map(|member| {
@@ -110,7 +110,7 @@ struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Where the member stands in `object`, from its key's quote to its value.
+    /// The range of the member in `object`, from its key's quote to the end of its value.
     fn range(&self, object: &str) -> Range<usize> {
         range(object, self.key).start - 1..range(object, self.value).end
     }
@@ -130,7 +130,7 @@ fn range(whole: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The members of `object`, in order; `None` when it is no object.
+/// The members of `object`, in order; `None` if it is not an object.
 fn read(object: &str) -> Option<Vec<Member<'_>>> {
     read_plain(object).or_else(|| read_any(object))
 }
@@ -145,7 +145,7 @@ fn read_plain(object: &str) -> Option<Vec<Member<'_>>> {
     reader.is_at_end().then_some(members)
 }
 
-/// The members of objects that nest deeper, too.
+/// The members of any object, even of one that nests too deep.
 fn read_any(object: &str) -> Option<Vec<Member<'_>>> {
     struct Members;
     impl<'de> Visitor<'de> for Members {

@@ -1,14 +1,14 @@
-//! Keys that differ, and that other readers may take for the same.
+//! Distinct keys that other readers may treat as equal.
 //!
-//! A gateway that checks the member `name` and passes on `Name` beside it lets a server that ignores case act on
-//! the other one. CVE-2026-27896 (`encoding/json` in Go) is of this kind; .NET's Web defaults and Java's
+//! A gateway that checks the member `name` and forwards `Name` beside it lets a server that ignores case act on the
+//! other one. CVE-2026-27896 (`encoding/json` in Go) is of this kind; .NET's Web defaults and Java's
 //! `equalsIgnoreCase` read the same way, and readers with C strings end a key at its first NUL.
 
-/// Whether another reader may take `key` for `known`, from which it differs.
+/// Whether another reader may take `key` for the different key `known`.
 ///
 /// # Properties
 ///
-/// Equal keys are not look-alikes. Otherwise `key` is one when both [fold](folded) to the same text.
+/// Equal keys are not look-alikes. Otherwise they are if both [fold](folded) to the same text.
 ///
 /// # Examples
 ///
@@ -25,7 +25,7 @@ pub fn is_lookalike(key: &str, known: &str) -> bool {
     key != known && folded(key).eq(folded(known))
 }
 
-/// The characters of `key` as a reader compares them that ignores case and ends a text at its first NUL.
+/// The characters of `key` as compared by a reader that ignores case and ends a text at its first NUL.
 ///
 /// Two keys fold to the same if they are equal in upper case, which takes U+017F for `S` and U+FB06 for `ST`, or in lower
 /// case, which takes U+212A for `k`. U+0130 and U+0131 are an `i`, as in Java's `equalsIgnoreCase`.

@@ -1,8 +1,8 @@
-//! JSON as it was written: order, number spelling and unknown members survive.
+//! JSON as written: order, spelling of numbers and unknown members are preserved.
 //!
-//! [`Members`] and [`elements`] open one level and leave every value as the slice of text it was;
-//! [`Json`] is the whole tree, for renderings and rules that look at every value. Neither goes
-//! through a number type, so `1.10`, `1e5` and a 30-digit integer come out as they went in.
+//! [`Members`] and [`elements`] parse one level and leave every value as a slice of text; [`Json`] is the whole
+//! tree, for rendering and rules that inspect every value. Neither converts numbers, so `1.10`, `1e5` and a 30-digit
+//! integer stay as they are.
 
 pub mod edit;
 mod fold;
@@ -23,10 +23,10 @@ pub use self::read::compact;
 pub use self::skip::{Invalid, ObjectReader, count_values, skip};
 pub use self::tree::Json;
 
-/// Containers inside containers deeper than this are refused.
+/// The maximum nesting depth of containers.
 pub const MAX_DEPTH: usize = 128;
 
-/// Why a text is not the JSON that was asked for.
+/// Why a text is not the expected JSON.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct JsonError {
@@ -42,7 +42,7 @@ impl JsonError {
         }
     }
 
-    /// `key` is given twice.
+    /// The error for a repeated `key`.
     #[must_use]
     pub fn duplicate_key_error(key: &str) -> Self {
         let key: String = key.chars().take(64).collect();
@@ -52,7 +52,7 @@ impl JsonError {
         }
     }
 
-    /// The key that an object has more than once, its first 64 characters, where that is what is wrong.
+    /// The repeated key, its first 64 characters, if that is the error.
     #[must_use]
     pub fn duplicate_key(&self) -> Option<&str> {
         self.duplicate.as_deref()
@@ -65,12 +65,11 @@ impl From<serde_json::Error> for JsonError {
     }
 }
 
-/// The members of one JSON object, in the order they were written, each value as its own text.
+/// The members of a JSON object, in order, each value as its own text.
 ///
 /// # Properties
 ///
-/// Keys are unique: an object that repeats a key is refused, since two readers may
-/// disagree on which of the two counts.
+/// Keys are unique: an object that repeats a key is rejected, since readers may disagree on which one counts.
 ///
 /// # Examples
 ///
@@ -91,7 +90,7 @@ pub struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Opens the object that `text` is.
+    /// Parses an object.
     ///
     /// # Errors
     ///
@@ -109,8 +108,8 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The same for nearly all texts, in a fraction of the time; the others are valid but unusual, or an
-    /// error that has to be explained.
+    /// The fast path for nearly all texts; `None` for unusual ones and for errors, which [`parse`](Self::parse)
+    /// explains.
     fn parse_plain(text: &'a str) -> Option<Self> {
         let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
         let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
@@ -130,8 +129,7 @@ impl<'a> Members<'a> {
         self.position(key).map(|at| self.members[at].1.as_ref())
     }
 
-    /// The value of `key` as a part of the text that was read; `None` once it was [set](Self::set)
-    /// to text of its own.
+    /// The value of `key` as a slice of the original text; `None` if it was [set](Self::set) to another text.
     #[must_use]
     pub fn get_written(&self, key: &str) -> Option<&'a str> {
         match &self.members[self.position(key)?].1 {
@@ -140,27 +138,27 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The value of `key` when it is a string.
+    /// The value of `key`, if it is a string.
     #[must_use]
     pub fn get_str(&self, key: &str) -> Option<String> {
         unquoted(self.get(key)?).map(Cow::into_owned)
     }
 
-    /// The same, borrowed where it holds no escape.
+    /// The same, borrowed if it has no escapes.
     #[must_use]
     pub fn get_text(&self, key: &str) -> Option<Cow<'_, str>> {
         unquoted(self.get(key)?)
     }
 
-    /// Whether `key` is there.
+    /// Whether `key` exists.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.position(key).is_some()
     }
 
-    /// Replaces the value of `key` where it stands, or appends it.
+    /// Replaces the value of `key` in place, or appends it.
     ///
-    /// `json` must be valid JSON; it is written as it is.
+    /// `json` must be valid JSON; it is written unchanged.
     pub fn set(&mut self, key: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) {
         let key = key.into();
         match self.position(&key) {
@@ -169,18 +167,18 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Takes `key` out and returns its value.
+    /// Removes `key` and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Cow<'a, str>> {
         self.position(key).map(|at| self.members.remove(at).1)
     }
 
-    /// Whether there is no member.
+    /// Whether there are no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// How many members there are.
+    /// The number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
@@ -193,7 +191,7 @@ impl<'a> Members<'a> {
             .map(|(key, value)| (key.as_ref(), value.as_ref()))
     }
 
-    /// The object as compact JSON; the values are written as they were read.
+    /// The object as compact JSON; the values stay as written.
     #[must_use]
     pub fn to_json(&self) -> String {
         let size = self.members.iter().map(|(k, v)| k.len() + v.len() + 4);
@@ -237,9 +235,9 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// A key that `members` holds more than once.
+/// A repeated key in `members`.
 ///
-/// A few keys are compared with each other, many are sorted: no object takes quadratic time.
+/// Few keys are compared pairwise, many are sorted, so no object takes quadratic time.
 fn duplicate_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
     if members.len() <= 16 {
         let mut keys = members.iter().enumerate();
@@ -254,7 +252,7 @@ fn duplicate_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
         .find_map(|pair| (pair[0] == pair[1]).then_some(pair[0]))
 }
 
-/// A key, borrowed where it holds no escape.
+/// A key, borrowed if it has no escapes.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "readers take the text out of it")]
 pub struct Key<'a>(pub Cow<'a, str>);
@@ -278,7 +276,7 @@ impl<'de> serde::Deserialize<'de> for Key<'de> {
     }
 }
 
-/// The elements of the array that `text` is, each as written.
+/// The elements of an array, each as written.
 ///
 /// # Errors
 ///
@@ -287,11 +285,11 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
     read_elements(text, usize::MAX)
 }
 
-/// The same of an array that may hold so many elements; nothing more of it is read or held.
+/// Like [`elements`], with a limit; reads and stores no more than that.
 ///
 /// # Errors
 ///
-/// When `text` is not a JSON array, and when it holds more than `most` elements.
+/// When `text` is not a JSON array, or has more than `most` elements.
 ///
 /// # Examples
 ///
@@ -300,19 +298,19 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
 ///
 /// assert_eq!(elements_up_to("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
 /// let error = elements_up_to("[1, 2, 3]", 2).unwrap_err();
-/// assert_eq!(error.to_string(), "it holds more than 2 elements");
+/// assert_eq!(error.to_string(), "it has more than 2 elements");
 /// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
 pub fn elements_up_to(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
     let all = read_elements(text, most)?;
     if all.len() > most {
-        let why = format!("it holds more than {most} elements");
+        let why = format!("it has more than {most} elements");
         return Err(JsonError::new(why));
     }
     Ok(all)
 }
 
-/// The elements, and one more than `most` where there are more.
+/// The elements, and one more than `most` if there are more.
 fn read_elements(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
     if let Some(all) = skip::elements(text, most) {
         return Ok(all);
@@ -347,8 +345,8 @@ impl<'de> Visitor<'de> for Elements {
     }
 }
 
-/// The text of a valid JSON value that is a string, borrowed where it holds no escape; `None` when it is
-/// none, or holds what no text can.
+/// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid
+/// Unicode.
 pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
@@ -358,8 +356,7 @@ pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     text.map(Cow::Owned)
 }
 
-/// What stands between the quotes of a string, its escapes resolved; `None` where that takes more than
-/// one character for one: a code point by number, or what is no escape.
+/// Decodes the text between the quotes of a string; `None` if an escape is invalid or is a code point by number.
 fn unescaped(inner: &str) -> Option<String> {
     let bytes = inner.as_bytes();
     let mut text = String::with_capacity(inner.len());
@@ -376,7 +373,7 @@ fn unescaped(inner: &str) -> Option<String> {
     }
 }
 
-/// The character that a letter stands for behind a backslash.
+/// The character of an escape letter.
 const fn named_escape(letter: u8) -> Option<char> {
     Some(match letter {
         b'"' | b'\\' | b'/' => letter as char,
@@ -418,7 +415,7 @@ pub fn string(text: &str) -> String {
     out
 }
 
-/// The JSON pointer to the member or element `token` of what `parent` points to.
+/// The JSON pointer to the member or element `token` of the value at `parent`.
 pub fn pointer(parent: &str, token: &str) -> String {
     let token = token.replace('~', "~0").replace('/', "~1");
     format!("{parent}/{token}")

@@ -1,14 +1,13 @@
-//! JSON text without the white space between its tokens.
+//! Removes the white space between JSON tokens.
 
 use super::{MAX_DEPTH, skip};
 
-/// `text` without the white space that stands between its tokens; none where there is no such white space, or where `text`
-/// is not one JSON value.
+/// `text` without white space between its tokens; `None` if there is none, or if `text` is not one JSON value.
 ///
 /// # Properties
 ///
-/// Every other byte stays as it was written: numbers, escapes, the order of members, and keys that an object has twice.
-/// [`compact`](super::compact) writes strings in their shortest form instead, and refuses a repeated key.
+/// Every other byte stays as written: numbers, escapes, the order of members, and repeated keys.
+/// [`compact`](super::compact) instead writes strings in their shortest form, and rejects repeated keys.
 ///
 /// # Examples
 ///

@@ -1,11 +1,11 @@
-//! One pass over the text of a value: into a tree, or into its compact spelling.
+//! Parses a value in one pass: into a tree, or into compact text.
 
 use std::borrow::Cow;
 
 use super::tree::Json;
 use super::{JsonError, MAX_DEPTH, duplicate_key, skip, unquoted, write_string};
 
-/// The one value that `text` is.
+/// Parses a value.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     Ok(value)
 }
 
-/// `text` in its compact spelling, which is [`Json::parse`] and [`Json::to_json`] without the tree between.
+/// `text` as compact JSON: the same as [`Json::parse`] and [`Json::to_json`], without a tree.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
 ///
 /// assert_eq!(compact(r#" {"b": 1.10, "a": [ ]} "#)?, r#"{"b":1.10,"a":[]}"#);
 ///
-/// // A character that needs no escape has none.
+/// // Unnecessary escapes are removed.
 /// assert_eq!(compact(r#""\u00e9\/""#)?, r#""é/""#);
 /// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
@@ -41,11 +41,11 @@ pub fn compact(text: &str) -> Result<String, JsonError> {
     Ok(copy.out)
 }
 
-/// A value on its way into its compact spelling.
+/// Writes a value as compact JSON.
 struct CompactWriter<'a> {
     reader: Reader<'a>,
     out: String,
-    /// Those of the objects that are open, the innermost last.
+    /// The keys of the open objects, innermost last.
     keys: Vec<(Cow<'a, str>, ())>,
 }
 
@@ -102,8 +102,11 @@ impl CompactWriter<'_> {
     }
 }
 
-/// Text that was borrowed holds nothing that needs an escape.
-#[expect(clippy::ptr_arg, reason = "whether it is borrowed is what is asked")]
+/// Borrowed text needs no escapes.
+#[expect(
+    clippy::ptr_arg,
+    reason = "the function depends on whether it is borrowed"
+)]
 fn write_text(out: &mut String, text: &Cow<'_, str>) {
     match text {
         Cow::Borrowed(text) => {
@@ -115,7 +118,7 @@ fn write_text(out: &mut String, text: &Cow<'_, str>) {
     }
 }
 
-/// What a value is by its first byte.
+/// The kind of a value by its first byte.
 enum Start {
     Object,
     Array,
@@ -165,7 +168,7 @@ impl<'a> Reader<'a> {
         Ok(Json::Array(elements))
     }
 
-    /// What starts here, inside of `depth` containers.
+    /// The kind of the next value, in `depth` containers.
     fn start(&mut self, depth: usize) -> Result<Start, JsonError> {
         self.space();
         Ok(match self.peek() {
@@ -182,14 +185,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Enters the container that starts here; whether it holds anything before `end`.
+    /// Enters a container; returns whether it is nonempty.
     fn opens(&mut self, end: u8) -> bool {
         self.at += 1;
         self.space();
         !self.eat(end)
     }
 
-    /// Whether a comma follows, so that the container goes on, or its `end`.
+    /// Whether the container continues after a comma; false at its `end`.
     fn goes_on(&mut self, end: u8) -> Result<bool, JsonError> {
         self.space();
         if self.eat(b',') {
@@ -218,7 +221,7 @@ impl<'a> Reader<'a> {
         Ok(key)
     }
 
-    /// `members` are those of an object that ends here.
+    /// Checks that the keys of an object are unique.
     fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
         match duplicate_key(members) {
             Some(key) => Err(JsonError {
@@ -231,7 +234,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of a string, borrowed where it holds no escape.
+    /// The text of a string, borrowed if it has no escapes.
     fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -254,7 +257,7 @@ impl<'a> Reader<'a> {
         text.ok_or_else(|| self.error("a string holds an invalid escape or control character"))
     }
 
-    /// A number as it is spelled.
+    /// A number as written.
     fn number(&mut self) -> Result<&'a str, JsonError> {
         let start = self.at;
         self.eat(b'-');
@@ -289,7 +292,7 @@ impl<'a> Reader<'a> {
         Ok(word)
     }
 
-    /// Nothing but white space follows.
+    /// Checks that only white space follows.
     fn end(&mut self) -> Result<(), JsonError> {
         self.space();
         if self.at < self.text.len() {

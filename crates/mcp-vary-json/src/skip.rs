@@ -1,11 +1,11 @@
-//! Where values end: one pass over the bytes, no allocation, nothing kept.
+//! Finds the end of values in one pass, without allocation.
 
-/// Where the value ends that starts at `at` in `text`, white space before it included; `None` when there
-/// is no valid one, or when its containers nest deeper than `depth`.
+/// The end of the value at `at` in `text`, after optional white space; `None` if it is invalid or nests deeper than
+/// `depth`.
 ///
 /// # Properties
 ///
-/// What it accepts is JSON by RFC 8259. It looks at `depth` levels at most, and at no more than 128.
+/// Accepts JSON by RFC 8259, with at most `depth` levels and no more than 128.
 ///
 /// # Examples
 ///
@@ -24,12 +24,12 @@ pub fn skip(text: &str, at: usize, depth: usize) -> Option<usize> {
     value(text.as_bytes(), at, depth.min(super::MAX_DEPTH))
 }
 
-/// An object whose members are read one by one, in one pass; nothing of them is understood or kept.
+/// Reads the members of an object one by one, in one pass, without parsing the values.
 ///
 /// # Properties
 ///
-/// Whoever has read it to its [end](Self::is_at_end) has seen valid JSON. Keys may repeat, and are what
-/// stands between their quotes: one that holds a `\` is spelled with an escape.
+/// Once it is [at its end](Self::is_at_end), the object was valid JSON. Keys may repeat, and are the text between
+/// their quotes: one with a `\` has escapes.
 ///
 /// # Examples
 ///
@@ -50,14 +50,13 @@ pub struct ObjectReader<'a> {
     is_first: bool,
 }
 
-/// What was read is not valid JSON, or nests too deep.
+/// The text is not valid JSON, or nests too deep.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Invalid;
 
 impl<'a> ObjectReader<'a> {
-    /// Starts to read the object that `text` is, whose containers nest no deeper than `depth`; `None` when
-    /// it does not start like one.
+    /// Starts to read an object with at most `depth` levels; `None` if `text` does not start with an object.
     #[must_use]
     pub fn open(text: &'a str, depth: usize) -> Option<Self> {
         let at = space(text.as_bytes(), 0);
@@ -74,7 +73,7 @@ impl<'a> ObjectReader<'a> {
     ///
     /// # Errors
     ///
-    /// When there is no valid member; it makes no sense to go on then.
+    /// When the next member is invalid; do not continue then.
     pub fn member(&mut self) -> Result<Option<(&'a str, &'a str)>, Invalid> {
         self.next_member().ok_or(Invalid)
     }
@@ -101,15 +100,15 @@ impl<'a> ObjectReader<'a> {
         )))
     }
 
-    /// Whether nothing follows the object, whose end was read.
+    /// Whether nothing follows the object; call it after the last member.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         space(self.text.as_bytes(), self.at) == self.text.len()
     }
 }
 
-/// The elements of the array that `text` is, each as written, and one more than `most` where there are more;
-/// `None` when it is no valid array, or nests too deep.
+/// The elements of an array, each as written, and one more than `most` if there are more; `None` if the array is
+/// invalid or nests too deep.
 pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
     let bytes = text.as_bytes();
     let mut all = Vec::new();
@@ -137,9 +136,9 @@ pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
     (space(bytes, at + 1) == bytes.len()).then_some(all)
 }
 
-/// How many values the JSON `text` holds, itself included; of a text that is not JSON some number.
+/// The number of values in the JSON `text`, itself included; arbitrary for text that is not JSON.
 ///
-/// An empty container counts as two: a tree of the text never has more nodes.
+/// An empty container counts as two: the number is an upper bound for the nodes of a tree.
 ///
 /// # Examples
 ///
@@ -166,7 +165,7 @@ pub fn count_values(text: &str) -> usize {
     count
 }
 
-/// The containers around a place: a bit each, set for an object.
+/// The enclosing containers: one bit each, set for an object.
 #[derive(Default)]
 struct Nesting {
     depth: usize,
@@ -199,7 +198,7 @@ fn value(bytes: &[u8], mut at: usize, limit: usize) -> Option<usize> {
             b'{' => {
                 around.enter(true, limit)?;
                 let inside = space(bytes, at + 1);
-                // What is empty is closed below.
+                // An empty container is closed below.
                 if bytes.get(inside) != Some(&b'}') {
                     at = key(bytes, inside)?;
                     continue;
@@ -234,7 +233,7 @@ enum Next {
     End(usize),
 }
 
-/// Closes what ends here, and finds where the next value starts.
+/// Closes containers, and finds the start of the next value.
 fn after_value(bytes: &[u8], mut at: usize, around: &mut Nesting) -> Option<Next> {
     loop {
         if around.depth == 0 {
@@ -251,12 +250,12 @@ fn after_value(bytes: &[u8], mut at: usize, around: &mut Nesting) -> Option<Next
     }
 }
 
-/// Where the value of the key at `at` may start.
+/// The position after the key at `at` and its colon.
 fn key(bytes: &[u8], at: usize) -> Option<usize> {
     colon(bytes, quoted(bytes, at)?)
 }
 
-/// The place behind the colon that comes next.
+/// The position after the next colon.
 fn colon(bytes: &[u8], at: usize) -> Option<usize> {
     let at = space(bytes, at);
     (bytes.get(at) == Some(&b':')).then_some(at + 1)
@@ -270,7 +269,7 @@ fn quoted(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The first place from `at` on that holds no white space.
+/// Skips white space from `at`.
 fn space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
@@ -291,7 +290,7 @@ fn string(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The first place from `at` on where a string needs an escape; the end when it needs none.
+/// The first position from `at` where a string needs an escape, or the end.
 pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = plain(bytes, at);
@@ -303,8 +302,8 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The first place from `at` on that may hold something else than a plain byte of a string. Most strings
-/// are short: a word at a time at first, and blocks only where it goes on.
+/// The first position from `at` that may not be a plain string byte. Most strings are short: scans words first, and
+/// blocks only for longer strings.
 fn plain(bytes: &[u8], mut at: usize) -> usize {
     let short = at + 2 * WORD;
     while let Some(word) = word_at(bytes, at) {
@@ -327,9 +326,9 @@ fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(word))
 }
 
-/// The first place from `at` on whose block is not all plain.
+/// Skips blocks of plain bytes from `at`.
 fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
-    // Without a branch inside, so that the compiler can compare many bytes at once.
+    // Branch-free, so that the compiler can compare many bytes at once.
     let is_plain = |block: &[u8]| {
         let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
         !block
@@ -344,8 +343,8 @@ fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
 
 const BLOCK: usize = 64;
 
-/// The highest bit of the first byte that is a quote, a backslash or a control character, if there is one;
-/// bits above it mean nothing.
+/// Sets the highest bit of the first byte that is a quote, a backslash or a control character; higher bits are
+/// undefined.
 const fn special(word: u64) -> u64 {
     let quotes = word ^ (ONES * b'"' as u64);
     let backslashes = word ^ (ONES * b'\\' as u64);
@@ -355,10 +354,10 @@ const fn special(word: u64) -> u64 {
     (control | quote | backslash) & (ONES * 0x80)
 }
 
-/// One in each byte.
+/// The byte 1 in each position.
 const ONES: u64 = u64::MAX / 255;
 
-/// The end of the escape whose backslash stands before `at`.
+/// The end of the escape whose backslash is before `at`.
 fn escape(bytes: &[u8], at: usize) -> Option<usize> {
     match *bytes.get(at)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
@@ -387,7 +386,7 @@ fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The end of one digit or more.
+/// The end of at least one digit.
 fn digits(bytes: &[u8], at: usize) -> Option<usize> {
     let count = bytes
         .get(at..)?

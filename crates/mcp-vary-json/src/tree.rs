@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::read::parse;
 use super::{JsonError, write_string};
 
-/// A whole JSON value: numbers as they are spelled, members in the order they were written.
+/// A whole JSON value: numbers as written, members in order.
 ///
 /// # Examples
 ///
@@ -15,7 +15,7 @@ use super::{JsonError, write_string};
 /// let value = Json::parse(r#"{"b": 1.10, "a": [1e5, "\u00e9"]}"#)?;
 /// assert_eq!(value.to_json(), r#"{"b":1.10,"a":[1e5,"é"]}"#);
 ///
-/// // What serde_json would read as 1.0 and print as such stays what it was.
+/// // serde_json would print 1.0; here the spelling stays.
 /// assert_eq!(Json::parse("10e-1")?.to_json(), "10e-1");
 /// # Ok::<(), mcp_vary_json::JsonError>(())
 /// ```
@@ -26,9 +26,9 @@ pub enum Json<'a> {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number, as it is spelled.
+    /// A number, as written.
     Number(Cow<'a, str>),
-    /// A string, its escapes resolved.
+    /// A string, decoded.
     String(Cow<'a, str>),
     /// An array.
     Array(Vec<Self>),
@@ -37,7 +37,7 @@ pub enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Reads the one value that `text` is.
+    /// Parses a value.
     ///
     /// # Errors
     ///
@@ -88,9 +88,9 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether both are the same JSON value: members in any order, numbers by what they count.
+    /// Whether both are the same JSON value: members in any order, numbers by value.
     ///
-    /// Numbers whose exponent does not fit 64 bits are the same only when spelled alike.
+    /// Numbers whose exponent does not fit 64 bits are equal only if they are written alike.
     ///
     /// # Examples
     ///
@@ -100,7 +100,7 @@ impl<'a> Json<'a> {
     /// let value = Json::parse(r#"{"a": 1.0, "b": [1e2]}"#)?;
     /// assert!(value.is_same(&Json::parse(r#"{"b": [100], "a": 1}"#)?));
     ///
-    /// // Neither goes through a float: these differ in the last of 17 digits.
+    /// // Numbers are not converted to floats: these differ in the last of 17 digits.
     /// assert!(!Json::parse("10000000000000001")?.is_same(&Json::parse("10000000000000000")?));
     /// # Ok::<(), mcp_vary_json::JsonError>(())
     /// ```
@@ -125,7 +125,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The same value, apart from the text that it was read from.
+    /// The same value, independent of the original text.
     #[must_use]
     pub fn into_owned(self) -> Json<'static> {
         let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
@@ -188,9 +188,9 @@ fn by_key<'m, 'a>(members: &'m [(Cow<'a, str>, Json<'a>)]) -> Vec<Member<'m, 'a>
     sorted
 }
 
-/// What a number counts: its sign, its digits without zeros at either end, and the power of ten.
+/// The value of a number: its sign, its digits without zeros at either end, and the power of ten.
 ///
-/// Zero has no digits and no sign. None when the exponent is beyond counting.
+/// Zero has no digits and no sign. `None` if the exponent overflows.
 fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
     let (mantissa, exponent) = match spelling.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),

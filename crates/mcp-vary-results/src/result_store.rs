@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
 use mcp_vary::render::{Index, Part, PartError};
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
 
 /// What the URI of every kept result begins with.
@@ -26,7 +26,7 @@ const ID: usize = 16;
 pub struct ResultStore {
     capacity: usize,
     ttl: Duration,
-    environment: Outside,
+    environment: Environment,
     state: Mutex<StoreState>,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Debug for ResultStore {
 
 impl ResultStore {
     /// An empty store of at most `capacity` bytes, which keeps each result for `ttl`.
-    pub fn new(capacity: usize, ttl: Duration, environment: Outside) -> Self {
+    pub fn new(capacity: usize, ttl: Duration, environment: Environment) -> Self {
         Self {
             capacity,
             ttl,
@@ -290,7 +290,7 @@ mod tests {
 
     fn kept(room: usize, now: fn() -> u64) -> ResultStore {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
-        ResultStore::new(room, Duration::from_secs(60), Outside::new(now, random))
+        ResultStore::new(room, Duration::from_secs(60), Environment::new(now, random))
     }
 
     fn keep(kept: &ResultStore, json: &str, client: Option<ClientId>) -> String {

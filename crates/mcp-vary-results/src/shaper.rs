@@ -13,7 +13,7 @@ use mcp_vary::shape::{
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
-use mcp_vary_wire::era::{STRUCTURE, is_text, with_words, without_structure};
+use mcp_vary_wire::era::{STRUCTURED_CONTENT, drop_structured_content, is_text, with_text_content};
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
@@ -177,8 +177,8 @@ impl ResultShaper {
             ResultFields::Both => self.negotiated(result),
             ResultFields::Content => {
                 // In words from the start: a notice of what is missing is one, and says nothing of the rest.
-                let shaped = self.negotiated(&with_words(result)).into_owned();
-                Cow::Owned(without_structure(&shaped).into_owned())
+                let shaped = self.negotiated(&with_text_content(result)).into_owned();
+                Cow::Owned(drop_structured_content(&shaped).into_owned())
             }
             ResultFields::Structured => {
                 Cow::Owned(structured_only(&self.negotiated(result)).into_owned())
@@ -328,7 +328,7 @@ impl ResultShaper {
 /// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
 /// its text, and so does a result without structure.
 fn structured_only(result: &str) -> Cow<'_, str> {
-    let has_structure = edit::get(result, STRUCTURE).is_some_and(|value| value != "null");
+    let has_structure = edit::get(result, STRUCTURED_CONTENT).is_some_and(|value| value != "null");
     let is_error = edit::get(result, "isError") == Some("true");
     let blocks = edit::get(result, "content").and_then(|text| elements(text).ok());
     let (true, false, Some(blocks)) = (has_structure, is_error, blocks) else {
@@ -346,7 +346,7 @@ mod tests {
     fn one_field_alone_loses_no_image_and_no_error() {
         let both = r#"{"content":[{"type":"text","text":"8"},{"type":"image"}], "structuredContent":{"a":1.0}}"#;
         assert_eq!(
-            without_structure(both),
+            drop_structured_content(both),
             r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#
         );
         assert_eq!(
@@ -355,7 +355,7 @@ mod tests {
         );
         let bare = r#"{"content":[{"type":"image"}],"structuredContent":{"a":1.0}}"#;
         assert_eq!(
-            without_structure(bare),
+            drop_structured_content(bare),
             r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#
         );
         for kept in [

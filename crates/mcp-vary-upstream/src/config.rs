@@ -165,7 +165,7 @@ impl UpstreamConfig {
 /// know them.
 const DEFAULT_FORWARDED: [&str; 2] = [
     "io.modelcontextprotocol/ui",
-    mcp_vary_wire::task_dialect::EXTENSION,
+    mcp_vary_wire::task_dialect::TASKS_EXTENSION,
 ];
 
 /// Where a server is.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
 use crate::server_requests::MAX_UNREAD_REPLIES;
@@ -337,7 +337,7 @@ impl UpstreamError {
     }
 }
 
-impl From<UpstreamError> for Failure {
+impl From<UpstreamError> for RpcError {
     fn from(error: UpstreamError) -> Self {
         Self::internal(error.to_string())
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{Members, elements, string};
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info,
 };
@@ -39,7 +39,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) enum Discovered {
     /// A modern server.
-    Modern(Hello),
+    Modern(Handshake),
     /// A legacy server; `initialize` follows with this revision.
     Legacy(Revision),
     /// A modern server that refused a revision that it lists as supported. The request is sent once more; if it is refused
@@ -106,7 +106,7 @@ fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, Con
 #[derive(Debug)]
 pub(super) enum Initialized {
     /// The handshake is complete.
-    Ready(Hello),
+    Ready(Handshake),
     /// `initialize` must be sent again with this revision.
     Retry(Revision),
 }
@@ -186,7 +186,7 @@ fn hello(
     revision: Revision,
     result: &str,
     members: &Members<'_>,
-) -> Result<Hello, ConnectError> {
+) -> Result<Handshake, ConnectError> {
     let object = |text: &&str| text.starts_with('{');
     let Some(capabilities) = members.get("capabilities").filter(object) else {
         return Err(handshake_error(
@@ -201,7 +201,7 @@ fn hello(
     let in_meta = meta.as_ref().and_then(|meta| meta.get(SERVER_INFO));
     let server_info = in_meta.or_else(|| members.get("serverInfo")).filter(object);
     let instructions = members.get("instructions");
-    Ok(Hello {
+    Ok(Handshake {
         revision,
         result: result.to_owned(),
         server_info: server_info.map(str::to_owned),
@@ -386,7 +386,7 @@ mod tests {
             Some(r#"{"name":"s","x":1.10}"#)
         );
         assert_eq!(hello.instructions.as_deref(), Some(r#""Be kind.""#));
-        assert!(hello.offers("tools", "listChanged"));
-        assert!(!hello.offers("prompts", "listChanged"));
+        assert!(hello.has_capability_flag("tools", "listChanged"));
+        assert!(!hello.has_capability_flag("prompts", "listChanged"));
     }
 }

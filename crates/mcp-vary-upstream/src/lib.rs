@@ -10,7 +10,7 @@
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
 
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 
 pub mod chain;
 mod clients;
@@ -65,7 +65,7 @@ use mcp_vary_wire::revision::Era;
 #[derive(Debug)]
 pub struct UpstreamConnection {
     config: UpstreamConfig,
-    handshake: Hello,
+    handshake: Handshake,
     transport: Transport,
     events: broadcast::Sender<Event>,
     /// Events from before the first subscriber.
@@ -134,7 +134,7 @@ impl UpstreamConnection {
     fn new(
         config: UpstreamConfig,
         link: Transport,
-        hello: Hello,
+        hello: Handshake,
         (events, early): (broadcast::Sender<Event>, Option<broadcast::Receiver<Event>>),
     ) -> Arc<Self> {
         let stop = CancellationToken::new();
@@ -175,7 +175,7 @@ impl UpstreamConnection {
 
     /// The result of the handshake: the server's revision, capabilities and identity.
     #[must_use]
-    pub const fn handshake(&self) -> &Hello {
+    pub const fn handshake(&self) -> &Handshake {
         &self.handshake
     }
 

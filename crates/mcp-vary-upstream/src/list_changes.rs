@@ -8,7 +8,7 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::Frame;
+use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
@@ -28,9 +28,11 @@ pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
             tokio::spawn(async move { stop.run_until_cancelled(listening).await });
         }
         (Era::Modern, _) => {
-            let kinds = Kind::ALL
-                .into_iter()
-                .filter(|kind| upstream.handshake.offers(kind.capability(), "listChanged"));
+            let kinds = Kind::ALL.into_iter().filter(|kind| {
+                upstream
+                    .handshake
+                    .has_capability_flag(kind.capability(), "listChanged")
+            });
             let kinds: Vec<_> = kinds.collect();
             if !kinds.is_empty() {
                 let listening = subscribe(Arc::downgrade(upstream), kinds);
@@ -133,9 +135,13 @@ async fn receive(mut exchange: Exchange, events: &broadcast::Sender<Event>, kind
     let mut was_open = false;
     loop {
         match exchange.next().await {
-            Ok(Message::Notification(message)) => match Frame::read(&message) {
-                Ok(Frame::Notification { method, .. }) if method == CANCELLED => return End::Ended,
-                Ok(Frame::Notification { method, .. }) if method == ACKNOWLEDGED && !was_open => {
+            Ok(Message::Notification(message)) => match ServerMessage::read(&message) {
+                Ok(ServerMessage::Notification { method, .. }) if method == CANCELLED => {
+                    return End::Ended;
+                }
+                Ok(ServerMessage::Notification { method, .. })
+                    if method == ACKNOWLEDGED && !was_open =>
+                {
                     was_open = true;
                     for kind in kinds {
                         let _ = events.send(Event::ListMayHaveChanged(*kind));

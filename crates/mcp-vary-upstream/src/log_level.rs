@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_vary_wire::log_level::level_name;
 use mcp_vary_wire::methods::SET_LEVEL;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::warn;
@@ -24,7 +24,7 @@ impl SupervisedConnection {
     ///
     /// The server has one level for all clients of the gateway, so it gets the least severe one. The gateway filters the
     /// messages for each client.
-    pub async fn set_log_level(&self, level: u8) -> Result<(), Failure> {
+    pub async fn set_log_level(&self, level: u8) -> Result<(), RpcError> {
         let upstream = self.ready().await?;
         let state = upstream.log_level();
         let asked = || state.confirmed.load(Ordering::Acquire) <= level;
@@ -33,7 +33,7 @@ impl SupervisedConnection {
         }
         let hello = upstream.handshake();
         let may_log = || {
-            hello.has("logging")
+            hello.has_capability("logging")
                 || self.server_facts().undeclared_methods().has(SET_LEVEL) == Some(true)
         };
         if hello.era() == Era::Modern || !may_log() {
@@ -46,7 +46,7 @@ impl SupervisedConnection {
         let limited = tokio::time::timeout(LIMIT, set_level(&upstream, level)).await;
         let set = limited.unwrap_or_else(|_| {
             let server = &self.config().name;
-            Err(Failure::internal(format!(
+            Err(RpcError::internal(format!(
                 "server `{server}` did not answer logging/setLevel"
             )))
         });
@@ -65,7 +65,7 @@ impl SupervisedConnection {
         let hello = upstream.handshake();
         let learned = self.server_facts();
         let is_unasked = || learned.undeclared_methods().has(SET_LEVEL).is_none();
-        if hello.era() == Era::Modern || hello.has("logging") || !is_unasked() {
+        if hello.era() == Era::Modern || hello.has_capability("logging") || !is_unasked() {
             return;
         }
         let _asking = upstream.log_level().pending.lock().await;
@@ -101,12 +101,12 @@ impl SupervisedConnection {
     }
 }
 
-async fn set_level(upstream: &UpstreamConnection, level: u8) -> Result<(), Failure> {
+async fn set_level(upstream: &UpstreamConnection, level: u8) -> Result<(), RpcError> {
     let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
     let request = Request::new(SET_LEVEL, Some(params));
     let exchange = upstream.request(request).await?;
     match exchange.answer().await?.outcome() {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::told_by_upstream(error)),
+        Err(error) => Err(RpcError::from_upstream_or_internal(error)),
     }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::json::{MAX_DEPTH, Members};
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::server_message::{self, Frame, Outcome};
-use mcp_vary_wire::task_dialect::TASK_STATUS;
+use mcp_vary_wire::server_message::{self, ResponseOutcome, ServerMessage};
+use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
 use crate::server_requests::ServerRequest;
 
@@ -156,7 +156,7 @@ pub enum Message {
 #[derive(Clone, Debug)]
 pub struct Answer {
     message: Bytes,
-    outcome: Outcome,
+    outcome: ResponseOutcome,
 }
 
 impl Answer {
@@ -175,13 +175,13 @@ impl Answer {
     /// ```
     #[must_use]
     pub fn parse(message: Bytes) -> Option<Self> {
-        match Frame::read(&message) {
-            Ok(Frame::Answer { outcome, .. }) => Some(Self { outcome, message }),
+        match ServerMessage::read(&message) {
+            Ok(ServerMessage::Response { outcome, .. }) => Some(Self { outcome, message }),
             _ => None,
         }
     }
 
-    pub(super) const fn new(message: Bytes, outcome: Outcome) -> Self {
+    pub(super) const fn new(message: Bytes, outcome: ResponseOutcome) -> Self {
         Self { message, outcome }
     }
 
@@ -191,11 +191,11 @@ impl Answer {
             "the answer of server `{server}` nests deeper than {MAX_DEPTH} levels and is not forwarded"
         );
         tracing::warn!(server, levels = MAX_DEPTH, "answer nests too deep");
-        let error = server_message::error(INTERNAL_ERROR, &why);
-        let message = server_message::write_answer(&id.to_string(), Err(&error));
+        let error = server_message::error_json(INTERNAL_ERROR, &why);
+        let message = server_message::write_response(&id.to_string(), Err(&error));
         let start = message.len() - 1 - error.len();
         let payload = start..message.len() - 1;
-        let outcome = Outcome {
+        let outcome = ResponseOutcome {
             is_error: true,
             payload,
         };
@@ -310,7 +310,7 @@ impl Event {
     pub(super) fn from_notification(method: &str, params: Option<&str>) -> Option<Self> {
         match method {
             RESOURCE_UPDATED => Self::resource_updated(params),
-            _ if TASK_STATUS.contains(&method) => Self::task_changed(params),
+            _ if TASK_STATUS_METHODS.contains(&method) => Self::task_changed(params),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 use crate::{Exchange, Request, SupervisedConnection, UpstreamConnection};
 
@@ -24,17 +24,17 @@ impl SentRequest {
     ///
     /// When there is no connection, and when a different server has replaced the one that received the first request: it
     /// does not know the state of that request.
-    pub async fn resend(&self, request: Request) -> Result<Exchange, Failure> {
+    pub async fn resend(&self, request: Request) -> Result<Exchange, RpcError> {
         let upstream = self.supervised.ready().await?;
         if !upstream
             .handshake()
-            .agrees_with(self.connection.handshake())
+            .is_equivalent_to(self.connection.handshake())
         {
             let server = upstream.name();
             let why = format!(
                 "server `{server}` was replaced by another one; repeat the request from its start"
             );
-            return Err(Failure::internal(why));
+            return Err(RpcError::internal(why));
         }
         Ok(upstream.request(request).await?)
     }

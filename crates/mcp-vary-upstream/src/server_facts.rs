@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::Members;
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::undeclared::UndeclaredMethods;
@@ -69,7 +69,7 @@ impl ServerFacts {
     }
 
     /// Records the result of a handshake that began with `opening`.
-    pub fn record(&self, hello: &Hello, opening: Opening) {
+    pub fn record(&self, hello: &Handshake, opening: Opening) {
         let mut facts = self.lock();
         let identity = Some(identity(hello));
         let known = &facts.era(hello.era()).identity;
@@ -77,7 +77,7 @@ impl ServerFacts {
             *facts = Eras::default();
             self.undeclared.clear();
         }
-        let knows_sessions = hello.knows_sessions();
+        let knows_sessions = hello.supports_sessions();
         let side = facts.era(hello.era());
         side.support = Support::Supported(hello.revision);
         side.identity = identity;
@@ -158,7 +158,7 @@ impl Eras {
     }
 }
 
-fn identity(hello: &Hello) -> [Option<String>; 2] {
+fn identity(hello: &Handshake) -> [Option<String>; 2] {
     let info = hello.server_info.as_deref().unwrap_or("{}");
     let info = Members::parse(info).unwrap_or_default();
     ["name", "version"].map(|key| info.get_str(key))
@@ -168,8 +168,8 @@ fn identity(hello: &Hello) -> [Option<String>; 2] {
 mod tests {
     use super::*;
 
-    fn hello(revision: Revision, version: &str) -> Hello {
-        Hello {
+    fn hello(revision: Revision, version: &str) -> Handshake {
+        Handshake {
             revision,
             result: r#"{"supportedVersions":["2026-07-28"]}"#.to_owned(),
             server_info: Some(format!(r#"{{"name":"s","version":"{version}"}}"#)),

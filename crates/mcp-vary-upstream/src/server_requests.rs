@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::{self, canonical, range};
+use mcp_vary_wire::server_message::{self, canonical_token, range};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -138,7 +138,7 @@ impl ServerRequest {
         if !self.is_settled() {
             self.0
                 .reply_handle
-                .notify(server_message::write(None, method, Some(params)));
+                .notify(server_message::write_request(None, method, Some(params)));
         }
     }
 
@@ -167,7 +167,7 @@ impl Pending {
             return false;
         }
         self.settled.cancel();
-        let id = canonical(self.text(&self.id));
+        let id = canonical_token(self.text(&self.id));
         let is_this = |other: &Weak<Self>| std::ptr::eq(other.as_ptr(), self);
         if open.requests.get(&id).is_some_and(is_this) {
             open.requests.remove(&id);
@@ -179,7 +179,7 @@ impl Pending {
     fn send(&self, outcome: Result<&str, &str>) {
         let id = self.text(&self.id);
         self.reply_handle
-            .answer(server_message::write_answer(id, outcome));
+            .answer(server_message::write_response(id, outcome));
     }
 }
 
@@ -187,7 +187,7 @@ impl Drop for Pending {
     fn drop(&mut self) {
         if self.settle() {
             let message = format!("`{}` was not answered by the client", self.method_excerpt());
-            self.send(Err(&server_message::error(INTERNAL_ERROR, &message)));
+            self.send(Err(&server_message::error_json(INTERNAL_ERROR, &message)));
         }
     }
 }
@@ -241,13 +241,16 @@ impl ServerRequests {
         back: impl FnOnce() -> ReplyHandle,
     ) -> Result<ServerRequest, Bytes> {
         if !can_answer || method == "ping" {
-            return Err(server_message::write_reply(id, method));
+            return Err(server_message::write_default_response(id, method));
         }
         let refusal = |why| {
-            server_message::write_answer(id, Err(&server_message::error(INVALID_REQUEST, why)))
+            server_message::write_response(
+                id,
+                Err(&server_message::error_json(INVALID_REQUEST, why)),
+            )
         };
         let mut open = self.lock();
-        let key = canonical(id);
+        let key = canonical_token(id);
         if open.requests.contains_key(&key) {
             return Err(refusal(
                 "the id belongs to a pending request; use another one",
@@ -282,7 +285,7 @@ impl ServerRequests {
         let Some(id) = members.get("requestId") else {
             return;
         };
-        let asked = self.lock().requests.get(&canonical(id)).cloned();
+        let asked = self.lock().requests.get(&canonical_token(id)).cloned();
         if let Some(asked) = asked.and_then(|asked| asked.upgrade()) {
             asked.settle();
         }

@@ -1,11 +1,11 @@
-//! How a client calls itself.
+//! The name and version of a client.
 
 use mcp_vary::json::Members;
 use serde::{Deserialize, Serialize};
 
-/// How a client calls itself: name and version, each cut to 64 characters, control characters replaced.
+/// The name and version of a client, each truncated to 64 characters with control characters replaced.
 ///
-/// Clients choose both themselves; of one that says nothing both are empty.
+/// Clients choose both; they are empty if a client does not send them.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct ClientName {
     /// `clientInfo.name`.
@@ -18,7 +18,7 @@ impl ClientName {
     /// Reads a `clientInfo`, JSON text.
     pub fn read(info: &str) -> Self {
         let info = Members::parse(info).unwrap_or_default();
-        let short = |key| cut(&info.get_str(key).unwrap_or_default());
+        let short = |key| truncated(&info.get_str(key).unwrap_or_default());
         Self {
             name: short("name"),
             version: short("version"),
@@ -31,13 +31,13 @@ impl ClientName {
     }
 }
 
-fn cut(text: &str) -> String {
+fn truncated(text: &str) -> String {
     let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().take(LONGEST).map(visible).collect()
+    text.chars().take(MAX_LENGTH).map(visible).collect()
 }
 
 /// Characters of a name or a version.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -1,26 +1,26 @@
-//! Counts of what the gateway refused or dropped, by name, since it was opened.
+//! Counters of what the gateway rejected or dropped since it started.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted. `Counter::ALL` names each once.
+/// The counters. [`Counter::ALL`] has their names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Counter {
-    /// Requests with a member that another reader takes for one of the protocol's.
+    /// Requests with a member that another reader may take for one of the protocol.
     RefusedLookalikeMembers,
-    /// Requests with a key that is given twice in an object that the gateway checks.
+    /// Requests with a repeated key in an object that the gateway checks.
     RefusedDuplicateMembers,
     /// Requests and notifications of extensions under a variant that hides something.
     RefusedExtensionMethods,
-    /// Feature tags that did not fit into the id of a session.
+    /// Feature tags that did not fit into a session id.
     DroppedTags,
-    /// Log messages of servers that may be about the call of another client than the one that would receive them.
+    /// Log messages of servers that may concern another client's call.
     DroppedLogs,
-    /// HTTP connections that were closed for a new one, since all places were taken.
+    /// HTTP connections that were closed to accept a new one, since the limit was reached.
     EvictedConnections,
-    /// Requests with a URI of which it cannot be decided which resource it names.
+    /// Requests with an ambiguous URI.
     RefusedUris,
-    /// Requests for which `limits.memory` left no room.
+    /// Requests that exceeded `limits.memory`.
     RefusedForMemory,
 }
 
@@ -38,7 +38,7 @@ impl Counter {
     ];
 }
 
-/// The counts, which only grow. They live as long as the process and survive reloads.
+/// The counts, which only grow. They survive reloads.
 #[derive(Debug, Default)]
 pub struct Counters {
     counts: [AtomicU64; Counter::ALL.len()],

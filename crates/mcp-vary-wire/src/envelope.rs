@@ -1,7 +1,7 @@
 //! The JSON-RPC envelope, read on borrowed bytes.
 //!
-//! Only the six members of the envelope are looked at; `params`, `result` and `error` stay the text
-//! they were. Source: JSON-RPC 2.0, section 4; MCP 2026-07-28, basic/index, "Messages".
+//! Only the six members of the envelope are read; `params`, `result` and `error` stay as text. Source: JSON-RPC 2.0,
+//! section 4; MCP 2026-07-28, basic/index, "Messages".
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 /// let message = Message::read(br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#)?;
 /// assert_eq!((message.id, message.method.as_deref()), (Some("7"), Some("ping")));
 ///
-/// // A key given twice could mean one thing here and another upstream.
+/// // A repeated key could mean one thing here and another on the server.
 /// assert!(Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#).is_err());
 /// # Ok::<(), mcp_vary_wire::envelope::WireError>(())
 /// ```
@@ -39,33 +39,33 @@ pub struct Message<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Ids are kept while their requests are in flight, so that they are bounded in bytes.
+/// The maximum length of an id, in bytes: ids are stored while their requests are in flight.
 const MAX_ID: usize = 1024;
 
-/// What is wrong with a message, and the id to answer it with where one could be read.
+/// Why a message is invalid, with its id for the response if it could be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct WireError {
-    /// Which JSON-RPC error this is.
-    pub fault: WireFault,
-    /// What was found, for a person.
+    /// The kind of JSON-RPC error.
+    pub kind: WireErrorKind,
+    /// The reason, for a person.
     pub reason: String,
-    /// The id as written, when the message had a valid one.
+    /// The id as written, if it is valid.
     pub id: Option<String>,
 }
 
-/// The JSON-RPC error that a malformed message deserves.
+/// The JSON-RPC error for a malformed message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "JSON-RPC knows no other fault of an envelope"
+    reason = "JSON-RPC has no other errors of an envelope"
 )]
-pub enum WireFault {
-    /// `-32700`: the bytes are no JSON.
+pub enum WireErrorKind {
+    /// `-32700`: the bytes are not JSON.
     Parse,
-    /// `-32600`: JSON, but no JSON-RPC message.
+    /// `-32600`: JSON, but not a JSON-RPC message.
     InvalidRequest,
-    /// `-32602`: a message whose `params` are no object.
+    /// `-32602`: a message whose `params` are not an object.
     InvalidParams,
 }
 
@@ -74,8 +74,8 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// When the bytes are not UTF-8 or not JSON, nest deeper than [`json::MAX_DEPTH`], repeat a key
-    /// of the envelope, or are no JSON-RPC 2.0 message.
+    /// When the bytes are not UTF-8 or not JSON, nest deeper than [`json::MAX_DEPTH`], repeat a key of the envelope,
+    /// or are not a JSON-RPC 2.0 message.
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|e| WireError::parse(format!("the message is not UTF-8: {e}")))?;
@@ -86,7 +86,7 @@ impl<'a> Message<'a> {
         envelope.check().map_err(|error| error.with_id_of(text))
     }
 
-    /// Whether this asks for an answer.
+    /// Whether this is a request, which needs a response.
     #[must_use]
     pub fn is_request(&self) -> bool {
         self.method.is_some() && self.id.is_some()
@@ -99,8 +99,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The part of `whole` that `part` is, without a copy; none where it was not read from there.
-pub fn part_of(whole: &Bytes, part: &str) -> Option<Bytes> {
+/// `part` as a slice of `whole`, without a copy; `None` if it is not a part of it.
+pub fn slice_of(whole: &Bytes, part: &str) -> Option<Bytes> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (end <= whole.len()).then(|| whole.slice(start..end))
@@ -112,7 +112,8 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads nearly all messages, in one pass; the others are unusual, or an error that has to be explained.
+    /// Reads nearly all messages in one pass; `None` for unusual ones and for errors, which [`read`](Self::read)
+    /// explains.
     fn read_plain(text: &'a str) -> Option<Self> {
         let mut jsonrpc = None;
         let mut method = None;
@@ -180,7 +181,7 @@ impl Message<'_> {
     fn check_params(self) -> Result<Self, WireError> {
         match self.params {
             Some(params) if !params.starts_with('{') => Err(WireError {
-                fault: WireFault::InvalidParams,
+                kind: WireErrorKind::InvalidParams,
                 reason: "`params` must be an object".to_owned(),
                 id: None,
             }),
@@ -192,7 +193,7 @@ impl Message<'_> {
 impl WireError {
     fn parse(reason: impl Into<String>) -> Self {
         Self {
-            fault: WireFault::Parse,
+            kind: WireErrorKind::Parse,
             reason: reason.into(),
             id: None,
         }
@@ -200,7 +201,7 @@ impl WireError {
 
     fn invalid(reason: impl Into<String>) -> Self {
         Self {
-            fault: WireFault::InvalidRequest,
+            kind: WireErrorKind::InvalidRequest,
             reason: reason.into(),
             id: None,
         }
@@ -213,9 +214,9 @@ impl WireError {
         }
     }
 
-    /// Looks once more, leniently, for an id to answer with.
+    /// Searches leniently for an id for the response.
     fn with_id_of(mut self, text: &str) -> Self {
-        self.id = serde_json::from_str::<Identified<'_>>(text)
+        self.id = serde_json::from_str::<IdOnly<'_>>(text)
             .ok()
             .and_then(|message| message.id)
             .map(|id| id.get().to_owned())
@@ -224,9 +225,9 @@ impl WireError {
     }
 }
 
-/// A message of which nothing but its id can be used. One with two ids cannot be answered.
+/// The id of an invalid message. A message with two ids cannot be answered.
 #[derive(serde::Deserialize)]
-struct Identified<'a> {
+struct IdOnly<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
 }
@@ -330,15 +331,15 @@ enum Member {
     Unknown,
 }
 
-/// A method name, borrowed where it holds no escape.
+/// A method name, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct MethodName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The messages of a JSON-RPC batch (2025-03-26), each as its own text; `None` when `bytes` hold no array.
+/// The messages of a JSON-RPC batch (2025-03-26), each as its own text; `None` if `bytes` are not an array.
 ///
 /// # Errors
 ///
-/// When an array is there, but is not valid JSON or is empty.
+/// When the array is not valid JSON or is empty.
 pub fn batch(bytes: &[u8]) -> Option<Result<Vec<&str>, WireError>> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if *first != b'[' {
@@ -367,21 +368,21 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refuses(text: &str, fault: WireFault, id: Option<&str>) {
+    fn refuses(text: &str, fault: WireErrorKind, id: Option<&str>) {
         let error = Message::read(text.as_bytes()).unwrap_err();
-        assert_eq!((error.fault, error.id.as_deref()), (fault, id), "{error}");
+        assert_eq!((error.kind, error.id.as_deref()), (fault, id), "{error}");
     }
 
     #[test]
     fn a_part_of_a_message_is_not_copied() {
         let whole = Bytes::from_static(br#"{"a":{"b":1}}"#);
         let text = std::str::from_utf8(&whole).unwrap();
-        let part = part_of(&whole, &text[5..12]).unwrap();
+        let part = slice_of(&whole, &text[5..12]).unwrap();
         assert_eq!(
             (&*part, part.as_ptr()),
             (&br#"{"b":1}"#[..], whole[5..].as_ptr())
         );
-        assert_eq!(part_of(&whole, "[]"), None);
+        assert_eq!(slice_of(&whole, "[]"), None);
     }
 
     #[test]
@@ -403,47 +404,47 @@ mod tests {
             "{\"id\":1,}",
             "\"\\u12\"",
         ] {
-            refuses(text, WireFault::Parse, None);
+            refuses(text, WireErrorKind::Parse, None);
         }
         assert_eq!(
-            Message::read(b"{\"a\":\"\xff\"}").unwrap_err().fault,
-            WireFault::Parse
+            Message::read(b"{\"a\":\"\xff\"}").unwrap_err().kind,
+            WireErrorKind::Parse
         );
     }
 
     #[test]
     fn json_that_is_no_message_is_an_invalid_request() {
-        refuses("[]", WireFault::InvalidRequest, None);
-        refuses("1", WireFault::InvalidRequest, None);
-        refuses("{}", WireFault::InvalidRequest, None);
+        refuses("[]", WireErrorKind::InvalidRequest, None);
+        refuses("1", WireErrorKind::InvalidRequest, None);
+        refuses("{}", WireErrorKind::InvalidRequest, None);
         refuses(
             r#"{"jsonrpc":"1.0","id":3,"method":"m"}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             Some("3"),
         );
         refuses(
             r#"{"jsonrpc":"2.0","id":3}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             Some("3"),
         );
         refuses(
             r#"{"jsonrpc":"2.0","id":3,"method":4}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             Some("3"),
         );
         refuses(
             r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             None,
         );
         refuses(
             r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             None,
         );
         refuses(
             r#"{"jsonrpc":"2.0","id":"a","method":"m","result":1}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             Some("\"a\""),
         );
     }
@@ -452,7 +453,7 @@ mod tests {
     fn a_key_given_twice_is_an_invalid_request() {
         refuses(
             r#"{"jsonrpc":"2.0","id":3,"method":"m","m\u0065thod":"n"}"#,
-            WireFault::InvalidRequest,
+            WireErrorKind::InvalidRequest,
             Some("3"),
         );
     }
@@ -461,7 +462,7 @@ mod tests {
     fn params_that_are_no_object_are_invalid_params() {
         refuses(
             r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#,
-            WireFault::InvalidParams,
+            WireErrorKind::InvalidParams,
             Some("3"),
         );
     }
@@ -476,7 +477,7 @@ mod tests {
             )
         };
         assert!(Message::read(deep(json::MAX_DEPTH - 2).as_bytes()).is_ok());
-        refuses(&deep(json::MAX_DEPTH - 1), WireFault::Parse, None);
+        refuses(&deep(json::MAX_DEPTH - 1), WireErrorKind::Parse, None);
         let text = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#,
             "[".repeat(999)

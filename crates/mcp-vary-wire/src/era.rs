@@ -1,6 +1,6 @@
-//! Between the eras: what a request needs upstream, and what a result needs on its way back.
+//! Translates requests and results between the eras.
 //!
-//! Only the members that an era asks for are touched; everything else is carried as it was written.
+//! Only the members that an era requires are changed; everything else stays as written.
 
 use std::borrow::Cow;
 
@@ -18,27 +18,27 @@ use crate::revision::Revision;
 
 /// The key of `_meta` under which a modern request names its log level.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The key of `_meta` that asks for progress.
+/// The key of `_meta` that requests progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
-/// What a request becomes on its way upstream.
+/// How a request is translated for its server.
 #[derive(Debug)]
-pub struct Upward<'a> {
-    /// The revision that the upstream speaks.
+pub struct UpstreamContext<'a> {
+    /// The revision of the connection to the server.
     pub revision: Revision,
-    /// The client capabilities that a modern upstream is told of, JSON text.
+    /// The client capabilities for a modern server, JSON text.
     pub capabilities: &'a str,
-    /// The token that progress is asked for with, when the client asked for progress.
+    /// The progress token for the server, if the client requested progress.
     pub progress_token: Option<&'a str>,
-    /// The level that a legacy client set, by name.
+    /// The log level that a legacy client set, by name.
     pub log_level: Option<&'static str>,
 }
 
-/// The params to send upstream.
+/// The params to send to the server.
 ///
-/// Takes out the selector and what the client said to us alone, and puts in what the upstream's era
-/// asks for. `params` without anything to change stay the bytes they were.
-pub fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
+/// Removes the selector and everything addressed to the gateway, and adds what the server's era requires. `params`
+/// without changes stay byte for byte.
+pub fn to_upstream_params(params: &mut Params<'_>, upward: &UpstreamContext<'_>) -> String {
     let Params { members, meta } = params;
     let before = meta.len();
     for key in EXTENSIONS.iter().flat_map(|extension| extension.meta) {
@@ -68,8 +68,8 @@ pub fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
     members.to_json()
 }
 
-/// Of the client's capabilities the server is told what the gateway can carry back.
-fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
+/// Adds the metadata of a modern request, with the client capabilities that the gateway can forward.
+fn make_modern(meta: &mut Members<'_>, upward: &UpstreamContext<'_>) {
     meta.set(PROTOCOL_VERSION, json::string(upward.revision.as_str()));
     meta.set(CLIENT_CAPABILITIES, upward.capabilities.to_owned());
     if !meta.contains(CLIENT_INFO) {
@@ -86,17 +86,17 @@ pub enum Caching {
     /// The result of a method that is not cacheable.
     #[default]
     None,
-    /// As the server said; without its word, not at all.
-    AsTold,
-    /// Not at all: SDK caches ignore what the answer depends on (SV-17).
+    /// As the server declared; not at all without a declaration.
+    AsDeclared,
+    /// Not at all: SDK caches ignore what the result depends on (SV-17).
     Never,
 }
 
 /// The result to send to a client of `era`.
 ///
-/// A legacy client gets the bytes as they are. A modern one gets `resultType`, and the caching hints
-/// where its revision requires them.
-pub fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'_, str> {
+/// A legacy client gets the bytes unchanged. A modern one gets `resultType`, and the caching hints if its revision
+/// requires them.
+pub fn to_client_result(result: &str, era: Era, caching: Caching) -> Cow<'_, str> {
     if era == Era::Legacy {
         return Cow::Borrowed(result);
     }
@@ -106,16 +106,20 @@ pub fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'_, str>
     Cow::Owned(cacheable(result, caching))
 }
 
-/// The same in two parts, so that a long result is copied once only.
-pub fn parts_downward(result: &str, era: Era, caching: Caching) -> (&'static str, Cow<'_, str>) {
+/// The same in two parts, so that a long result is copied only once.
+pub fn to_client_result_parts(
+    result: &str,
+    era: Era,
+    caching: Caching,
+) -> (&'static str, Cow<'_, str>) {
     if era == Era::Modern && caching == Caching::None {
-        let (start, rest) = typed(result);
+        let (start, rest) = split_result_type(result);
         return (start, Cow::Borrowed(rest));
     }
-    ("", result_downward(result, era, caching))
+    ("", to_client_result(result, era, caching))
 }
 
-/// `result` with `resultType` and the caching hints that a modern client must get.
+/// `result` with `resultType` and the caching hints that modern clients require.
 pub fn cacheable(result: &str, caching: Caching) -> String {
     let mut out = with_result_type(result).into_owned();
     for (key, default) in [("ttlMs", "0"), ("cacheScope", r#""private""#)] {
@@ -126,17 +130,17 @@ pub fn cacheable(result: &str, caching: Caching) -> String {
     out
 }
 
-/// Puts `resultType` first, unless it is there.
+/// Adds `resultType` at the start, unless it exists.
 fn with_result_type(result: &str) -> Cow<'_, str> {
-    match typed(result) {
+    match split_result_type(result) {
         ("", result) => Cow::Borrowed(result),
         (start, rest) => Cow::Owned(format!("{start}{rest}")),
     }
 }
 
-/// The same in two parts: what is put first, and what follows.
-fn typed(result: &str) -> (&'static str, &str) {
-    // Where most servers write it; the rest is read only if the word occurs.
+/// The same in two parts: the added start, and the remainder.
+fn split_result_type(result: &str) -> (&'static str, &str) {
+    // Most servers write it first; the object is read only if the word occurs.
     if result.starts_with(r#"{"resultType":"#) || edit::get(result, "resultType").is_some() {
         return ("", result);
     }
@@ -147,11 +151,11 @@ fn typed(result: &str) -> (&'static str, &str) {
     }
 }
 
-/// The result of a modern server without what clients of earlier revisions do not know: `resultType`, how it may be
-/// cached, and what servers of 2026-07-28 put into `_meta` of every result.
+/// The result of a modern server for clients of earlier revisions: without `resultType`, the caching hints, and the
+/// keys that servers of 2026-07-28 add to `_meta`.
 pub fn without_modern_members(result: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(result);
-    // Other types of results are those of extensions that the client declared, and `ttlMs` of a task is the task's.
+    // Other result types belong to extensions that the client declared, and the `ttlMs` of a task is the task's.
     let kind = edit::get(result, RESULT_TYPE);
     let is_other = kind.is_some_and(|kind| kind != r#""complete""#);
     if !is_other && edit::get(result, "taskId").is_none() {
@@ -179,18 +183,18 @@ pub fn without_modern_members(result: &str) -> Cow<'_, str> {
     })
 }
 
-/// A page of a list for a legacy client: without what only a modern server writes.
-pub fn page_for_legacy(result: &str) -> Cow<'_, str> {
+/// A page of a list for a legacy client, without the members of modern servers.
+pub fn to_legacy_page(result: &str) -> Cow<'_, str> {
     match edit::get(result, RESULT_TYPE) {
         Some(_) => without_modern_members(result),
         None => Cow::Borrowed(result),
     }
 }
 
-/// Every result of 2026-07-28 has it, and none of an earlier revision.
+/// A member of every result of 2026-07-28, and of none before.
 const RESULT_TYPE: &str = "resultType";
 
-/// What 2026-07-28 has in `_meta` and earlier revisions do not.
+/// The keys that 2026-07-28 added to `_meta`.
 const MODERN_META: [&str; 6] = [
     PROTOCOL_VERSION,
     CLIENT_INFO,
@@ -200,28 +204,28 @@ const MODERN_META: [&str; 6] = [
     LOG_LEVEL,
 ];
 
-/// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
-/// it says stands in `content` then: as the server's own text, or as JSON where there is none.
-pub fn without_foreign_structure(result: &str) -> Cow<'_, str> {
-    match edit::get(result, STRUCTURE) {
-        Some(value) if !value.starts_with('{') => without_structure(result),
+/// Drops a `structuredContent` that is not an object, which legacy clients do not support. `content` then has its
+/// value: as the server's own text, or else as JSON.
+pub fn drop_unsupported_structured_content(result: &str) -> Cow<'_, str> {
+    match edit::get(result, STRUCTURED_CONTENT) {
+        Some(value) if !value.starts_with('{') => drop_structured_content(result),
         _ => Cow::Borrowed(result),
     }
 }
 
-/// The result without `structuredContent`. What it says stands in `content` then: as the server's own text, or
-/// as JSON where there is none.
-pub fn without_structure(result: &str) -> Cow<'_, str> {
-    match edit::get(result, STRUCTURE) {
-        Some(_) => Cow::Owned(edit::remove(&with_words(result), STRUCTURE).into_owned()),
+/// The result without `structuredContent`. `content` then has its value: as the server's own text, or else as JSON.
+pub fn drop_structured_content(result: &str) -> Cow<'_, str> {
+    match edit::get(result, STRUCTURED_CONTENT) {
+        Some(_) => {
+            Cow::Owned(edit::remove(&with_text_content(result), STRUCTURED_CONTENT).into_owned())
+        }
         None => Cow::Borrowed(result),
     }
 }
 
-/// The result with what its `structuredContent` says in `content`, too: as the server's own text, or as JSON where
-/// there is none.
-pub fn with_words(result: &str) -> Cow<'_, str> {
-    let structure = edit::get(result, STRUCTURE).filter(|value| *value != "null");
+/// The result with the value of `structuredContent` also in `content`: as the server's own text, or else as JSON.
+pub fn with_text_content(result: &str) -> Cow<'_, str> {
+    let structure = edit::get(result, STRUCTURED_CONTENT).filter(|value| *value != "null");
     let Some(value) = structure else {
         return Cow::Borrowed(result);
     };
@@ -237,9 +241,9 @@ pub fn with_words(result: &str) -> Cow<'_, str> {
 }
 
 /// The key of a structured result.
-pub const STRUCTURE: &str = "structuredContent";
+pub const STRUCTURED_CONTENT: &str = "structuredContent";
 
-/// Whether a block of content is a text that can be read.
+/// Whether a block of content is a readable text.
 pub fn is_text(block: &str) -> bool {
     let Ok(block) = Members::parse(block) else {
         return false;
@@ -247,13 +251,13 @@ pub fn is_text(block: &str) -> bool {
     block.get_str("type").as_deref() == Some("text") && block.get_str("text").is_some()
 }
 
-/// The notification with the client's own progress token in place of the gateway's.
-pub fn progress_downward(params: &str, token: &str) -> Bytes {
-    progress(&edit::set(params, PROGRESS_TOKEN, token))
+/// The progress notification with the client's token in place of the gateway's.
+pub fn to_client_progress(params: &str, token: &str) -> Bytes {
+    progress_notification(&edit::set(params, PROGRESS_TOKEN, token))
 }
 
-/// The notification of progress with these params.
-pub fn progress(params: &str) -> Bytes {
+/// The progress notification with these params.
+pub fn progress_notification(params: &str) -> Bytes {
     let progress =
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
     progress.into()
@@ -266,13 +270,13 @@ mod tests {
     #[track_caller]
     fn upward(params: &str, revision: Revision, expected: &str) {
         let mut params = Params::read(Some(params)).unwrap();
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision,
             capabilities: "{}",
             progress_token: None,
             log_level: None,
         };
-        assert_eq!(params_upward(&mut params, &upward), expected);
+        assert_eq!(to_upstream_params(&mut params, &upward), expected);
     }
 
     #[test]
@@ -305,8 +309,8 @@ mod tests {
 
     #[track_caller]
     fn downward(result: &str, caching: Caching, expected: &str) {
-        assert_eq!(result_downward(result, Era::Modern, caching), expected);
-        assert_eq!(result_downward(result, Era::Legacy, caching), result);
+        assert_eq!(to_client_result(result, Era::Modern, caching), expected);
+        assert_eq!(to_client_result(result, Era::Legacy, caching), result);
     }
 
     #[test]
@@ -329,7 +333,7 @@ mod tests {
         );
         downward(
             r#"{"contents":[],"ttlMs":5}"#,
-            Caching::AsTold,
+            Caching::AsDeclared,
             r#"{"resultType":"complete","contents":[],"ttlMs":5,"cacheScope":"private"}"#,
         );
         downward(
@@ -376,7 +380,7 @@ mod tests {
         }
         // A list of a legacy server may have members of its own.
         let told = r#"{"tools":[],"ttlMs":5}"#;
-        assert_eq!(page_for_legacy(told), told);
+        assert_eq!(to_legacy_page(told), told);
     }
 
     #[test]
@@ -399,9 +403,9 @@ mod tests {
                 r#"{"content":[]}"#,
             ),
         ] {
-            assert_eq!(without_foreign_structure(told), expected);
+            assert_eq!(drop_unsupported_structured_content(told), expected);
         }
         let told = r#"{"content":[], "structuredContent":{"a":[1]}}"#;
-        assert_eq!(without_foreign_structure(told), told);
+        assert_eq!(drop_unsupported_structured_content(told), told);
     }
 }

@@ -1,88 +1,88 @@
-//! Server-sent events, and what their ids say.
+//! Writes server-sent events and their ids.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// What the id of an event says: `<stream>-<number>` and, on the stream of one request, `-<its id>`.
+/// The id of an event: `<stream>-<number>` and, on the stream of one request, `-<request id>`.
 ///
-/// The last event of a stream has `end` for its number.
+/// The last event of a stream has `end` as its number.
 ///
 /// # Properties
 ///
-/// No two streams of a session have the same number, whichever replica or run of the gateway began them.
+/// No two streams of a session have the same number, on any replica and in any run of the gateway.
 ///
 /// > Event IDs SHOULD encode sufficient information to identify the originating stream. (MCP 2025-11-25,
 /// > basic/transports, "Resumability and Redelivery")
 ///
-/// The id of the request is there so that a client whose answer is no longer kept can be told so.
+/// The request id allows the gateway to report that a response is no longer stored.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EventId {
     /// The number of the stream.
     pub stream: u64,
     /// The position in the stream.
-    pub at: At,
+    pub position: EventPosition,
     /// JSON text.
     pub request: Option<String>,
 }
 
-/// Where in its stream an event stands.
+/// The position of an event in its stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum At {
+pub enum EventPosition {
     /// The number of the event, from 0.
     Number(u64),
-    /// Nothing follows.
+    /// The end of the stream.
     End,
 }
 
-/// Ids of requests that are longer are not repeated in those of events.
-const LONGEST: usize = 256;
+/// Longer request ids are omitted from event ids.
+const MAX_REQUEST_ID: usize = 256;
 
 impl EventId {
-    /// The id that a client sent back; `None` when it is none of ours.
+    /// Parses the id that a client sent back; `None` if the gateway did not create it.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-');
         let stream = u64::from_str_radix(parts.next()?, 16).ok()?;
         let at = match parts.next()? {
-            "end" => At::End,
-            number => At::Number(number.parse().ok()?),
+            "end" => EventPosition::End,
+            number => EventPosition::Number(number.parse().ok()?),
         };
         let request = match parts.next() {
-            Some(encoded) if encoded.len() > LONGEST * 2 => return None,
+            Some(encoded) if encoded.len() > MAX_REQUEST_ID * 2 => return None,
             Some(encoded) => Some(request_id(encoded)?),
             None => None,
         };
         Some(Self {
             stream,
-            at,
+            position: at,
             request,
         })
     }
 
     /// The id as it was sent.
     pub fn to_text(&self) -> String {
-        let ending = Self::ending(self.request.as_deref());
-        match self.at {
-            At::Number(number) => format!("{:x}-{number}{ending}", self.stream),
-            At::End => format!("{:x}-end{ending}", self.stream),
+        let ending = Self::suffix(self.request.as_deref());
+        match self.position {
+            EventPosition::Number(number) => format!("{:x}-{number}{ending}", self.stream),
+            EventPosition::End => format!("{:x}-end{ending}", self.stream),
         }
     }
 
-    /// What an id ends with on the stream of `request`.
-    pub fn ending(request: Option<&str>) -> String {
-        let short = request.filter(|id| id.len() <= LONGEST);
+    /// The suffix of event ids on the stream of `request`.
+    pub fn suffix(request: Option<&str>) -> String {
+        let short = request.filter(|id| id.len() <= MAX_REQUEST_ID);
         short.map_or_else(String::new, |id| format!("-{}", URL_SAFE_NO_PAD.encode(id)))
     }
 }
 
-/// A string or a number, as JSON-RPC has for ids.
+/// Decodes a request id, which must be a string or a number.
 fn request_id(encoded: &str) -> Option<String> {
     let id = String::from_utf8(URL_SAFE_NO_PAD.decode(encoded).ok()?).ok()?;
     let value: serde_json::Value = serde_json::from_str(&id).ok()?;
     (value.is_string() || value.is_number()).then_some(id)
 }
 
-/// One message as an event; line breaks between its tokens become lines of data.
+/// Writes a message as an event; line breaks between its tokens become separate data lines.
 pub fn event(message: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(message.len() + 24);
     write(&mut out, message);
@@ -99,18 +99,18 @@ pub fn event_with_id(id: &str, message: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// What a stream begins with, so that its client can come back to it before anything was said.
+/// The first event of a stream, so that its client can resume before the first message.
 ///
 /// > The server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in
 /// > order to prime the client to reconnect. (MCP 2025-11-25, basic/transports, "Sending Messages to the
 /// > Server")
 ///
-/// Clients of earlier revisions take the empty data for a message and cannot read it.
-pub fn priming(id: &str) -> Bytes {
+/// Clients of earlier revisions would try to parse the empty data as a message.
+pub fn priming_event(id: &str) -> Bytes {
     Bytes::from(format!("id: {id}\nretry: {RETRY}\ndata: \n\n"))
 }
 
-/// Milliseconds that a client waits before it comes back.
+/// Milliseconds that a client waits before it reconnects.
 const RETRY: u32 = 1_000;
 
 fn write(out: &mut BytesMut, message: &[u8]) {
@@ -138,12 +138,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn says(text: &str, at: At, request: Option<&str>) {
+    fn says(text: &str, at: EventPosition, request: Option<&str>) {
         let request = request.map(str::to_owned);
         let stream = 0x1f;
         let expected = EventId {
             stream,
-            at,
+            position: at,
             request,
         };
         assert_eq!(expected.to_text(), text);
@@ -152,12 +152,16 @@ mod tests {
 
     #[test]
     fn an_id_says_which_stream_where_and_whose() {
-        says("1f-0", At::Number(0), None);
-        says("1f-end", At::End, None);
-        says("1f-12-Nw", At::Number(12), Some("7"));
-        let ending = EventId::ending(Some(r#""é-""#));
-        says(&format!("1f-end{ending}"), At::End, Some(r#""é-""#));
-        assert_eq!(EventId::ending(Some(&"1".repeat(LONGEST + 1))), "");
+        says("1f-0", EventPosition::Number(0), None);
+        says("1f-end", EventPosition::End, None);
+        says("1f-12-Nw", EventPosition::Number(12), Some("7"));
+        let ending = EventId::suffix(Some(r#""é-""#));
+        says(
+            &format!("1f-end{ending}"),
+            EventPosition::End,
+            Some(r#""é-""#),
+        );
+        assert_eq!(EventId::suffix(Some(&"1".repeat(MAX_REQUEST_ID + 1))), "");
     }
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
         ] {
             assert_eq!(EventId::parse(text), None, "{text}");
         }
-        let long = format!("1f-1-{}", "MTEx".repeat(LONGEST));
+        let long = format!("1f-1-{}", "MTEx".repeat(MAX_REQUEST_ID));
         assert_eq!(EventId::parse(&long), None);
     }
 }

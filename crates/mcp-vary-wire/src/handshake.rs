@@ -1,13 +1,13 @@
-//! What a server said about itself when the connection was made.
+//! What a server declared about itself when the connection was opened.
 
 use mcp_vary::error::Era;
 
 use crate::revision::Revision;
 
-/// What a server said about itself, each part as the JSON text it was written in.
+/// What a server declared about itself, each part as JSON text.
 #[derive(Clone, Debug)]
-pub struct Hello {
-    /// The revision that the connection speaks; it decides the era.
+pub struct Handshake {
+    /// The revision of the connection, which determines the era.
     pub revision: Revision,
     /// The whole result of `initialize` or `server/discover`.
     pub result: String,
@@ -17,18 +17,18 @@ pub struct Hello {
     pub capabilities: String,
     /// `instructions`, when it is a string.
     pub instructions: Option<String>,
-    /// Whether the connection began with `initialize`, which the server refused or left unanswered.
+    /// Whether the server rejected or ignored an `initialize` at the start.
     pub refused_initialize: bool,
 }
 
-impl Hello {
+impl Handshake {
     /// The era of the connection.
     #[must_use]
     pub fn era(&self) -> Era {
         self.revision.era()
     }
 
-    /// The same of a server that `initialize` was sent to first, in vain.
+    /// The same, for a server that rejected or ignored `initialize`.
     pub fn refusing_initialize(self) -> Self {
         Self {
             refused_initialize: true,
@@ -36,8 +36,8 @@ impl Hello {
         }
     }
 
-    /// Whether `other` is what the same server would say again, whatever else stands in its answer.
-    pub fn agrees_with(&self, other: &Self) -> bool {
+    /// Whether `other` declares the same revision, server, capabilities and instructions.
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let parts = |hello: &Self| {
             (
                 hello.revision,
@@ -49,10 +49,10 @@ impl Hello {
         parts(self) == parts(other)
     }
 
-    /// Whether it speaks a revision with `initialize`, be it beside the one of the connection.
+    /// Whether the server supports a revision with `initialize`, on this connection or another.
     ///
     /// > `supportedVersions`: MCP Protocol Versions this server supports. (MCP 2026-07-28, schema)
-    pub fn knows_sessions(&self) -> bool {
+    pub fn supports_sessions(&self) -> bool {
         let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
         let supported = result.get("supportedVersions").unwrap_or("[]");
         let supported: Vec<String> = serde_json::from_str(supported).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Hello {
     }
 
     /// Whether the server has the capability `kind`.
-    pub fn has(&self, kind: &str) -> bool {
+    pub fn has_capability(&self, kind: &str) -> bool {
         let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
         let kind = capabilities
             .ok()
@@ -71,7 +71,7 @@ impl Hello {
 
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
     #[must_use]
-    pub fn offers(&self, kind: &str, flag: &str) -> bool {
+    pub fn has_capability_flag(&self, kind: &str, flag: &str) -> bool {
         let Ok(capabilities) = mcp_vary::json::Members::parse(&self.capabilities) else {
             return false;
         };

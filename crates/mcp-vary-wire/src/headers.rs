@@ -1,4 +1,4 @@
-//! The headers of MCP: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`, which say once more what a request says.
+//! The headers of MCP: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`, which repeat parts of a request.
 //!
 //! Source: MCP 2026-07-28, basic/transports/streamable-http, "Request Metadata".
 
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::json::Json;
 use mcp_vary::json::Members;
 
-use crate::response::Failure;
+use crate::response::RpcError;
 
 /// The method of a modern request, repeated.
 pub const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -21,7 +21,7 @@ pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The protocol revision of a request.
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// The parameter that `Mcp-Name` repeats; `None` for a method that goes without.
+/// The parameter that `Mcp-Name` repeats; `None` for methods without it.
 pub fn name_key(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -32,10 +32,10 @@ pub fn name_key(method: &str) -> Option<&'static str> {
     }
 }
 
-/// One argument of a tool that travels as a header, too.
+/// An argument of a tool that is also sent as a header.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParamHeader {
-    /// The header: `Mcp-Param-` and the name that the schema gives.
+    /// The header: `Mcp-Param-` and the name in the schema.
     pub name: HeaderName,
     /// The keys of `properties` that lead to the argument.
     path: Vec<String>,
@@ -45,8 +45,8 @@ pub struct ParamHeader {
 
 /// The arguments that `input_schema` marks with `x-mcp-header`.
 ///
-/// Follows chains of `properties` only; an annotation that breaks the specification's rules (no token,
-/// used twice, not on a primitive, in a place that no such chain leads to) is an error that says which.
+/// Follows only chains of `properties`. An annotation that breaks the specification's rules (not a token, used
+/// twice, not on a primitive, or elsewhere in the schema) is an error that names it.
 pub fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
     if !input_schema.contains("x-mcp-header") {
         return Ok(Vec::new());
@@ -59,7 +59,7 @@ pub fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
 
 /// > An `x-mcp-header` annotation anywhere else makes the annotation — and thus the tool definition —
 /// > invalid. (2026-07-28, streamable-http, "Schema Extension")
-fn refuse_misplaced(schema: &Json<'_>, place: &str) -> Result<(), String> {
+fn reject_misplaced(schema: &Json<'_>, place: &str) -> Result<(), String> {
     if schema.get("x-mcp-header").is_some() {
         return Err(format!(
             "`x-mcp-header` under `{place}`, where it cannot be"
@@ -67,23 +67,23 @@ fn refuse_misplaced(schema: &Json<'_>, place: &str) -> Result<(), String> {
     }
     let properties = schema.get("properties").and_then(Json::as_object);
     for (_, property) in properties.unwrap_or_default() {
-        refuse_misplaced(property, place)?;
+        reject_misplaced(property, place)?;
     }
-    elsewhere(schema)
+    check_subschemas(schema)
 }
 
-/// Looks through the subschemas that are no `properties`.
-fn elsewhere(schema: &Json<'_>) -> Result<(), String> {
+/// Checks the subschemas outside of `properties`.
+fn check_subschemas(schema: &Json<'_>) -> Result<(), String> {
     for (key, value) in schema.as_object().unwrap_or_default() {
         match key.as_ref() {
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
                 for branch in value.as_array().unwrap_or_default() {
-                    refuse_misplaced(branch, key)?;
+                    reject_misplaced(branch, key)?;
                 }
             }
             "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
                 for (_, named) in value.as_object().unwrap_or_default() {
-                    refuse_misplaced(named, key)?;
+                    reject_misplaced(named, key)?;
                 }
             }
             "items"
@@ -96,7 +96,7 @@ fn elsewhere(schema: &Json<'_>) -> Result<(), String> {
             | "propertyNames"
             | "unevaluatedItems"
             | "unevaluatedProperties" => {
-                refuse_misplaced(value, key)?;
+                reject_misplaced(value, key)?;
             }
             _ => {}
         }
@@ -109,7 +109,7 @@ fn collect(
     path: &mut Vec<String>,
     found: &mut Vec<ParamHeader>,
 ) -> Result<(), String> {
-    elsewhere(schema)?;
+    check_subschemas(schema)?;
     let properties = schema.get("properties").and_then(Json::as_object);
     for (key, property) in properties.unwrap_or_default() {
         path.push(key.to_string());
@@ -135,14 +135,14 @@ fn param_header(
     let kind = property.get("type").and_then(Json::as_str);
     if !matches!(kind, Some("string" | "integer" | "boolean")) {
         return Err(format!(
-            "`x-mcp-header` on `{place}`, which is no string, integer or boolean"
+            "`x-mcp-header` on `{place}`, which is not a string, integer or boolean"
         ));
     }
     let name = annotation
         .as_str()
         .filter(|name| !name.is_empty())
         .and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok())
-        .ok_or_else(|| format!("`x-mcp-header` of `{place}` is no header name"))?;
+        .ok_or_else(|| format!("`x-mcp-header` of `{place}` is not a header name"))?;
     Ok(ParamHeader {
         name,
         path: path.to_vec(),
@@ -151,8 +151,8 @@ fn param_header(
 }
 
 impl ParamHeader {
-    /// The text that the header must carry for these arguments; `None` when it must be absent.
-    fn text(&self, arguments: &str) -> Option<String> {
+    /// The value that the header must have for these arguments; `None` if it must be absent.
+    fn expected_text(&self, arguments: &str) -> Option<String> {
         let mut value = Cow::Borrowed(arguments);
         for key in &self.path {
             value = Cow::Owned(Members::parse(&value).ok()?.get(key)?.to_owned());
@@ -165,40 +165,45 @@ impl ParamHeader {
         }
     }
 
-    /// The header to send upstream with these arguments.
-    pub fn to_send(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
-        Some((self.name.clone(), header_value(&self.text(arguments)?)))
+    /// The header to send to the server with these arguments.
+    pub fn to_header(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
+        Some((
+            self.name.clone(),
+            header_value(&self.expected_text(arguments)?),
+        ))
     }
 }
 
 /// The `Mcp-Param-*` headers of a call with `arguments` to a tool whose input schema is `input_schema`.
 ///
-/// Empty when the schema asks for none, or breaks the rules for them.
+/// Empty if the schema requires none or is invalid.
 #[must_use]
 pub fn call_headers(input_schema: &str, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
     let headers = param_headers(input_schema).unwrap_or_default();
     headers
         .iter()
-        .filter_map(|header| header.to_send(arguments))
+        .filter_map(|header| header.to_header(arguments))
         .collect()
 }
 
-/// Refuses a call whose `Mcp-Param-*` headers do not say what its arguments say.
+/// Rejects a call whose `Mcp-Param-*` headers contradict its arguments.
 pub fn check_params(
     expected: &[ParamHeader],
     headers: &HeaderMap,
     arguments: &str,
-) -> Result<(), Failure> {
+) -> Result<(), RpcError> {
     for header in expected {
-        let wanted = header.text(arguments);
-        let given = only(headers, &header.name)?.map(decode).transpose()?;
+        let wanted = header.expected_text(arguments);
+        let given = single_header(headers, &header.name)?
+            .map(decode)
+            .transpose()?;
         let agrees = match (&wanted, &given) {
             (Some(wanted), Some(given)) if header.is_integer => same_integer(wanted, given),
             (wanted, given) => wanted.as_deref() == given.as_deref(),
         };
         if !agrees {
-            return Err(Failure::header_mismatch(format_args!(
-                "`{}` does not say what the argument `{}` says",
+            return Err(RpcError::header_mismatch(format_args!(
+                "`{}` does not match the argument `{}`",
                 header.name,
                 header.path.join(".")
             )));
@@ -207,22 +212,22 @@ pub fn check_params(
     Ok(())
 }
 
-/// Refuses a request whose `Mcp-Method` or `Mcp-Name` is missing or says something else. Requests about tasks may come
-/// without the name: FastMCP 4 sends none.
+/// Rejects a request whose `Mcp-Method` or `Mcp-Name` is missing or contradicts the body. Task requests may omit the
+/// name: FastMCP 4 sends none.
 pub fn check_standard(
     headers: &HeaderMap,
     method: &str,
     name: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), RpcError> {
     let told = required(headers, &MCP_METHOD, "Mcp-Method")?;
-    agrees("Mcp-Method", plain(told)?, method)?;
+    check_value("Mcp-Method", plain(told)?, method)?;
     let Some(name) = name else {
         return Ok(());
     };
-    match only(headers, &MCP_NAME)? {
+    match single_header(headers, &MCP_NAME)? {
         None if method.starts_with("tasks/") => Ok(()),
         None => Err(missing("Mcp-Name")),
-        Some(told) => agrees("Mcp-Name", &decode(told)?, name),
+        Some(told) => check_value("Mcp-Name", &decode(told)?, name),
     }
 }
 
@@ -230,34 +235,34 @@ fn required<'a>(
     headers: &'a HeaderMap,
     header: &HeaderName,
     shown: &str,
-) -> Result<&'a HeaderValue, Failure> {
-    only(headers, header)?.ok_or_else(|| missing(shown))
+) -> Result<&'a HeaderValue, RpcError> {
+    single_header(headers, header)?.ok_or_else(|| missing(shown))
 }
 
-fn missing(shown: &str) -> Failure {
-    Failure::header_mismatch(format_args!("{shown} header is missing"))
+fn missing(shown: &str) -> RpcError {
+    RpcError::header_mismatch(format_args!("{shown} header is missing"))
 }
 
-/// The header, which two readers may read differently when it is given twice.
-pub fn only<'a>(
+/// The value of a header that must not be repeated: two readers may use different ones.
+pub fn single_header<'a>(
     headers: &'a HeaderMap,
     header: &HeaderName,
-) -> Result<Option<&'a HeaderValue>, Failure> {
+) -> Result<Option<&'a HeaderValue>, RpcError> {
     let mut all = headers.get_all(header).iter();
     match (all.next(), all.next()) {
-        (_, Some(_)) => Err(Failure::header_mismatch(format_args!(
+        (_, Some(_)) => Err(RpcError::header_mismatch(format_args!(
             "the header `{header}` is given twice"
         ))),
         (first, None) => Ok(first),
     }
 }
 
-fn agrees(shown: &str, given: &str, wanted: &str) -> Result<(), Failure> {
+fn check_value(shown: &str, given: &str, wanted: &str) -> Result<(), RpcError> {
     if given == wanted {
         return Ok(());
     }
     let cut: String = given.chars().take(128).collect();
-    Err(Failure::header_mismatch(format_args!(
+    Err(RpcError::header_mismatch(format_args!(
         "{shown} header value {cut:?} does not match the body"
     )))
 }
@@ -273,16 +278,16 @@ fn same_integer(wanted: &str, given: &str) -> bool {
         )
 }
 
-fn plain(value: &HeaderValue) -> Result<&str, Failure> {
+fn plain(value: &HeaderValue) -> Result<&str, RpcError> {
     value.to_str().map(str::trim).map_err(|_| invalid())
 }
 
-fn invalid() -> Failure {
-    Failure::header_mismatch("a header value holds invalid characters")
+fn invalid() -> RpcError {
+    RpcError::header_mismatch("a header value holds invalid characters")
 }
 
 /// Source: "Value Encoding".
-fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, Failure> {
+fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, RpcError> {
     let text = plain(value)?;
     match text
         .strip_prefix("=?base64?")
@@ -298,7 +303,7 @@ fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, Failure> {
     }
 }
 
-/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: itself where it is plain, else in base64.
+/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: unchanged if it is plain, else in base64.
 ///
 /// The rule is that of the specification, 2026-07-28, `basic/transports/streamable-http`,
 /// "Value Encoding".

@@ -1,4 +1,4 @@
-//! MCP messages as they travel: envelopes, params, headers, errors, and the two eras of the protocol.
+//! MCP messages on the wire: envelopes, params, headers, errors, and the two eras of the protocol.
 //!
 //! Everything here is values: no sockets, no clock.
 

@@ -30,11 +30,11 @@ pub fn level_name(level: u8) -> &'static str {
         .unwrap_or("emergency")
 }
 
-/// Whether a message with these params is logged to a legacy client that wants to know from `wanted` on.
+/// Whether a log message with these params reaches a legacy client that set the level `wanted`.
 ///
 /// > If no `logging/setLevel` request has been sent from the client, the server MAY decide which messages to
 /// > send automatically. (MCP 2025-11-25, server/utilities/logging)
-pub fn is_logged_from(params: &str, wanted: Option<u8>) -> bool {
+pub fn is_level_enabled(params: &str, wanted: Option<u8>) -> bool {
     match (level_of(params), wanted) {
         (Some(level), Some(wanted)) => level >= wanted,
         _ => true,

@@ -1,4 +1,4 @@
-//! What both sides of a connection say of themselves in `_meta`, and who the gateway says it is.
+//! The keys of `_meta` with which both sides describe themselves, and the gateway's own client info.
 //!
 //! Source: MCP 2026-07-28, basic/index, "General fields".
 
@@ -10,10 +10,10 @@ pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The name and version of the server that sends a modern result.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// Of the stream on which something is told that was not asked for with each request.
+/// The stream of a notification that belongs to a subscription.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Who the gateway says it is to a server, JSON text.
+/// The `clientInfo` that the gateway sends to servers, JSON text.
 pub fn client_info() -> String {
     let version = mcp_vary::json::string(env!("CARGO_PKG_VERSION"));
     format!(r#"{{"name":"vary","title":"Vary","version":{version}}}"#)

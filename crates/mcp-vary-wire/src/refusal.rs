@@ -1,20 +1,20 @@
-//! Why the params of a request are refused.
+//! Why the params of a request are rejected.
 
 use mcp_vary::json::JsonError;
 use mcp_vary_view::ArgumentError;
 
 use crate::counters::{Counter, Counters};
-use crate::response::Failure;
+use crate::response::RpcError;
 
-/// Why the params of a request are refused, and what counts that.
+/// Why the params of a request are rejected, with the counter for it.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ParamsError {
     counter: Option<Counter>,
     reason: String,
 }
 
-impl Refusal {
-    /// `place` cannot be read as an object with unique keys.
+impl ParamsError {
+    /// The value at `place` is not an object with unique keys.
     pub fn unreadable(place: &str, error: &JsonError) -> Self {
         let is_repeated = error.duplicate_key().is_some();
         Self {
@@ -23,7 +23,7 @@ impl Refusal {
         }
     }
 
-    /// A key in `place` that a reader may take for `known`; a client's key is cut.
+    /// A key in `place` that a reader may take for `known`; the client's key is truncated.
     pub fn lookalike(place: &str, key: &str, known: &str) -> Self {
         let key: String = key.chars().take(64).collect();
         Self {
@@ -34,7 +34,7 @@ impl Refusal {
         }
     }
 
-    /// Two keys of a request with a state that a reader may take for the same.
+    /// Two keys of a request with a state that a reader may take for the same one.
     pub fn ambiguous(key: &str) -> Self {
         let key: String = key.chars().take(64).collect();
         Self {
@@ -45,7 +45,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal of arguments for `faults`, where one of them is about how keys are spelled or repeated.
+    /// The error for arguments with look-alike or repeated keys, if `faults` has one.
     pub fn of_arguments(faults: &[ArgumentError]) -> Option<Self> {
         faults.iter().find_map(|fault| {
             let counter = match fault {
@@ -60,8 +60,8 @@ impl Refusal {
         })
     }
 
-    /// Counts it, and makes it the error that the client gets.
-    pub fn counted(self, counters: &Counters) -> Failure {
+    /// Counts the rejection, and converts it to the error for the client.
+    pub fn into_counted_error(self, counters: &Counters) -> RpcError {
         if let Some(counter) = self.counter {
             counters.increment(counter);
         }
@@ -69,8 +69,8 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<ParamsError> for RpcError {
+    fn from(refusal: ParamsError) -> Self {
         Self::invalid_params(refusal.reason)
     }
 }

@@ -1,7 +1,7 @@
-//! Every answer of the gateway, from value to bytes.
+//! Responses of the gateway, from value to bytes.
 //!
-//! A [`Failure`] is what went wrong in the words and codes of JSON-RPC and MCP; the HTTP status follows
-//! from its code and the client's era, in one place.
+//! An [`RpcError`] has a code and a message of JSON-RPC or MCP; the HTTP status follows from its code and the
+//! client's era.
 
 use std::fmt::Write as _;
 
@@ -12,25 +12,25 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_base::memory_budget::Exhausted;
 
-use crate::envelope::{WireError, WireFault};
+use crate::envelope::{WireError, WireErrorKind};
 use crate::revision::Revision;
 
 /// A JSON-RPC error: code, message and optional data, as JSON text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Failure {
+pub struct RpcError {
     code: i64,
     message: String,
     data: Option<String>,
-    /// The error as a server wrote it, which is what is sent on.
-    told: Option<String>,
+    /// The error as a server wrote it, which is forwarded.
+    upstream_raw: Option<String>,
 }
 
-/// One whole JSON-RPC response and the HTTP status that goes with it.
+/// A JSON-RPC response with its HTTP status.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The message.
     pub body: Bytes,
-    /// The HTTP status that it is sent with.
+    /// The HTTP status.
     pub status: StatusCode,
 }
 
@@ -46,7 +46,7 @@ pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
 /// Resource not found, until 2025-11-25; `-32602` since.
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// What SDKs answer when a session is unknown; the specification names the HTTP status only.
+/// The code of SDKs for an unknown session; the specification names only the HTTP status.
 const SESSION_NOT_FOUND: i64 = -32001;
 /// MCP 2026-07-28: a header and the body of a request disagree.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -57,22 +57,22 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// A URL must be visited first; 2025-11-25 only.
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-impl Failure {
+impl RpcError {
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
             data: None,
-            told: None,
+            upstream_raw: None,
         }
     }
 
     /// The same error with `data`, JSON text.
     pub fn with_data(mut self, data: impl Into<String>) -> Self {
         let data = data.into();
-        self.told = self
-            .told
+        self.upstream_raw = self
+            .upstream_raw
             .map(|told| edit::set(&told, "data", &data).into_owned());
         self.data = Some(data);
         self
@@ -119,22 +119,22 @@ impl Failure {
         ))
     }
 
-    /// The error of an upstream's answer, or one that says that it cannot be read.
-    pub fn told_by_upstream(error: &str) -> Self {
+    /// The error of a server's response, or an internal error if it cannot be read.
+    pub fn from_upstream_or_internal(error: &str) -> Self {
         Self::from_upstream(error).unwrap_or_else(|| {
             Self::internal("the server answered with an error that cannot be read")
         })
     }
 
-    /// The error of an upstream's answer, as it said it.
+    /// The error of a server's response; `None` if it cannot be read.
     pub fn from_upstream(error: &str) -> Option<Self> {
         let message = edit::get(error, "message").filter(|text| text.starts_with('"'))?;
         Some(Self {
             code: serde_json::from_str(edit::get(error, "code")?).ok()?,
-            // A lone surrogate can be sent on, but not be a part of a string here.
+            // A lone surrogate can be forwarded, but not stored in a string here.
             message: serde_json::from_str(message).unwrap_or_else(|_| message.to_owned()),
             data: edit::get(error, "data").map(str::to_owned),
-            told: Some(error.to_owned()),
+            upstream_raw: Some(error.to_owned()),
         })
     }
 
@@ -151,15 +151,16 @@ impl Failure {
     /// Replaces the code.
     pub fn set_code(&mut self, code: i64) {
         self.code = code;
-        let told = self.told.take();
-        self.told = told.map(|told| edit::set(&told, "code", &code.to_string()).into_owned());
+        let told = self.upstream_raw.take();
+        self.upstream_raw =
+            told.map(|told| edit::set(&told, "code", &code.to_string()).into_owned());
     }
 
     /// Replaces the message.
     pub fn set_message(&mut self, message: String) {
-        let told = self.told.take();
+        let told = self.upstream_raw.take();
         let text = json::string(&message);
-        self.told = told.map(|told| edit::set(&told, "message", &text).into_owned());
+        self.upstream_raw = told.map(|told| edit::set(&told, "message", &text).into_owned());
         self.message = message;
     }
 
@@ -173,13 +174,13 @@ impl Failure {
     /// > If the server does not implement the requested RPC method, it MUST respond with
     /// > `404 Not Found` (2026-07-28); version, capability and header errors are `400 Bad Request`.
     ///
-    /// What the server behind answered is an answer: to a legacy client it never says that the session
-    /// is gone or that the message could not be read.
+    /// An error of a server is an ordinary response: for a legacy client it never means that the session is gone or
+    /// that the message could not be read.
     pub fn status(&self, era: Era) -> StatusCode {
         match (self.code, era) {
             (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
             (MISSING_CLIENT_CAPABILITY, Era::Modern) => StatusCode::BAD_REQUEST,
-            _ if self.told.is_some() => StatusCode::OK,
+            _ if self.upstream_raw.is_some() => StatusCode::OK,
             (PARSE_ERROR | INVALID_REQUEST | UNSUPPORTED_VERSION..=HEADER_MISMATCH, _) => {
                 StatusCode::BAD_REQUEST
             }
@@ -188,7 +189,7 @@ impl Failure {
         }
     }
 
-    /// The response message; without an id it says `null`, as JSON-RPC 2.0 asks for.
+    /// The response message; without an id it has `null`, as JSON-RPC 2.0 requires.
     pub fn to_bytes(&self, id: Option<&str>) -> Bytes {
         let id = id.unwrap_or("null");
         let mut out = String::with_capacity(128 + self.message.len());
@@ -206,7 +207,7 @@ impl Failure {
     }
 
     fn write(&self, out: &mut String) {
-        if let Some(told) = &self.told {
+        if let Some(told) = &self.upstream_raw {
             out.push_str(told);
             return;
         }
@@ -228,46 +229,46 @@ impl Failure {
     }
 }
 
-impl From<&WireError> for Failure {
+impl From<&WireError> for RpcError {
     fn from(error: &WireError) -> Self {
-        let code = match error.fault {
-            WireFault::Parse => PARSE_ERROR,
-            WireFault::InvalidRequest => INVALID_REQUEST,
-            WireFault::InvalidParams => INVALID_PARAMS,
+        let code = match error.kind {
+            WireErrorKind::Parse => PARSE_ERROR,
+            WireErrorKind::InvalidRequest => INVALID_REQUEST,
+            WireErrorKind::InvalidParams => INVALID_PARAMS,
         };
         Self::new(code, error.reason.clone())
     }
 }
 
-impl From<Exhausted> for Failure {
+impl From<Exhausted> for RpcError {
     fn from(_: Exhausted) -> Self {
         Self::internal(Exhausted::REASON)
     }
 }
 
-impl From<&mcp_vary::error::Error> for Failure {
+impl From<&mcp_vary::error::Error> for RpcError {
     fn from(error: &mcp_vary::error::Error) -> Self {
         let told = error.to_error_object();
         Self {
             code: i64::from(told.code),
             message: told.message,
             data: told.data.map(|data| data.to_string()),
-            told: None,
+            upstream_raw: None,
         }
     }
 }
 
-/// A response whose result is `result`, JSON text that is sent as it is.
+/// A response with `result`, JSON text that is sent unchanged.
 pub fn result(id: &str, result: &[u8]) -> Reply {
     result_of_parts(id, &[result])
 }
 
-/// The same, of a result in several parts: long lists are copied once only.
+/// The same for a result in several parts, so that long lists are copied only once.
 pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
     const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
     const MIDDLE: &[u8] = br#","result":"#;
     let size: usize = result.iter().map(|part| part.len()).sum();
-    // As much as there will be: bytes with room to spare take another allocation.
+    // The exact size: `Bytes` would reallocate a vector with spare capacity.
     let mut out = Vec::with_capacity(START.len() + id.len() + MIDDLE.len() + size + 1);
     out.extend_from_slice(START);
     out.extend_from_slice(id.as_bytes());
@@ -282,7 +283,7 @@ pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
     }
 }
 
-/// The revisions that the gateway serves, newest first, as a JSON array.
+/// The supported revisions, newest first, as a JSON array.
 pub fn supported_versions() -> String {
     let all: Vec<_> = Revision::ALL
         .iter()
@@ -297,20 +298,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn says(failure: &Failure, id: Option<&str>, text: &str) {
+    fn says(failure: &RpcError, id: Option<&str>, text: &str) {
         assert_eq!(failure.to_bytes(id), text.as_bytes());
     }
 
     #[test]
     fn an_error_carries_the_id_as_written_and_its_data() {
-        let failure = Failure::invalid_params("no \"x\"").with_data(r#"{"a": 1.0}"#);
+        let failure = RpcError::invalid_params("no \"x\"").with_data(r#"{"a": 1.0}"#);
         says(
             &failure,
             Some("\"\\u0041\""),
             r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"message":"no \"x\"","data":{"a": 1.0}}}"#,
         );
         says(
-            &Failure::invalid_request("x"),
+            &RpcError::invalid_request("x"),
             None,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}"#,
         );
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_status_follows_from_code_and_era() {
-        let status = |code, era| Failure::new(code, "").status(era).as_u16();
+        let status = |code, era| RpcError::new(code, "").status(era).as_u16();
         for (code, legacy, modern) in [
             (PARSE_ERROR, 400, 400),
             (INVALID_REQUEST, 400, 400),
@@ -338,7 +339,7 @@ mod tests {
 
     #[test]
     fn an_upstream_error_does_not_end_a_session() {
-        let told = Failure::from_upstream(r#"{"code":-32001,"message":"Request timed out"}"#);
+        let told = RpcError::from_upstream(r#"{"code":-32001,"message":"Request timed out"}"#);
         let told = told.unwrap();
         assert_eq!(told.status(Era::Legacy), StatusCode::OK);
         assert_eq!(told.status(Era::Modern), StatusCode::OK);
@@ -346,7 +347,9 @@ mod tests {
 
     #[test]
     fn a_server_cannot_end_a_session_by_an_error() {
-        let told = |code| Failure::told_by_upstream(&format!(r#"{{"code":{code},"message":""}}"#));
+        let told = |code| {
+            RpcError::from_upstream_or_internal(&format!(r#"{{"code":{code},"message":""}}"#))
+        };
         for code in [PARSE_ERROR, INVALID_REQUEST, SESSION_NOT_FOUND, -32022] {
             assert_eq!(told(code).status(Era::Legacy), StatusCode::OK, "{code}");
         }
@@ -358,8 +361,8 @@ mod tests {
 
     #[test]
     fn an_upstream_error_keeps_its_data_as_written() {
-        let failure = Failure::from_upstream(r#"{"code":-32602,"message":"m","data":{"b":1.10}}"#);
+        let failure = RpcError::from_upstream(r#"{"code":-32602,"message":"m","data":{"b":1.10}}"#);
         assert_eq!(failure.unwrap().data(), Some(r#"{"b":1.10}"#));
-        assert!(Failure::from_upstream("7").is_none());
+        assert!(RpcError::from_upstream("7").is_none());
     }
 }

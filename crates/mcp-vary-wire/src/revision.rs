@@ -53,7 +53,7 @@ impl Revision {
         }
     }
 
-    /// Which era it belongs to.
+    /// Its era.
     #[must_use]
     pub fn era(self) -> Era {
         if self >= Self::LATEST_MODERN {

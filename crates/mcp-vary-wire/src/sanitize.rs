@@ -1,4 +1,4 @@
-//! What a peer said, made fit for a log line or an error.
+//! Sanitizes a peer's text for a log line or an error.
 
 use mcp_vary::text::is_invisible;
 

@@ -1,4 +1,4 @@
-//! One message from a server: which kind it is, read from the envelope only.
+//! Messages from servers: their kind, read from the envelope only.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,9 +9,9 @@ use mcp_vary::json::{MAX_DEPTH, ObjectReader, skip};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What one JSON-RPC message from a server is.
+/// A JSON-RPC message from a server.
 #[derive(Debug)]
-pub enum Frame<'a> {
+pub enum ServerMessage<'a> {
     /// A request from the server.
     Request {
         /// JSON text.
@@ -29,25 +29,25 @@ pub enum Frame<'a> {
         params: Option<&'a str>,
     },
     /// A response.
-    Answer {
+    Response {
         /// The id of our request; `None` when the server could not read the request.
         id: Option<u64>,
-        /// Where the payload is.
-        outcome: Outcome,
+        /// The payload of the response.
+        outcome: ResponseOutcome,
     },
-    /// A response with containers that nest deeper than [`MAX_DEPTH`], so that it is not passed on.
+    /// A response that nests deeper than [`MAX_DEPTH`] and is not forwarded.
     TooDeep {
         /// The id of our request.
         id: u64,
     },
 }
 
-/// Where in a message the payload of an answer stands.
+/// The payload of a response.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ResponseOutcome {
     /// Whether the payload is the `error`, not the `result`.
     pub is_error: bool,
-    /// Where in the message the payload stands.
+    /// The position of the payload in the message.
     pub payload: Range<usize>,
 }
 
@@ -62,7 +62,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Written<'a> {
+struct RawEnvelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -75,38 +75,39 @@ struct Written<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// A member that is there, `null` included, which serde would read as absent.
+/// A present member; serde would treat `null` as absent.
 fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(value).map(Some)
 }
 
-impl<'a> Frame<'a> {
+impl<'a> ServerMessage<'a> {
     /// Reads the envelope of `bytes`.
     ///
     /// # Errors
     ///
-    /// A sentence that says why `bytes` is no message: not UTF-8, not JSON, not an object, a repeated
-    /// key of the envelope, too deep, or an object that is neither request, notification nor answer.
+    /// A sentence that says why `bytes` is not a message: not UTF-8, not JSON, not an object, a repeated key of the
+    /// envelope, too deep, or an object that is neither request, notification nor response.
     pub fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         if !text.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
         }
-        // The fast reader takes no text that nests too deep: only what it refuses is measured.
+        // The fast reader rejects text that nests too deep, so only rejected text is measured.
         if let Some(envelope) = Envelope::read_plain(text) {
             return envelope.classify(text);
         }
         let frame = Envelope::read(text)?.classify(text)?;
         match (skip(text, 0, MAX_DEPTH), frame) {
             (Some(_), frame) => Ok(frame),
-            (None, Self::Answer { id: Some(id), .. }) => Ok(Self::TooDeep { id }),
+            (None, Self::Response { id: Some(id), .. }) => Ok(Self::TooDeep { id }),
             (None, _) => Err(format!("it nests deeper than {MAX_DEPTH} levels")),
         }
     }
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads nearly all messages, in one pass; the others are unusual, or an error that has to be explained.
+    /// Reads nearly all messages in one pass; `None` for unusual ones and for errors, which [`read`](Self::read)
+    /// explains.
     fn read_plain(text: &'a str) -> Option<Self> {
         let mut envelope = Self::default();
         let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
@@ -128,7 +129,7 @@ impl<'a> Envelope<'a> {
     }
 
     fn read(text: &'a str) -> Result<Self, String> {
-        let written: Written<'a> =
+        let written: RawEnvelope<'a> =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
         Ok(Self {
             id: written.id.map(RawValue::get),
@@ -139,17 +140,17 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    fn classify(self, text: &'a str) -> Result<Frame<'a>, String> {
+    fn classify(self, text: &'a str) -> Result<ServerMessage<'a>, String> {
         let id = self.id.filter(|id| *id != "null");
         if let Some(method) = self.method {
             let method = string(method).ok_or("its `method` is not a string")?;
             return Ok(match id {
-                Some(id) => Frame::Request {
+                Some(id) => ServerMessage::Request {
                     id,
                     method,
                     params: self.params,
                 },
-                None => Frame::Notification {
+                None => ServerMessage::Notification {
                     method,
                     params: self.params,
                 },
@@ -164,14 +165,14 @@ impl<'a> Envelope<'a> {
         let id = match id {
             Some(id) => Some(
                 id.parse()
-                    .map_err(|_| "its `id` is none of ours".to_owned())?,
+                    .map_err(|_| "its `id` is not one of ours".to_owned())?,
             ),
             None => None,
         };
         let payload = range(text, payload);
-        Ok(Frame::Answer {
+        Ok(ServerMessage::Response {
             id,
-            outcome: Outcome { is_error, payload },
+            outcome: ResponseOutcome { is_error, payload },
         })
     }
 }
@@ -182,7 +183,7 @@ pub fn range(whole: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The text of a JSON string, borrowed where it holds no escape.
+/// The text of a JSON string, borrowed if it has no escapes.
 fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -192,7 +193,7 @@ fn string(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The messages in `bytes`: itself, or the elements of a batch (2025-03-26).
+/// The messages in `bytes`: one message, or the elements of a batch (2025-03-26).
 pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let batch = (first == Some(&b'[')).then(|| batch(&bytes)).flatten();
@@ -200,7 +201,7 @@ pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
     alone.into_iter().chain(batch.into_iter().flatten())
 }
 
-/// The elements of the array that `bytes` are.
+/// The elements of an array.
 fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
     let text = std::str::from_utf8(bytes).unwrap_or("");
     let elements = mcp_vary::json::elements(text).ok()?;
@@ -208,7 +209,7 @@ fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
     Some(elements.into_iter().map(part).collect())
 }
 
-/// Whether `text` holds a line break; a block at a time, since nearly none does.
+/// Whether `text` has a line break; scanned in blocks, since nearly no text has one.
 fn has_line_break(text: &str) -> bool {
     let breaks = |block: &[u8]| {
         block.iter().fold(false, |found, byte| {
@@ -219,7 +220,7 @@ fn has_line_break(text: &str) -> bool {
 }
 
 /// A JSON-RPC request, or a notification when `id` is `None`, on one line.
-pub fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
+pub fn write_request(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
     let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
     out.push_str(r#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {
@@ -235,23 +236,23 @@ pub fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
     Bytes::from(out)
 }
 
-/// Our answer to what a server asks where no client is there to be asked: `{}` to a `ping`, no roots, and a
-/// refusal to anything else.
-pub fn write_reply(id: &str, method: &str) -> Bytes {
+/// The response to a server request on a connection without a client: `{}` to a `ping`, no roots, and an error for
+/// anything else.
+pub fn write_default_response(id: &str, method: &str) -> Bytes {
     match method {
-        "ping" => write_answer(id, Ok("{}")),
-        "roots/list" => write_answer(id, Ok(r#"{"roots":[]}"#)),
+        "ping" => write_response(id, Ok("{}")),
+        "roots/list" => write_response(id, Ok(r#"{"roots":[]}"#)),
         _ => {
             let method = crate::sanitize::excerpt(method.as_bytes(), 60);
             let message =
                 format!("there is no client on this connection, so `{method}` cannot be answered");
-            write_answer(id, Err(&error(METHOD_NOT_FOUND, &message)))
+            write_response(id, Err(&error_json(METHOD_NOT_FOUND, &message)))
         }
     }
 }
 
-/// An answer to the request `id` of a server, on one line; both are JSON text.
-pub fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
+/// A response to the request `id` of a server, on one line; both are JSON text.
+pub fn write_response(id: &str, outcome: Result<&str, &str>) -> Bytes {
     let (key, value) = match outcome {
         Ok(result) => ("result", result),
         Err(error) => ("error", error),
@@ -261,12 +262,12 @@ pub fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
 }
 
 /// The JSON text of an error.
-pub fn error(code: i32, message: &str) -> String {
+pub fn error_json(code: i32, message: &str) -> String {
     let message = mcp_vary::json::string(message);
     format!(r#"{{"code":{code},"message":{message}}}"#)
 }
 
-/// A raw line break can only be white space in JSON, and it would end the message on stdio.
+/// Replaces line breaks, which are white space in JSON and would end the message on stdio.
 fn on_one_line(text: &str) -> Cow<'_, str> {
     if has_line_break(text) {
         Cow::Owned(text.replace(['\n', '\r'], " "))
@@ -277,8 +278,8 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
 
 const METHOD_NOT_FOUND: i32 = -32601;
 
-/// One spelling for a token: servers may escape the characters of a string differently.
-pub fn canonical(token: &str) -> String {
+/// The canonical spelling of a token: servers may escape the characters of a string differently.
+pub fn canonical_token(token: &str) -> String {
     if !token.contains('\\') {
         return token.to_owned();
     }
@@ -294,16 +295,18 @@ mod tests {
 
     #[track_caller]
     fn reads(text: &str, expected: &str) {
-        let read = match Frame::read(text.as_bytes()) {
-            Ok(Frame::Request { id, method, params }) => {
+        let read = match ServerMessage::read(text.as_bytes()) {
+            Ok(ServerMessage::Request { id, method, params }) => {
                 format!("request {id} {method} {params:?}")
             }
-            Ok(Frame::Notification { method, params }) => format!("tells {method} {params:?}"),
-            Ok(Frame::Answer { id, outcome }) => {
+            Ok(ServerMessage::Notification { method, params }) => {
+                format!("tells {method} {params:?}")
+            }
+            Ok(ServerMessage::Response { id, outcome }) => {
                 let kind = if outcome.is_error { "error" } else { "result" };
                 format!("{kind} {id:?} {}", &text[outcome.payload])
             }
-            Ok(Frame::TooDeep { id }) => format!("too deep {id}"),
+            Ok(ServerMessage::TooDeep { id }) => format!("too deep {id}"),
             Err(why) => why,
         };
         assert!(read.starts_with(expected), "{read}");
@@ -332,7 +335,7 @@ mod tests {
         reads("Server started", "it is not a JSON object");
         reads("{", "it is not JSON");
         reads(r#"{"level":30,"msg":"up"}"#, "it has no `method`");
-        reads(r#"{"id":"7","result":{}}"#, "its `id` is none of ours");
+        reads(r#"{"id":"7","result":{}}"#, "its `id` is not one of ours");
         reads(
             r#"{"id":1,"id":2,"result":{}}"#,
             "it is not JSON: duplicate field",
@@ -359,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line() {
-        let line = write(Some(3), "a\"b", Some("{\n\"x\":\r1}"));
+        let line = write_request(Some(3), "a\"b", Some("{\n\"x\":\r1}"));
         assert_eq!(
             line,
             r#"{"jsonrpc":"2.0","id":3,"method":"a\"b","params":{ "x": 1}}"#
@@ -374,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_token_is_found_however_it_is_escaped() {
-        assert_eq!(canonical(r#""a\/b""#), canonical(r#""a/b""#));
-        assert_ne!(canonical("1"), canonical(r#""1""#));
+        assert_eq!(canonical_token(r#""a\/b""#), canonical_token(r#""a/b""#));
+        assert_ne!(canonical_token("1"), canonical_token(r#""1""#));
     }
 }

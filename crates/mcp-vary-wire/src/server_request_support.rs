@@ -1,7 +1,7 @@
-//! What servers may ask of a client: forms, addresses to visit, sampled messages, roots.
+//! The server requests that a client supports: forms, URLs to visit, sampling, roots.
 //!
-//! Source: MCP 2025-11-25, client/elicitation, client/sampling and client/roots; 2026-07-28 has the same requests
-//! as parts of results.
+//! Source: MCP 2025-11-25, client/elicitation, client/sampling and client/roots; 2026-07-28 has the same requests as
+//! parts of results.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use serde_json::{Map, Value, json};
 
-use crate::response::Failure;
+use crate::response::RpcError;
 
 /// The server asks the user for input.
 pub const ELICIT: &str = "elicitation/create";
@@ -18,20 +18,20 @@ pub const SAMPLE: &str = "sampling/createMessage";
 /// The server asks for the client's roots.
 pub const LIST_ROOTS: &str = "roots/list";
 
-/// What a client can be asked.
+/// The server requests that a client supports.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Askable {
+pub struct ServerRequestSupport {
     form: bool,
     url: bool,
     sampling: bool,
-    /// Whether it samples with tools.
+    /// Whether the client supports sampling with tools.
     tools: bool,
     roots: bool,
 }
 
-impl Askable {
-    /// Of a client with these capabilities, JSON text.
-    pub fn of(capabilities: &str) -> Self {
+impl ServerRequestSupport {
+    /// Reads the capabilities of a client, JSON text.
+    pub fn from_capabilities(capabilities: &str) -> Self {
         let sampling = object(capabilities, "sampling");
         let elicitation = object(capabilities, "elicitation");
         let mode = |mode| elicitation.is_some_and(|it| edit::get(it, mode).is_some());
@@ -46,21 +46,21 @@ impl Askable {
         }
     }
 
-    /// Whether it can be asked anything at all.
+    /// Whether the client supports any server request.
     pub const fn is_any(self) -> bool {
         self.form || self.url || self.sampling || self.roots
     }
 
-    /// Refuses a request that the client did not say it can answer, as the client would.
+    /// Rejects a request that the client does not support, with the client's error.
     ///
     /// # Errors
     ///
-    /// `-32601` for a capability that it lacks, `-32602` for a part of one.
-    pub fn check(self, method: &str, params: &str) -> Result<(), Failure> {
+    /// `-32601` for a missing capability, `-32602` for a missing part of one.
+    pub fn ensure_supported(self, method: &str, params: &str) -> Result<(), RpcError> {
         let lacks =
-            |what: &str| Failure::method_not_found(format!("the client declared no {what}"));
+            |what: &str| RpcError::method_not_found(format!("the client declared no {what}"));
         let lacks_part =
-            |what: &str| Failure::invalid_params(format!("the client did not declare {what}"));
+            |what: &str| RpcError::invalid_params(format!("the client did not declare {what}"));
         match method {
             ELICIT if !self.form && !self.url => Err(lacks("`elicitation`")),
             ELICIT => match mode(params).as_deref() {
@@ -71,12 +71,12 @@ impl Askable {
                 _ => Err(lacks_part("elicitation of this `mode`")),
             },
             SAMPLE if !self.sampling => Err(lacks("`sampling`")),
-            SAMPLE if !self.tools && brings_tools(params) => Err(lacks_part("`sampling.tools`")),
+            SAMPLE if !self.tools && uses_tools(params) => Err(lacks_part("`sampling.tools`")),
             SAMPLE => Ok(()),
             LIST_ROOTS if self.roots => Ok(()),
             LIST_ROOTS => Err(lacks("`roots`")),
-            _ => Err(Failure::method_not_found(
-                "no request that a client of this gateway is asked",
+            _ => Err(RpcError::method_not_found(
+                "clients of this gateway do not support this request",
             )),
         }
     }
@@ -87,7 +87,7 @@ fn object<'a>(capabilities: &'a str, key: &str) -> Option<&'a str> {
     edit::get(capabilities, key).filter(|value| value.starts_with('{'))
 }
 
-/// The mode of an elicitation; `None` when it is none that there is.
+/// The mode of an elicitation; `None` if it is not a string.
 ///
 /// > For backwards compatibility, servers MAY omit the `mode` field for form mode elicitation requests.
 /// > Clients MUST treat requests without a `mode` field as form mode.
@@ -101,14 +101,14 @@ fn mode(params: &str) -> Option<String> {
 
 /// > Servers MUST NOT send tool-enabled sampling requests to Clients that have not declared support for tool
 /// > use via the `sampling.tools` capability. (MCP 2025-11-25, client/sampling, "Capabilities")
-fn brings_tools(params: &str) -> bool {
+fn uses_tools(params: &str) -> bool {
     let members = Members::parse(params).unwrap_or_default();
     members.contains("tools") || members.contains("toolChoice")
 }
 
-/// The params of what `asker` asks, with its name before the words that a person reads: with several servers the
-/// person has to know which one asks. Forms, addresses and all other members stay as the server wrote them.
-pub fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a, str> {
+/// The params of a request from `asker`, with its name before the text that a person reads: with several servers,
+/// the person must know which one asks. All other members stay as written.
+pub fn with_server_name<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a, str> {
     let Some(asker) = asker else {
         return Cow::Borrowed(params);
     };
@@ -120,14 +120,14 @@ pub fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a,
     named.map_or(Cow::Borrowed(params), Cow::Owned)
 }
 
-/// `object` with the name before the text of `key`, if it has one.
+/// `object` with the name before the text of `key`, if there is one.
 fn named_text(asker: &str, object: &str, key: &str) -> Option<String> {
     let text: String = serde_json::from_str(edit::get(object, key)?).ok()?;
     let text = json::string(&format!("[{asker}] {text}"));
     Some(edit::set(object, key, &text).into_owned())
 }
 
-/// The name stands before the first text of the messages.
+/// The same for sampling: the name comes before the first text of the messages.
 fn named_sampling(asker: &str, params: &str) -> Option<String> {
     let written = edit::get(params, "messages")?;
     let messages = elements(written).ok()?;
@@ -148,16 +148,16 @@ fn named_sampling(asker: &str, params: &str) -> Option<String> {
     Some(edit::set(params, "messages", &named?).into_owned())
 }
 
-/// The array `written` with `element` in the place of one.
+/// The array `written` with the element at `at` replaced.
 fn with_element(written: &str, at: usize, element: &str) -> Option<String> {
     let mut all = elements(written).ok()?;
     *all.get_mut(at)? = element;
     Some(format!("[{}]", all.join(",")))
 }
 
-/// What servers are told of what a client can be asked, in one spelling of many: what tells kinds of requests
-/// apart, and nothing else.
-pub fn mirrored(capabilities: &Value) -> Map<String, Value> {
+/// The capabilities for server requests that the gateway forwards to servers, in canonical form, without members
+/// that do not distinguish kinds of requests.
+pub fn forwardable_capabilities(capabilities: &Value) -> Map<String, Value> {
     const PARTS: &[(&str, &[&str])] = &[
         ("elicitation", &["form", "url"]),
         ("roots", &[]),
@@ -174,7 +174,7 @@ pub fn mirrored(capabilities: &Value) -> Map<String, Value> {
         if *capability == "roots" && declared.get("listChanged") == Some(&Value::Bool(true)) {
             parts.insert("listChanged".to_owned(), Value::Bool(true));
         }
-        // The same as nothing, which servers of before there were modes know.
+        // Without modes, which older servers understand, it means the same.
         if *capability == "elicitation" && !parts.contains_key("url") {
             parts.clear();
         }
@@ -189,8 +189,8 @@ mod tests {
 
     #[track_caller]
     fn may_ask(capabilities: &Value, method: &str, params: &Value, expected: Result<(), i64>) {
-        let askable = Askable::of(&capabilities.to_string());
-        let checked = askable.check(method, &params.to_string());
+        let askable = ServerRequestSupport::from_capabilities(&capabilities.to_string());
+        let checked = askable.ensure_supported(method, &params.to_string());
         let checked = checked.map_err(|failure| failure.code());
         assert_eq!(checked, expected, "{capabilities} {method} {params}");
     }
@@ -251,17 +251,20 @@ mod tests {
             (SAMPLE, r#"{"messages":[]}"#, r#"{"messages":[]}"#),
             (LIST_ROOTS, "{}", "{}"),
         ] {
-            assert_eq!(naming(Some("files"), method, params), named);
-            assert_eq!(naming(None, method, params), params);
+            assert_eq!(with_server_name(Some("files"), method, params), named);
+            assert_eq!(with_server_name(None, method, params), params);
         }
     }
 
     #[track_caller]
     fn is_told(capabilities: &Value, expected: &str) {
-        let told = Value::Object(mirrored(capabilities)).to_string();
+        let told = Value::Object(forwardable_capabilities(capabilities)).to_string();
         assert_eq!(told, expected);
         // What is told means the same as what was declared.
-        assert_eq!(Askable::of(&told), Askable::of(&capabilities.to_string()));
+        assert_eq!(
+            ServerRequestSupport::from_capabilities(&told),
+            ServerRequestSupport::from_capabilities(&capabilities.to_string())
+        );
     }
 
     #[test]

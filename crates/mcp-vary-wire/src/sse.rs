@@ -1,4 +1,4 @@
-//! Server-sent events: bytes in any pieces → events.
+//! Parses server-sent events from bytes in any pieces.
 //!
 //! The grammar is that of the HTML standard, section 9.2.6, "Interpreting an event stream". Every
 //! byte sequence is a valid stream, so the only error is an event that is larger than allowed.
@@ -19,7 +19,7 @@ pub struct SseEvent {
 /// An event or a line is larger than allowed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]
-pub struct TooLarge {
+pub struct EventTooLarge {
     /// The limit.
     pub limit: usize,
 }
@@ -28,7 +28,7 @@ pub struct TooLarge {
 ///
 /// # Properties
 ///
-/// How the bytes are cut into pieces makes no difference. Never holds more than twice the limit.
+/// The result does not depend on how the bytes are split. Never buffers more than twice the limit.
 ///
 /// # Examples
 ///
@@ -41,18 +41,18 @@ pub struct TooLarge {
 /// assert_eq!(&events[0].data[..], b"{}");
 /// assert_eq!(parser.last_id(), Some("7"));
 ///
-/// // An event without data is none, but its id counts: servers send one first, to resume from.
+/// // An event without data is ignored, but its id counts: servers send one first, to resume from.
 /// assert!(parser.feed(b"id: 8\n\n")?.is_empty());
 /// assert_eq!(parser.last_id(), Some("8"));
-/// # Ok::<(), mcp_vary_wire::sse::TooLarge>(())
+/// # Ok::<(), mcp_vary_wire::sse::EventTooLarge>(())
 /// ```
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
     line: BytesMut,
-    /// Whether the last byte was a carriage return, whose line feed may still come.
+    /// Whether the last byte was a carriage return, which a line feed may follow.
     after_return: bool,
-    at_start: bool,
+    is_at_start: bool,
     kind: String,
     data: BytesMut,
     has_data: bool,
@@ -62,14 +62,14 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A reader that refuses events and lines of more than `limit` bytes.
+    /// A parser that rejects events and lines of more than `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             line: BytesMut::new(),
             after_return: false,
-            at_start: true,
+            is_at_start: true,
             kind: String::new(),
             data: BytesMut::new(),
             has_data: false,
@@ -79,24 +79,24 @@ impl Parser {
         }
     }
 
-    /// The id to resume from: that of the last event that ended.
+    /// The id to resume from: that of the last complete event.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long to wait before reconnecting, if the server said so.
+    /// The reconnection delay, if the server sent one.
     #[must_use]
     pub const fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Reads on; returns the events that `piece` completes.
+    /// Parses the next piece; returns the events that it completes.
     ///
     /// # Errors
     ///
-    /// When an event or a line exceeds the limit; the stream cannot be read on then.
-    pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
+    /// When an event or a line exceeds the limit; the stream cannot be parsed further.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, EventTooLarge> {
         let mut events = Vec::new();
         let mut rest = piece;
         while !rest.is_empty() {
@@ -107,7 +107,7 @@ impl Parser {
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let text = &rest[..end.unwrap_or(rest.len())];
             if self.line.len() + text.len() + self.data.len() > self.limit {
-                return Err(TooLarge { limit: self.limit });
+                return Err(EventTooLarge { limit: self.limit });
             }
             self.line.extend_from_slice(text);
             let Some(end) = end else { break };
@@ -121,10 +121,10 @@ impl Parser {
 
     fn read_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let line = match line.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.at_start => rest,
+            Some(rest) if self.is_at_start => rest,
             _ => line,
         };
-        self.at_start = false;
+        self.is_at_start = false;
         if line.is_empty() {
             return self.dispatch();
         }
@@ -168,12 +168,12 @@ impl Parser {
     }
 }
 
-/// All events of a whole stream; what the fuzz target and the tests call.
+/// Parses a whole stream, for the fuzz target and the tests.
 ///
 /// # Errors
 ///
 /// When an event or a line exceeds `limit`.
-pub fn parse(stream: &[u8], limit: usize) -> Result<Vec<SseEvent>, TooLarge> {
+pub fn parse(stream: &[u8], limit: usize) -> Result<Vec<SseEvent>, EventTooLarge> {
     Parser::new(limit).feed(stream)
 }
 
@@ -230,9 +230,12 @@ mod tests {
 
     #[test]
     fn a_large_event_is_refused_whole_or_in_pieces() {
-        assert_eq!(parse(&[b'x'; 200], 100), Err(TooLarge { limit: 100 }));
+        assert_eq!(parse(&[b'x'; 200], 100), Err(EventTooLarge { limit: 100 }));
         let lines = "data: 0123456789\n".repeat(20);
-        assert_eq!(parse(lines.as_bytes(), 100), Err(TooLarge { limit: 100 }));
+        assert_eq!(
+            parse(lines.as_bytes(), 100),
+            Err(EventTooLarge { limit: 100 })
+        );
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The two forms of tasks, and the extension that declares one of them.
+//! The two dialects of tasks: the core of revision 2025-11-25, and the tasks extension.
 
 use std::borrow::Cow;
 
@@ -7,48 +7,48 @@ use mcp_vary::error::Era;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 
-use crate::handshake::Hello;
+use crate::handshake::Handshake;
 
-/// The extension of modern servers and clients.
+/// The identifier of the tasks extension.
 ///
 /// Source: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
-pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// In the `_meta` of everything that is about a task, in revision 2025-11-25.
-pub const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// The key of `_meta` that names the related task, in revision 2025-11-25.
+pub const RELATED_TASK_META: &str = "io.modelcontextprotocol/related-task";
 
-/// The two forms of tasks. A server that knows both makes them in that which the client asks for.
+/// The two dialects of tasks. A server that supports both creates a task in the dialect that the client requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
-    /// That of revision 2025-11-25: the client wishes for each task.
+pub enum TaskDialect {
+    /// Revision 2025-11-25: the client requests each task.
     Core,
-    /// The extension, in whatever era both declare it: the server decides.
+    /// The extension, if both sides declare it: the server decides.
     Extension,
 }
 
-impl Form {
-    /// Both forms.
+impl TaskDialect {
+    /// Both dialects.
     pub const BOTH: [Self; 2] = [Self::Core, Self::Extension];
 
-    /// The notification that one stands otherwise.
+    /// The method of the status notification.
     pub const fn status_method(self) -> &'static str {
-        let [core, extension] = TASK_STATUS;
+        let [core, extension] = TASK_STATUS_METHODS;
         match self {
             Self::Core => core,
             Self::Extension => extension,
         }
     }
 
-    /// The notification that a task of this form stands as `params` say.
-    pub fn status(self, params: &str) -> Bytes {
+    /// The status notification with `params`.
+    pub fn status_notification(self, params: &str) -> Bytes {
         let method = json::string(self.status_method());
         Bytes::from(format!(
             r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
         ))
     }
 
-    /// Whether a server makes tasks of this form.
-    pub fn is_offered(self, hello: &Hello) -> bool {
+    /// Whether a server creates tasks in this dialect.
+    pub fn is_supported_by(self, hello: &Handshake) -> bool {
         match self {
             Self::Core => {
                 let path = ["tasks", "requests", "tools", "call"];
@@ -59,18 +59,19 @@ impl Form {
     }
 }
 
-/// Whether a server makes tasks by the extension alone, and for each request that declares it: so legacy clients may
-/// have them in the core form, which the server does not know.
+/// Whether a server creates tasks only by the extension, for each request that declares it: then legacy clients can
+/// have them in the core dialect, which the server does not support.
 ///
-/// A legacy server is told once for all requests of a connection, and would make tasks for clients that wish for
-/// none.
-pub fn gives_core_form(hello: &Hello) -> bool {
-    hello.era() == Era::Modern && Form::Extension.is_offered(hello)
+/// A legacy server reads capabilities once per connection, and would create tasks for clients that did not request
+/// any.
+pub fn translates_to_core(hello: &Handshake) -> bool {
+    hello.era() == Era::Modern && TaskDialect::Extension.is_supported_by(hello)
 }
 
-/// Whether capabilities, of either side, hold the extension.
+/// Whether the capabilities of either side declare the extension.
 pub fn has_extension(capabilities: &str) -> bool {
-    capabilities.contains(EXTENSION) && is_object_at(capabilities, &["extensions", EXTENSION])
+    capabilities.contains(TASKS_EXTENSION)
+        && is_object_at(capabilities, &["extensions", TASKS_EXTENSION])
 }
 
 /// `capabilities` of a client, with the extension.
@@ -79,11 +80,11 @@ pub fn with_extension(capabilities: &str) -> Cow<'_, str> {
         return Cow::Borrowed(capabilities);
     }
     let extensions = edit::get(capabilities, "extensions").unwrap_or("{}");
-    let extensions = edit::set(extensions, EXTENSION, "{}");
+    let extensions = edit::set(extensions, TASKS_EXTENSION, "{}");
     edit::set(capabilities, "extensions", &extensions)
 }
 
-/// Whether there is an object at the end of `path`.
+/// Whether there is an object at `path`.
 fn is_object_at(object: &str, path: &[&str]) -> bool {
     let found = path
         .iter()
@@ -91,6 +92,6 @@ fn is_object_at(object: &str, path: &[&str]) -> bool {
     found.is_some_and(|value| value.starts_with('{'))
 }
 
-/// The notifications that a task stands otherwise: that of revision 2025-11-25, and that of the extension
+/// The methods of the status notifications: that of revision 2025-11-25, and that of the extension
 /// `io.modelcontextprotocol/tasks` (SEP-2663).
-pub const TASK_STATUS: [&str; 2] = ["notifications/tasks/status", "notifications/tasks"];
+pub const TASK_STATUS_METHODS: [&str; 2] = ["notifications/tasks/status", "notifications/tasks"];

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use mcp_vary_gateway::{Config, Gateway, Outside, Target, UpstreamConfig};
+use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock,
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
@@ -66,7 +66,7 @@ fn differs(bytes: &mut [u8]) {
 
 /// Vary before `target`.
 async fn gateway(target: Target) -> Arc<Gateway> {
-    let outside = Outside::new(|| 1_000_000, differs);
+    let outside = Environment::new(|| 1_000_000, differs);
     let server = UpstreamConfig::new("fixture", target);
     let gateway = Gateway::start(Config::new(server, outside)).await;
     gateway.expect("the fixture is there")

@@ -9,7 +9,7 @@ use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::envelope::{Message, WireError};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     }
 }
 
-fn refused(failure: &Failure) -> Reply {
+fn refused(failure: &RpcError) -> Reply {
     Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(None, Era::Legacy)
@@ -70,23 +70,26 @@ fn refused(failure: &Failure) -> Reply {
 pub(crate) fn readable<'a>(
     gateway: &Setup,
     messages: Result<Vec<&'a str>, WireError>,
-) -> Result<Vec<&'a str>, Failure> {
-    let messages = messages.map_err(|why| Failure::from(&why))?;
+) -> Result<Vec<&'a str>, RpcError> {
+    let messages = messages.map_err(|why| RpcError::from(&why))?;
     let limit = gateway.config.limits.in_flight;
     if messages.len() > limit {
         let why = format!("the batch has more than {limit} messages; send several");
-        return Err(Failure::invalid_request(why));
+        return Err(RpcError::invalid_request(why));
     }
     Ok(messages)
 }
 
 /// The messages of a batch, if this session may send one.
-pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<&'a str>, Failure> {
+pub(crate) fn open<'a>(
+    session: &Session,
+    messages: Vec<&'a str>,
+) -> Result<Vec<&'a str>, RpcError> {
     if session.fixed.revision == Revision::V2025_03_26 {
         return Ok(messages);
     }
     let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
-    Err(Failure::invalid_request(why))
+    Err(RpcError::invalid_request(why))
 }
 
 /// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
@@ -125,7 +128,7 @@ async fn one(
 ) {
     let last = match Message::read(text.as_bytes()) {
         Ok(message) => request(gateway, &session, &told, &message, &answers).await,
-        Err(why) => Some(Failure::from(&why).to_bytes(why.id.as_deref())),
+        Err(why) => Some(RpcError::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
         let _ = answers.send(last).await;
@@ -143,7 +146,7 @@ async fn request(
     let params = match Params::read(message.params) {
         Ok(params) => params,
         Err(refusal) => {
-            let failure = refusal.counted(&gateway.lasting.counters);
+            let failure = refusal.into_counted_error(&gateway.lasting.counters);
             return message.id.map(|id| failure.to_bytes(Some(id)));
         }
     };
@@ -158,7 +161,7 @@ async fn request(
         return None;
     };
     if method == "initialize" {
-        let failure = Failure::invalid_request("`initialize` must not be part of a batch");
+        let failure = RpcError::invalid_request("`initialize` must not be part of a batch");
         return Some(failure.to_bytes(Some(id)));
     }
     let place = match begin(&gateway, session, id) {

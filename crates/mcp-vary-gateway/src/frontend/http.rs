@@ -19,7 +19,7 @@ use mcp_vary_upstream::chain;
 use mcp_vary_wire::event;
 use mcp_vary_wire::event::EventId;
 use mcp_vary_wire::headers::SESSION_ID;
-use mcp_vary_wire::response::{Failure, INTERNAL_ERROR, INVALID_REQUEST, Reply};
+use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_REQUEST, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -296,10 +296,10 @@ impl Setup {
     /// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
     /// > session at any time, after which it MUST respond to requests containing that session ID with
     /// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
-    pub(crate) fn session_of(&self, head: &Parts) -> Result<Arc<Session>, Failure> {
+    pub(crate) fn session_of(&self, head: &Parts) -> Result<Arc<Session>, RpcError> {
         let Some(id) = head.headers.get(SESSION_ID) else {
             let why = "the Mcp-Session-Id header is missing; send `initialize` first";
-            return Err(Failure::invalid_request(why));
+            return Err(RpcError::invalid_request(why));
         };
         let found = id
             .to_str()
@@ -307,7 +307,7 @@ impl Setup {
             .and_then(|id| self.lasting.sessions.find(id));
         found
             .filter(|session| self.order_of(session).is_some())
-            .ok_or_else(Failure::session_not_found)
+            .ok_or_else(RpcError::session_not_found)
     }
 }
 
@@ -317,7 +317,7 @@ fn turned_away(away: TurnedAway) -> Response<Body> {
         true => INTERNAL_ERROR,
         false => INVALID_REQUEST,
     };
-    let failure = Failure::new(code, away.reason);
+    let failure = RpcError::new(code, away.reason);
     let body = Body::from(failure.to_bytes(None));
     let mut response = with_type(away.status, "application/json", body);
     if is_overloaded {
@@ -376,7 +376,7 @@ fn last_event_id(head: &Parts) -> Option<EventId> {
 /// more.
 fn beginning(session: &Session, last: Option<&EventId>) -> Bytes {
     match last.filter(|_| understands_priming(session.fixed.revision)) {
-        Some(last) => event::priming(&last.to_text()),
+        Some(last) => event::priming_event(&last.to_text()),
         None => Bytes::from_static(b": open\n\n"),
     }
 }

@@ -21,7 +21,7 @@ use crate::session::{Place, Refused, Session};
 use crate::tasks;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 /// How long a client has, at the end, to read that nothing comes of its request any more.
@@ -48,7 +48,7 @@ pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result
                     "too many requests of this session are in flight; wait for answers"
                 }
             };
-            Failure::invalid_request(why).reply(Some(id), Era::Legacy)
+            RpcError::invalid_request(why).reply(Some(id), Era::Legacy)
         })
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn heard(
     session: &Session,
     message: &Message<'_>,
     params: &Params<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), RpcError> {
     let lasting = &gateway.lasting;
     let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
@@ -73,7 +73,7 @@ pub(crate) fn heard(
             };
             let questions = &lasting.questions;
             if !questions.answer(session.client, id, outcome, &names) {
-                return Err(Failure::invalid_request(
+                return Err(RpcError::invalid_request(
                     "this gateway has not asked that; if several share the sessions, send what belongs to one \
                      session to the same",
                 ));

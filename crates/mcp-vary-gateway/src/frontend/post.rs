@@ -18,7 +18,7 @@ use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::headers::{self, SESSION_ID, VERSION};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{self, Failure, Reply};
+use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ pub(crate) async fn answer(
     let message = match Message::read(&bytes) {
         Ok(message) => message,
         Err(why) => {
-            let reply = Failure::from(&why).reply(why.id.as_deref(), Era::Legacy);
+            let reply = RpcError::from(&why).reply(why.id.as_deref(), Era::Legacy);
             return Ok(json(Reply {
                 status: StatusCode::BAD_REQUEST,
                 ..reply
@@ -107,12 +107,12 @@ async fn begin_message(
     told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
 ) -> Result<Begun, Reply> {
-    let bad = |failure: Failure, era| Reply {
+    let bad = |failure: RpcError, era| Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(message.id, era)
     };
     let params = Params::read(message.params).map_err(|refusal| {
-        let failure = refusal.counted(&gateway.lasting.counters);
+        let failure = refusal.into_counted_error(&gateway.lasting.counters);
         bad(failure, Era::Legacy)
     })?;
     // Where the body names a revision, it is held against the header.
@@ -126,7 +126,7 @@ async fn begin_message(
     if message.method.as_deref() == Some("initialize") {
         let id = message.id.ok_or_else(|| {
             bad(
-                Failure::invalid_request("`initialize` needs an id"),
+                RpcError::invalid_request("`initialize` needs an id"),
                 Era::Legacy,
             )
         })?;
@@ -143,14 +143,14 @@ async fn begin_message(
 ///
 /// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
 /// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
-pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Failure> {
+pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, RpcError> {
     let Some(version) = headers.get(VERSION) else {
         return Ok(None);
     };
     let told = String::from_utf8_lossy(version.as_bytes());
     Revision::parse(&told)
         .map(Some)
-        .ok_or_else(|| Failure::unsupported_version(&told))
+        .ok_or_else(|| RpcError::unsupported_version(&told))
 }
 
 async fn initialize(
@@ -238,7 +238,7 @@ async fn modern(
         }
         return Ok(Begun::Answered(accepted()));
     };
-    let bad = |failure: Failure| Reply {
+    let bad = |failure: RpcError| Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(Some(id), Era::Modern)
     };
@@ -256,14 +256,14 @@ async fn modern(
 }
 
 /// Holds the headers of a modern request against its body.
-fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
+fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), RpcError> {
     let named = headers::name_key(method).and_then(|key| params.members.get_text(key));
     let version = headers
         .get(VERSION)
-        .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;
+        .ok_or_else(|| RpcError::header_mismatch("MCP-Protocol-Version header is missing"))?;
     let told = modern_version(params)?;
     if version.as_bytes() != told.as_bytes() {
-        return Err(Failure::header_mismatch(
+        return Err(RpcError::header_mismatch(
             "MCP-Protocol-Version header value does not match the body",
         ));
     }
@@ -344,7 +344,7 @@ async fn conclude(
 }
 
 /// Whether the session of a request exists, before a body is read that takes memory of others.
-fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), Failure> {
+fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     let version = version_told(&head.headers).ok().flatten();
@@ -365,7 +365,7 @@ async fn read_body(
 ) -> Result<(Bytes, Lease), TurnedAway> {
     let limits = &gateway.config.limits;
     let turned_away = |status, reason: String| TurnedAway { status, reason };
-    let mut memory = gateway.lasting.memory.nothing();
+    let mut memory = gateway.lasting.memory.empty_lease();
     let reading = collect(&mut body, limits.body, &mut memory);
     let read = tokio::time::timeout(limits.read_timeout, reading).await;
     if let Ok(Err(Unread::TooLarge | Unread::NoMemory)) = read {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 
 /// A gateway whose server is down.
 async fn gateway() -> Arc<Gateway> {
-    let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+    let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
     let server = UpstreamConfig::new("none", Target::command("/none", []));
     Gateway::open(Config::new(server, outside)).await
 }

@@ -20,10 +20,10 @@ use crate::pipeline::router::Action;
 use crate::pipeline::runtime::Lasting;
 use mcp_vary::json::edit;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::refusal::Refusal;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::refusal::ParamsError;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::server_request_support::{self, Askable, ELICIT};
+use mcp_vary_wire::server_request_support::{self, ELICIT, ServerRequestSupport};
 
 pub(crate) use self::relay::{Next, Relay, Waiting, answered, said};
 use self::required::without_elicitation_id;
@@ -106,7 +106,7 @@ impl Call<'_> {
     ///
     /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
     /// another gateway whose call waits there.
-    pub(crate) fn round(&self, variant: usize, seal: Option<&Seal>) -> Result<Round, Failure> {
+    pub(crate) fn round(&self, variant: usize, seal: Option<&Seal>) -> Result<Round, RpcError> {
         if self.action.in_rounds().is_none() {
             return Ok(Round::Foreign);
         }
@@ -118,7 +118,7 @@ impl Call<'_> {
         };
         let lasting = &self.gateway.lasting;
         if let Some(key) = seal.subject.ambiguous_key() {
-            let failure = Refusal::ambiguous(&key).counted(&lasting.counters);
+            let failure = ParamsError::ambiguous(&key).into_counted_error(&lasting.counters);
             return Err(self.about_the_variant(variant, failure));
         }
         let opened = seal.open(lasting, sealed);
@@ -128,7 +128,7 @@ impl Call<'_> {
             State::Visit { server } if server == *seal.server => Ok(Round::Visited),
             State::Told { .. } | State::Visit { .. } => Err(not_there()),
             State::Held { gateway, call } if gateway == lasting.number => Ok(Round::Held(call)),
-            State::Held { .. } => Err(Failure::internal(
+            State::Held { .. } => Err(RpcError::internal(
                 "the call waits at another gateway, or was lost with one that was started again; \
                  send the request without `requestState`",
             )),
@@ -140,12 +140,12 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32602` when that is no object of objects.
-    pub(crate) fn responses(&self) -> Result<Members<'_>, Failure> {
+    pub(crate) fn responses(&self) -> Result<Members<'_>, RpcError> {
         responses(&self.asked.params)
     }
 }
 
-fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, Failure> {
+fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, RpcError> {
     read_responses(params.members.get(INPUT_RESPONSES))
 }
 
@@ -154,29 +154,29 @@ fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, Failure> {
 /// # Errors
 ///
 /// `-32602` when that is no object of objects.
-pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, Failure> {
+pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, RpcError> {
     let written = written.unwrap_or("{}");
     let responses = Members::parse(written)
-        .map_err(|why| Failure::invalid_params(format!("`{INPUT_RESPONSES}`: {why}")))?;
+        .map_err(|why| RpcError::invalid_params(format!("`{INPUT_RESPONSES}`: {why}")))?;
     let mut values = responses.iter();
     if let Some((key, _)) = values.find(|(_, value)| !value.starts_with('{')) {
         let cut: String = key.chars().take(60).collect();
         let why = format!("`{INPUT_RESPONSES}.{cut}` must be an object");
-        return Err(Failure::invalid_params(why));
+        return Err(RpcError::invalid_params(why));
     }
     drop(values);
     Ok(responses)
 }
 
-fn not_there() -> Failure {
-    Failure::invalid_params(
+fn not_there() -> RpcError {
+    RpcError::invalid_params(
         "what asked for input is not there any more; send the request without `requestState`",
     )
 }
 
 /// The failure of a client that comes back to a call that does not wait any more.
-pub(crate) fn not_held() -> Failure {
-    Failure::invalid_params(
+pub(crate) fn not_held() -> RpcError {
+    RpcError::invalid_params(
         "the call does not wait for input any more: it went on, or was cancelled since nobody came back in time; \
          send the request without `requestState`",
     )
@@ -188,7 +188,7 @@ impl Round {
     /// # Errors
     ///
     /// When the server is of another era now, or the client would not visit what the server wants visited.
-    pub(crate) fn prepare(self, params: &mut Params<'_>, era: Era) -> Result<(), Failure> {
+    pub(crate) fn prepare(self, params: &mut Params<'_>, era: Era) -> Result<(), RpcError> {
         match (self, era) {
             (Self::First, Era::Modern) | (Self::Foreign, _) => Ok(()),
             (Self::Told(state), Era::Modern) => {
@@ -205,7 +205,7 @@ impl Round {
             }
             (Self::Visited, Era::Legacy) => {
                 if !all_accepted(&responses(params)?) {
-                    return Err(Failure::internal(
+                    return Err(RpcError::internal(
                         "the server wants an address visited first, and the user would not",
                     ));
                 }
@@ -228,7 +228,7 @@ fn all_accepted(responses: &Members<'_>) -> bool {
 /// # Errors
 ///
 /// What the server does wrong, to be said after its name.
-pub(crate) fn may_be_asked(task: &str, askable: Askable) -> Result<(), String> {
+pub(crate) fn may_be_asked(task: &str, askable: ServerRequestSupport) -> Result<(), String> {
     match edit::get(task, INPUT_REQUESTS) {
         None | Some("{}") => Ok(()),
         Some(_) => Required::read(task)?.check(askable),
@@ -244,10 +244,10 @@ pub(crate) fn may_be_asked(task: &str, askable: Askable) -> Result<(), String> {
 pub(crate) fn passed_on(
     result: &str,
     seal: &Seal,
-    askable: Askable,
+    askable: ServerRequestSupport,
     lasting: &Lasting,
-) -> Result<String, Failure> {
-    let faulty = |why: String| Failure::internal(format!("server `{}` {why}", seal.server));
+) -> Result<String, RpcError> {
+    let faulty = |why: String| RpcError::internal(format!("server `{}` {why}", seal.server));
     let required = Required::read(result).map_err(faulty)?;
     required.check(askable).map_err(faulty)?;
     let named = named(result, &required, lasting.questions.asker(&seal.server));
@@ -270,7 +270,7 @@ fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'
     let mut result = Cow::Borrowed(result);
     for (key, asked) in &required.requests {
         let Cow::Owned(params) =
-            server_request_support::naming(asker, &asked.method, &asked.params)
+            server_request_support::with_server_name(asker, &asked.method, &asked.params)
         else {
             continue;
         };
@@ -291,7 +291,7 @@ fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'
 pub(crate) fn to_visit(
     data: &str,
     seal: &Seal,
-    askable: Askable,
+    askable: ServerRequestSupport,
     lasting: &Lasting,
 ) -> Option<String> {
     let elicitations = json::elements(edit::get(data, "elicitations")?).ok()?;
@@ -299,9 +299,12 @@ pub(crate) fn to_visit(
     for (at, params) in elicitations.iter().enumerate() {
         let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
-        let params =
-            server_request_support::naming(lasting.questions.asker(&seal.server), ELICIT, &params);
-        askable.check(ELICIT, &params).ok()?;
+        let params = server_request_support::with_server_name(
+            lasting.questions.asker(&seal.server),
+            ELICIT,
+            &params,
+        );
+        askable.ensure_supported(ELICIT, &params).ok()?;
         let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
         requests.set((at + 1).to_string(), request);
     }
@@ -329,7 +332,7 @@ pub(crate) fn hold(
     call: HeldCall,
     seal: &Seal,
     lasting: &std::sync::Arc<Lasting>,
-) -> Result<String, Failure> {
+) -> Result<String, RpcError> {
     let (gateway, asked) = (lasting.number, {
         let asker = lasting.questions.asker(&seal.server);
         call.input.to_json(asker)

@@ -10,8 +10,8 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::Exchange;
 use mcp_vary_upstream::sent_request::SentRequest;
-use mcp_vary_wire::response::Failure;
-use mcp_vary_wire::server_request_support::{self, Askable};
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
@@ -42,7 +42,7 @@ struct Round {
     /// Where the server asks nothing but to be asked again.
     not_before: Option<Instant>,
     /// How the round ended without what the server asks for.
-    failed: Option<Failure>,
+    failed: Option<RpcError>,
 }
 
 /// A question that the client was sent.
@@ -63,7 +63,7 @@ pub(crate) enum Next {
     Message(Bytes),
     /// The request was sent once more.
     Sent(OwnedSemaphorePermit, Exchange),
-    Failed(Failure),
+    Failed(RpcError),
 }
 
 impl Relay {
@@ -89,11 +89,11 @@ impl Relay {
     pub(crate) fn begin(
         &mut self,
         result: &str,
-        (session, askable): (&Session, Askable),
+        (session, askable): (&Session, ServerRequestSupport),
         lasting: &Lasting,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RpcError> {
         let server = self.sent.connection.name();
-        let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
+        let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
         let required = Required::read(result).map_err(faulty)?;
         required.check(askable).map_err(faulty)?;
         if self.rounds >= self.limit {
@@ -110,7 +110,7 @@ impl Relay {
         for (key, asked) in required.requests {
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let asker = lasting.questions.asker(server);
-            let params = server_request_support::naming(asker, &asked.method, &params);
+            let params = server_request_support::with_server_name(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             round.unsent.push_back(message);
@@ -131,7 +131,7 @@ impl Relay {
     /// waits.
     pub(crate) async fn next(&mut self) -> Next {
         let Some(round) = &mut self.round else {
-            return Next::Failed(Failure::internal("the server asks for nothing"));
+            return Next::Failed(RpcError::internal("the server asks for nothing"));
         };
         if let Some(message) = round.unsent.pop_front() {
             return Next::Message(message);
@@ -162,7 +162,7 @@ impl Relay {
         }
     }
 
-    async fn send(&mut self) -> Result<(OwnedSemaphorePermit, Exchange), Failure> {
+    async fn send(&mut self) -> Result<(OwnedSemaphorePermit, Exchange), RpcError> {
         let turn = self.sent.supervised.acquire().await?;
         let mut request = self.sent.request.clone();
         if let (Some(params), Some(round)) = (&request.params, &self.round) {
@@ -181,7 +181,7 @@ impl Round {
         waiting: Waiting,
         answered: Option<Answered>,
         server: &str,
-    ) -> Option<Failure> {
+    ) -> Option<RpcError> {
         let Waiting {
             key,
             method,
@@ -224,7 +224,7 @@ pub(crate) fn said(
     answered: Option<Answered>,
     server: &str,
     method: &str,
-) -> Result<String, Failure> {
+) -> Result<String, RpcError> {
     let why = match answered {
         Some(Ok(result)) => return Ok(result),
         Some(Err(error)) => {
@@ -233,7 +233,7 @@ pub(crate) fn said(
         }
         None => "the client did not answer in time".to_owned(),
     };
-    Err(Failure::internal(format!(
+    Err(RpcError::internal(format!(
         "server `{server}` asked for `{method}`, and {why}"
     )))
 }

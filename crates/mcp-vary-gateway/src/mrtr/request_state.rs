@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -99,19 +99,19 @@ impl Seal {
     }
 
     /// Opens what a client sent back, JSON text.
-    pub(super) fn open(&self, lasting: &Lasting, written: &str) -> Result<State, Failure> {
+    pub(super) fn open(&self, lasting: &Lasting, written: &str) -> Result<State, RpcError> {
         let sealed: String = serde_json::from_str(written)
-            .map_err(|_| Failure::invalid_params("`requestState` must be a string"))?;
+            .map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?;
         let parameters = self.subject.parameters();
         let binding = self.binding(&parameters);
         let opened = open(&lasting.cursor_keys, &binding, &sealed, lasting.now());
         let opened = opened.map_err(|error| {
-            Failure::invalid_params(match error {
+            RpcError::invalid_params(match error {
                 StateError::Expired => "Request state has expired; send the request without it",
                 _ => "Invalid request state",
             })
         })?;
-        serde_json::from_str(&opened).map_err(|_| Failure::invalid_params("Invalid request state"))
+        serde_json::from_str(&opened).map_err(|_| RpcError::invalid_params("Invalid request state"))
     }
 
     fn binding<'a>(&'a self, parameters: &'a Parameters) -> StateBinding<'a> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
-use mcp_vary_wire::server_request_support::{Askable, ELICIT};
+use mcp_vary_wire::server_request_support::{ELICIT, ServerRequestSupport};
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
 
@@ -63,12 +63,14 @@ impl Required {
 
     /// > Servers MUST NOT send an `inputRequests` that the client has not declared support for in its
     /// > capabilities. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
-    pub(crate) fn check(&self, askable: Askable) -> Result<(), String> {
+    pub(crate) fn check(&self, askable: ServerRequestSupport) -> Result<(), String> {
         for (_, asked) in &self.requests {
-            askable.check(&asked.method, &asked.params).map_err(|why| {
-                let cut: String = asked.method.chars().take(60).collect();
-                format!("asks for `{cut}`: {}", why.message())
-            })?;
+            askable
+                .ensure_supported(&asked.method, &asked.params)
+                .map_err(|why| {
+                    let cut: String = asked.method.chars().take(60).collect();
+                    format!("asks for `{cut}`: {}", why.message())
+                })?;
         }
         Ok(())
     }
@@ -124,8 +126,9 @@ mod tests {
     #[track_caller]
     fn is_faulty(result: &str, expected: &str) {
         assert!(asks_for_input(result));
-        let read =
-            Required::read(result).and_then(|read| read.check(Askable::of(r#"{"roots":{}}"#)));
+        let read = Required::read(result).and_then(|read| {
+            read.check(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
+        });
         assert_eq!(read.unwrap_err(), expected);
     }
 
@@ -135,7 +138,10 @@ mod tests {
         let read = Required::read(plain).unwrap();
         assert_eq!(read.state.as_deref(), Some("A"));
         assert_eq!(read.requests[0].1.params, "{}");
-        assert!(read.check(Askable::of(r#"{"roots":{}}"#)).is_ok());
+        assert!(
+            read.check(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
+                .is_ok()
+        );
         is_faulty(
             r#"{"resultType":"input_required"}"#,
             "asks for input without saying which",

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Exchange, ServerRequest};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
 use tracing::debug;
 
@@ -84,14 +84,14 @@ impl HeldCalls {
         whose: Whose,
         bounds: Bounds,
         lasting: &Arc<Lasting>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, RpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut all = self.lock();
         let of_one = all.values().filter(|it| it.whose == whose).count();
         if all.len() >= bounds.in_all || of_one >= bounds.per_principal {
             drop(all);
             call.cancel("too many calls wait for input");
-            return Err(Failure::internal(
+            return Err(RpcError::internal(
                 "the server asks for input, and too many calls wait for some already; try again later",
             ));
         }
@@ -168,8 +168,9 @@ impl InputRequests {
             let method = json::string(request.method());
             let params = without_elicitation_id(request.method(), request.params());
             let params = params.as_deref();
-            let params = params
-                .map(|params| server_request_support::naming(asker, request.method(), params));
+            let params = params.map(|params| {
+                server_request_support::with_server_name(asker, request.method(), params)
+            });
             let params = params.map(|params| format!(r#","params":{params}"#));
             let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());
             requests.set(key.clone(), request);

@@ -10,8 +10,8 @@ use mcp_vary::json::{Members, is_lookalike};
 use mcp_vary_wire::era::{LOG_LEVEL, PROGRESS_TOKEN};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::refusal::Refusal;
-use mcp_vary_wire::task_dialect::RELATED;
+use mcp_vary_wire::refusal::ParamsError;
+use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 
 use crate::pipeline::router::Action;
 
@@ -39,7 +39,7 @@ const META: &[&str] = &[
     CLIENT_INFO,
     PROGRESS_TOKEN,
     LOG_LEVEL,
-    RELATED,
+    RELATED_TASK_META,
     SUBSCRIPTION_ID,
 ];
 
@@ -50,7 +50,7 @@ const META: &[&str] = &[
 /// # Errors
 ///
 /// When a member imitates a known one, or when an object that is checked repeats a key.
-pub(crate) fn check(action: Action, params: &Params<'_>) -> Result<(), Refusal> {
+pub(crate) fn check(action: Action, params: &Params<'_>) -> Result<(), ParamsError> {
     let known: &[&str] = match action {
         Action::OfExtension => &["_meta"],
         _ => PARAMS,
@@ -68,7 +68,7 @@ pub(crate) fn check(action: Action, params: &Params<'_>) -> Result<(), Refusal> 
     }
 }
 
-fn check_meta(meta: &Members<'_>) -> Result<(), Refusal> {
+fn check_meta(meta: &Members<'_>) -> Result<(), ParamsError> {
     for (key, _) in meta.iter() {
         let is_of_an_extension = || EXTENSIONS.iter().any(|it| it.meta.contains(&key));
         if META.contains(&key) || is_of_an_extension() {
@@ -77,29 +77,29 @@ fn check_meta(meta: &Members<'_>) -> Result<(), Refusal> {
         let of_extensions = EXTENSIONS.iter().flat_map(|extension| extension.meta);
         let mut known = META.iter().chain(of_extensions);
         if let Some(known) = known.find(|known| is_lookalike(key, known)) {
-            return Err(Refusal::lookalike("params._meta", key, known));
+            return Err(ParamsError::lookalike("params._meta", key, known));
         }
     }
     Ok(())
 }
 
 /// Checks the object that the member `key` is; another value is checked where it is read.
-fn check_object(params: &Params<'_>, key: &str, known: &[&str]) -> Result<(), Refusal> {
+fn check_object(params: &Params<'_>, key: &str, known: &[&str]) -> Result<(), ParamsError> {
     let object = params.members.get(key);
     let Some(object) = object.filter(|value| value.starts_with('{')) else {
         return Ok(());
     };
-    let members = Members::parse(object).map_err(|error| Refusal::unreadable(key, &error))?;
+    let members = Members::parse(object).map_err(|error| ParamsError::unreadable(key, &error))?;
     check_members(key, &members, known)
 }
 
-fn check_members(place: &str, members: &Members<'_>, known: &[&str]) -> Result<(), Refusal> {
+fn check_members(place: &str, members: &Members<'_>, known: &[&str]) -> Result<(), ParamsError> {
     for (key, _) in members.iter() {
         if known.contains(&key) {
             continue;
         }
         if let Some(known) = known.iter().find(|known| is_lookalike(key, known)) {
-            return Err(Refusal::lookalike(place, key, known));
+            return Err(ParamsError::lookalike(place, key, known));
         }
     }
     Ok(())

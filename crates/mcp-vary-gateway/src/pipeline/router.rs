@@ -8,7 +8,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::methods::is_of_the_protocol;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::exchange::Running;
@@ -35,7 +35,7 @@ impl Asked<'_> {
     pub(crate) fn keep(&self, part: &str) -> Bytes {
         let shared = self
             .message
-            .and_then(|message| envelope::part_of(message, part));
+            .and_then(|message| envelope::slice_of(message, part));
         shared.unwrap_or_else(|| Bytes::copy_from_slice(part.as_bytes()))
     }
 }
@@ -136,7 +136,7 @@ pub(crate) async fn dispatch(gateway: &Arc<Setup>, client: &Client, asked: Asked
     outcome.unwrap_or_else(|failure| Outcome::Done(failure.reply(Some(id), client.era())))
 }
 
-pub(crate) fn action(method: &str, era: Era) -> Result<Action, Failure> {
+pub(crate) fn action(method: &str, era: Era) -> Result<Action, RpcError> {
     let row = METHODS.iter().find(|(name, _, _)| *name == method);
     match row {
         Some((_, In::Both, action)) => Ok(*action),
@@ -148,12 +148,12 @@ pub(crate) fn action(method: &str, era: Era) -> Result<Action, Failure> {
 }
 
 /// The error for a method that does not exist, or is not carried.
-pub(crate) fn unknown(method: &str) -> Failure {
+pub(crate) fn unknown(method: &str) -> RpcError {
     let known = NOT_CARRIED
         .iter()
         .find(|(name, _)| method.starts_with(name));
     let cut: String = method.chars().take(128).collect();
-    Failure::method_not_found(match known {
+    RpcError::method_not_found(match known {
         Some((_, why)) => format!("Method not found: {cut}: {why}"),
         None => format!("Method not found: {cut}"),
     })
@@ -164,9 +164,9 @@ async fn act(
     client: &Client,
     asked: Asked<'_>,
     action: Action,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, RpcError> {
     member_check::check(action, &asked.params)
-        .map_err(|refusal| refusal.counted(&gateway.lasting.counters))?;
+        .map_err(|refusal| refusal.into_counted_error(&gateway.lasting.counters))?;
     let class = gateway
         .classes
         .of_client(client.class.as_ref(), client.connection);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
 use mcp_vary_catalog::link_index::LinkIndex;
 use mcp_vary_catalog::shared::SharedLists;
@@ -13,7 +13,7 @@ use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_upstream::chain::UpstreamGateways;
 use mcp_vary_wire::counters::{Counter, Counters};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -65,7 +65,7 @@ pub(crate) struct Lasting {
     pub(crate) behind: Arc<UpstreamGateways>,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
     pub(crate) number: u64,
-    outside: Outside,
+    outside: Environment,
     /// What clients were asked.
     pub(crate) questions: Arc<Questions>,
     /// Connections that clients have alone.
@@ -132,7 +132,7 @@ impl Lasting {
             behind: Arc::default(),
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
-            pinned: memory.part(config.limits.memory / PINNED),
+            pinned: memory.sub_budget(config.limits.memory / PINNED),
             memory,
             shared_lists: Arc::new(SharedLists::default()),
             // Some servers take 0 for no token.
@@ -159,7 +159,7 @@ impl Lasting {
     /// # Errors
     ///
     /// When `limits.memory` leaves no room for them, which is counted.
-    pub(crate) fn lease(&self, bytes: usize) -> Result<Lease, Failure> {
+    pub(crate) fn lease(&self, bytes: usize) -> Result<Lease, RpcError> {
         self.memory.lease(bytes).map_err(|exhausted| {
             self.counters.increment(Counter::RefusedForMemory);
             exhausted.into()
@@ -171,11 +171,11 @@ impl Lasting {
     /// # Errors
     ///
     /// When subscriptions take as much as they may, or `limits.memory` leaves no room.
-    pub(crate) fn lease_for_subscription(&self, uri: &str) -> Result<Lease, Failure> {
+    pub(crate) fn lease_for_subscription(&self, uri: &str) -> Result<Lease, RpcError> {
         let lease = self.pinned.lease(memory_cost::of_subscription(uri));
         lease.map_err(|_| {
             self.counters.increment(Counter::RefusedForMemory);
-            Failure::internal(
+            RpcError::internal(
                 "subscriptions take a quarter of `limits.memory`, which is all they may; unsubscribe from some, or try \
                  again later",
             )
@@ -244,7 +244,7 @@ impl Lasting {
 /// Which part of the memory that clients can take they can take for long.
 const PINNED: usize = 4;
 
-fn random<const N: usize>(outside: Outside) -> [u8; N] {
+fn random<const N: usize>(outside: Environment) -> [u8; N] {
     let mut bytes = [0; N];
     (outside.random)(&mut bytes);
     bytes

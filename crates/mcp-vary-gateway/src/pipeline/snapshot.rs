@@ -14,7 +14,7 @@ use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -85,10 +85,10 @@ impl Known {
     ///
     /// > the supporting party MUST either revert to core protocol behavior or reject the request with an
     /// > appropriate error if the extension is mandatory. (SEP-2133, "Graceful Degradation")
-    pub(crate) fn has_required(&self, era: Era) -> Result<(), Failure> {
+    pub(crate) fn has_required(&self, era: Era) -> Result<(), RpcError> {
         match self.lacks.clone() {
             None => Ok(()),
-            Some(id) => Err(Failure::from(&Error::RequiredExtension { id, era })),
+            Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Setup {
             page_size: config.page_size,
             caching: match config.variants || !rules.is_empty() || config.read_result {
                 true => Caching::Never,
-                false => Caching::AsTold,
+                false => Caching::AsDeclared,
             },
         };
         lasting.questions.name_servers(config.servers.len() > 1);
@@ -178,9 +178,9 @@ impl Setup {
     /// # Errors
     ///
     /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: read, they take some sixty times their size.
-    pub(crate) fn know(&self, capabilities: &str) -> Result<Arc<Known>, Failure> {
+    pub(crate) fn know(&self, capabilities: &str) -> Result<Arc<Known>, RpcError> {
         if capabilities.len() > MAX_CAPABILITIES {
-            return Err(Failure::invalid_params(format!(
+            return Err(RpcError::invalid_params(format!(
                 "the capabilities of the client are {} bytes long; {MAX_CAPABILITIES} are allowed",
                 capabilities.len()
             )));

@@ -12,7 +12,7 @@ use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::Status;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::debug;
@@ -46,7 +46,7 @@ impl Setup {
         told: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<usize>,
-    ) -> Result<Offers, Failure> {
+    ) -> Result<Offers, RpcError> {
         let mut offers = self.pinned(order, told)?;
         let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
             if offers.pin.is_none() {
@@ -59,7 +59,7 @@ impl Setup {
             return Ok(offers);
         };
         if !self.config.variants {
-            return Err(Failure::from(&Error::VariantsNotSupported));
+            return Err(RpcError::from(&Error::VariantsNotSupported));
         }
         let index = self.variant_index(named).filter(|it| offers.allows(*it));
         let requested = || Value::String(named.clone());
@@ -80,7 +80,7 @@ impl Setup {
     /// # Errors
     ///
     /// `-32602` when it has one variant and that one is gone: then there is none for it.
-    fn pinned(&self, order: &Arc<[usize]>, told: &VariantRequest) -> Result<Offers, Failure> {
+    fn pinned(&self, order: &Arc<[usize]>, told: &VariantRequest) -> Result<Offers, RpcError> {
         let Some(pin) = &told.pin else {
             let order = Arc::clone(order);
             return Ok(Offers {
@@ -92,7 +92,7 @@ impl Setup {
         let Some(index) = self.variant_index(pin.as_str()) else {
             let requested = Value::String(pin.to_string());
             let none = Error::invalid_variant(&requested, Some(Vec::new()));
-            return Err(Failure::from(&none));
+            return Err(RpcError::from(&none));
         };
         let is_told = self.config.variants;
         Ok(Offers {
@@ -103,7 +103,7 @@ impl Setup {
     }
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
-    fn check_header(&self, told: &VariantRequest, params: &Params<'_>) -> Result<(), Failure> {
+    fn check_header(&self, told: &VariantRequest, params: &Params<'_>) -> Result<(), RpcError> {
         let header = told.header.as_deref();
         let Some(header) = header.filter(|_| self.config.choosing.strict_header) else {
             return Ok(());
@@ -120,20 +120,20 @@ impl Setup {
         } else {
             Era::Legacy
         };
-        Err(Failure::from(&Error::header_variant_mismatch(
+        Err(RpcError::from(&Error::header_variant_mismatch(
             header, other, era,
         )))
     }
 
     /// SV-9: names every variant that there is for the client, those of its order first: each can be chosen.
-    pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> Failure {
+    pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
         debug!(requested = %logged(requested), "variant refused");
         let order = &offers.order;
         let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
         let visible = visible.filter(|index| offers.allows(*index));
         let visible = visible.map(|index| self.variant_id(index).clone());
-        Failure::from(&Error::invalid_variant(requested, Some(visible.collect())))
+        RpcError::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
 
     /// `order` with `first` in front, no longer than may be advertised.
@@ -173,14 +173,14 @@ mod tests {
     use crate::pipeline::router::{Asked, Outcome, dispatch};
     use crate::pipeline::runtime::Lasting;
     use crate::settings::config::Config;
-    use mcp_vary_base::environment::Outside;
+    use mcp_vary_base::environment::Environment;
     use mcp_vary_upstream::{Target, UpstreamConfig};
     use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 
     /// A gateway whose server is not there; what is asked for here needs none.
     async fn gateway(on: bool) -> Arc<Setup> {
         let target = Target::command("no-such-program-of-ours", []);
-        let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+        let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
         let config = Config::new(UpstreamConfig::new("none", target), outside);
         let config = config.with_variants(on);
         let lasting = Arc::new(Lasting::new(&config));

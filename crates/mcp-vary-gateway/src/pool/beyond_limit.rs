@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use super::{Class, ClassKey, Classes, lock};
@@ -16,7 +16,7 @@ impl Classes {
     /// # Errors
     ///
     /// As for [`of`](Self::of).
-    pub(super) async fn borrowing(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
+    pub(super) async fn borrowing(&self, key: &ClassKey) -> Result<Arc<Class>, RpcError> {
         let known = lock(&self.borrowing).get(key).and_then(Weak::upgrade);
         if let Some(class) = known {
             class.connections.note_use();
@@ -38,7 +38,7 @@ impl Classes {
     }
 
     /// The class of clients of `era` without special capabilities. It exists even beyond the limit, once for each era.
-    async fn without_capabilities(&self, era: Era) -> Result<Arc<Class>, Failure> {
+    async fn without_capabilities(&self, era: Era) -> Result<Arc<Class>, RpcError> {
         if self.era_of_base(era) == era {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));

@@ -48,7 +48,7 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
 /// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
 /// one spelling.
 pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
-    let asked = server_request_support::mirrored(capabilities);
+    let asked = server_request_support::forwardable_capabilities(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
     for id in allowed {

@@ -40,8 +40,8 @@ use mcp_vary_upstream::{
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era;
-use mcp_vary_wire::log_level::is_logged_from;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::log_level::is_level_enabled;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support::LIST_ROOTS;
 
 /// The connections of all servers that clients have alone.
@@ -174,7 +174,7 @@ impl OwnLines {
         self: &Arc<Self>,
         door: &Door<'_>,
         session: &Arc<Session>,
-    ) -> Result<Held, Failure> {
+    ) -> Result<Held, RpcError> {
         let key = (door.server, Whose::Session(session.client));
         let mut all = self.lock();
         let known = all.get(&key).cloned();
@@ -204,7 +204,7 @@ impl OwnLines {
         self: &Arc<Self>,
         door: &Door<'_>,
         client: Option<ClientId>,
-    ) -> Result<Held, Failure> {
+    ) -> Result<Held, RpcError> {
         let mut all = self.lock();
         let pool = (door.server, Whose::Any(0))..(door.server, Whose::Any(usize::MAX));
         let pool = all.range(pool);
@@ -240,7 +240,7 @@ impl OwnLines {
         all: &mut BTreeMap<Key, Arc<Own>>,
         key: Key,
         door: &Door<'_>,
-    ) -> Result<Arc<Own>, Failure> {
+    ) -> Result<Arc<Own>, RpcError> {
         let config = door.config;
         all.remove(&key);
         let is_its = |key: &Key| key.0 == door.server;
@@ -265,7 +265,7 @@ impl OwnLines {
                 server = config.name,
                 "no connection for one client alone is left"
             );
-            return Err(Failure::internal(format!(
+            return Err(RpcError::internal(format!(
                 "server `{}` has a connection for each client that can be asked something, and all are in use; \
                  try again later",
                 config.name
@@ -644,7 +644,7 @@ impl Listener {
         // That of a task goes on after its call.
         if method == "notifications/progress" {
             let params = self.made.progress(session.client, params)?;
-            return Some(era::progress(&params));
+            return Some(era::progress_notification(&params));
         }
         if !is_for_a_session(&bytes, session) {
             return None;
@@ -685,7 +685,7 @@ fn is_for_a_session(message: &[u8], session: &Session) -> bool {
     };
     match message.method.as_deref() {
         Some("notifications/message") => {
-            is_logged_from(message.params.unwrap_or("{}"), session.log_level())
+            is_level_enabled(message.params.unwrap_or("{}"), session.log_level())
         }
         Some("notifications/elicitation/complete") => true,
         _ => false,

@@ -8,7 +8,7 @@ use mcp_vary::json::{self, Members};
 use mcp_vary_catalog::listing::{ListKind, ListedItem, Listing};
 use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::headers::param_headers;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// Reads all pages of a list, of which so many views are made.
 ///
@@ -19,7 +19,7 @@ pub(crate) async fn read(
     upstream: &UpstreamConnection,
     kind: ListKind,
     views: usize,
-) -> Result<Listing, Failure> {
+) -> Result<Listing, RpcError> {
     let mut room = Room::new(kind, views);
     let page = Page::ask(upstream, kind, None, &mut room).await?;
     let (mut listing, cursor) = first(page);
@@ -90,11 +90,11 @@ impl Room {
     }
 
     /// Takes the room of a page of so many bytes, before it is copied out of its message.
-    fn take_text(&mut self, bytes: usize) -> Result<(), Failure> {
+    fn take_text(&mut self, bytes: usize) -> Result<(), RpcError> {
         self.take_bytes(bytes.saturating_mul(COPIES))
     }
 
-    fn take_items(&mut self, items: usize) -> Result<(), Failure> {
+    fn take_items(&mut self, items: usize) -> Result<(), RpcError> {
         self.items = self
             .items
             .checked_sub(items)
@@ -103,7 +103,7 @@ impl Room {
         self.take_bytes(items.saturating_mul(each))
     }
 
-    fn take_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
+    fn take_bytes(&mut self, bytes: usize) -> Result<(), RpcError> {
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
             self.refused(&format!(
                 "would take more than {} MiB: {COPIES} times its text, and {ITEM} bytes for each item and {SHOWN} for \
@@ -115,8 +115,8 @@ impl Room {
         Ok(())
     }
 
-    fn refused(&self, why: &str) -> Failure {
-        Failure::internal(format!("{} of the server {why}", self.kind.method()))
+    fn refused(&self, why: &str) -> RpcError {
+        RpcError::internal(format!("{} of the server {why}", self.kind.method()))
     }
 }
 
@@ -125,7 +125,7 @@ async fn ask(
     kind: ListKind,
     cursor: Option<&str>,
     room: &mut Room,
-) -> Result<String, Failure> {
+) -> Result<String, RpcError> {
     let mut params = Members::default();
     if let Some(cursor) = cursor {
         params.set("cursor", json::string(cursor));
@@ -146,7 +146,7 @@ async fn ask(
             room.take_text(result.len())?;
             Ok(result.to_owned())
         }
-        Err(error) => Err(Failure::told_by_upstream(error)),
+        Err(error) => Err(RpcError::from_upstream_or_internal(error)),
     }
 }
 
@@ -166,11 +166,11 @@ impl Page {
         kind: ListKind,
         cursor: Option<&str>,
         room: &mut Room,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RpcError> {
         let result = ask(upstream, kind, cursor, room).await?;
         let checks_headers = kind == ListKind::Tools && upstream.accepts_param_headers();
         let page = Self::read(result, kind, checks_headers, room.items)
-            .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))?;
+            .map_err(|why| RpcError::internal(format!("{} of the server: {why}", kind.method())))?;
         room.take_items(page.items.len())?;
         Ok(page)
     }

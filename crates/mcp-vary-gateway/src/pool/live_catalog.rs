@@ -17,7 +17,7 @@ use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::Event;
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
@@ -128,7 +128,7 @@ impl LiveCatalog {
         &self,
         kind: ListKind,
         find: impl Fn(&Catalog) -> Option<T>,
-    ) -> Result<T, Option<Failure>> {
+    ) -> Result<T, Option<RpcError>> {
         if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }

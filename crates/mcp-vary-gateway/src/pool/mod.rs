@@ -38,9 +38,9 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::server_request_support::Askable;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 /// What tells one class from another. Clients that can do nothing particular have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -95,7 +95,7 @@ impl Class {
         catalog.rebuild(&BTreeSet::new()).await;
         Arc::new(Self {
             catalog,
-            can_be_asked: Askable::of(&capabilities).is_any(),
+            can_be_asked: ServerRequestSupport::from_capabilities(&capabilities).is_any(),
             capabilities,
             told: OnceLock::new(),
             connections: Arc::new(connections),
@@ -109,7 +109,7 @@ impl Class {
     fn lend_to(&self, capabilities: &Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::clone(&self.catalog),
-            can_be_asked: Askable::of(capabilities).is_any(),
+            can_be_asked: ServerRequestSupport::from_capabilities(capabilities).is_any(),
             capabilities: Arc::clone(capabilities),
             told: OnceLock::new(),
             connections: Arc::clone(&self.connections),
@@ -382,25 +382,25 @@ impl Classes {
     /// # Errors
     ///
     /// When a server that is not shared has no connection left.
-    pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, Failure> {
+    pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, RpcError> {
         let Some(key) = key else {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));
         };
         if self.background.stop.is_cancelled() {
-            return Err(Failure::internal("the gateway stops"));
+            return Err(RpcError::internal("the gateway stops"));
         }
         let Some(place) = self.others.place(key, self.most) else {
             return match key.session {
                 None => self.borrowing(key).await,
-                Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
+                Some(_) => Err(RpcError::internal(TOO_MANY_OWN)),
             };
         };
         self.opened(key, place).await
     }
 
     /// The class of `key` at its `place`, made if it is not there yet.
-    async fn opened(&self, key: &ClassKey, place: Place) -> Result<Arc<Class>, Failure> {
+    async fn opened(&self, key: &ClassKey, place: Place) -> Result<Arc<Class>, RpcError> {
         let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
         let class = match class {
             Ok(class) => Arc::clone(class),
@@ -423,7 +423,7 @@ impl Classes {
         &self,
         key: Option<&ClassKey>,
         client: Option<ClientId>,
-    ) -> Result<Arc<Class>, Failure> {
+    ) -> Result<Arc<Class>, RpcError> {
         let class = self.of(key).await?;
         Ok(self.own.lists().class_of(class, client).await)
     }
@@ -441,7 +441,7 @@ impl Classes {
         Some(self.own.lists().class_of(Arc::clone(class), client).await)
     }
 
-    async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
+    async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, RpcError> {
         let inherited = self.others.inherited(key);
         let lines = self.lines(key).await?;
         let inherited = inherited.iter().flat_map(|it| &it.followers);
@@ -484,7 +484,7 @@ impl Classes {
     }
 
     /// The connections of a class to all servers.
-    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<SupervisedConnection>>, Failure> {
+    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<SupervisedConnection>>, RpcError> {
         let undecided: Vec<_> = self
             .servers
             .iter()
@@ -523,7 +523,7 @@ impl Classes {
         class: &Class,
         server: usize,
         client: &Client,
-    ) -> Result<Held, Failure> {
+    ) -> Result<Held, RpcError> {
         let capabilities = self.told_of(class, server, &class.capabilities);
         let server = &self.servers[server];
         let door = Door {

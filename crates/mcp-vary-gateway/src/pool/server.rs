@@ -7,9 +7,9 @@ use mcp_vary_upstream::{
     ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, UpstreamConfig,
 };
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::server_request_support::Askable;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use super::{ClassKey, lock};
 use crate::pool::capabilities::declared;
@@ -108,7 +108,7 @@ impl Server {
         &self,
         key: &ClassKey,
         own: &Arc<OwnLines>,
-    ) -> Result<Arc<SupervisedConnection>, Failure> {
+    ) -> Result<Arc<SupervisedConnection>, RpcError> {
         let config = &self.config;
         let session = key
             .session
@@ -141,7 +141,8 @@ impl Server {
         }
         let mut config = config.clone().with_capabilities(capabilities.clone());
         // Where sessions share nothing, this is the connection that the client has alone.
-        let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
+        let alone =
+            session.filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
         config.is_dedicated = alone.is_some();
         config.legacy_first = era == Era::Legacy;
         let line = self.open(config);
@@ -160,8 +161,8 @@ impl Server {
     }
 }
 
-fn no_connection_left(config: &UpstreamConfig) -> Failure {
-    Failure::internal(format!(
+fn no_connection_left(config: &UpstreamConfig) -> RpcError {
+    RpcError::internal(format!(
         "server `{}` serves each session on a connection of its own, and all {} are in use; \
          end a session, or try again later",
         config.name, config.limits.connections

@@ -24,7 +24,7 @@ use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{ConnectError, ConnectionState, Event, SupervisedConnection};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Source {
     }
 
     /// Makes the server log from `level` on; see [`Line::log_from`].
-    pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
+    pub(crate) async fn log_from(&self, level: u8) -> Result<(), RpcError> {
         self.line.set_log_level(level).await
     }
 
@@ -144,7 +144,7 @@ impl Source {
     pub(crate) fn says_otherwise(
         &self,
         kind: ListKind,
-        then: Option<&Result<Arc<Listing>, Failure>>,
+        then: Option<&Result<Arc<Listing>, RpcError>>,
     ) -> bool {
         match (self.told.load().listings.get(&kind), then) {
             (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),

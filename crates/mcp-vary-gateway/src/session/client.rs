@@ -13,10 +13,10 @@ use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
-use mcp_vary_wire::server_request_support::Askable;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
 use crate::pipeline::snapshot::Setup;
@@ -99,24 +99,24 @@ impl Client {
     }
 
     /// What it can be asked.
-    pub(crate) fn askable(&self) -> Askable {
-        Askable::of(self.mirrored())
+    pub(crate) fn askable(&self) -> ServerRequestSupport {
+        ServerRequestSupport::from_capabilities(self.mirrored())
     }
 }
 
 /// The version that a modern request declares; `-32602` without it.
-pub(crate) fn modern_version<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, Failure> {
+pub(crate) fn modern_version<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, RpcError> {
     params.meta.get_text(PROTOCOL_VERSION).ok_or_else(|| {
-        Failure::invalid_params(format!(
+        RpcError::invalid_params(format!(
             "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
         ))
     })
 }
 
-pub(crate) fn check_version(told: &str) -> Result<Revision, Failure> {
+pub(crate) fn check_version(told: &str) -> Result<Revision, RpcError> {
     Revision::parse(told)
         .filter(|revision| revision.era() == Era::Modern)
-        .ok_or_else(|| Failure::unsupported_version(told))
+        .ok_or_else(|| RpcError::unsupported_version(told))
 }
 
 impl Setup {
@@ -130,7 +130,7 @@ impl Setup {
         session: &Arc<Session>,
         told: &VariantRequest,
         params: &Params<'_>,
-    ) -> Result<Client, Failure> {
+    ) -> Result<Client, RpcError> {
         let order = self.order_of(session).unwrap_or_default();
         let mut offers = self.chosen(&order, told, params, || None)?;
         if offers.decided_by == DecidedBy::Ranking {
@@ -166,14 +166,14 @@ impl Setup {
         method: &str,
         told: &VariantRequest,
         params: &Params<'_>,
-    ) -> Result<Client, Failure> {
+    ) -> Result<Client, RpcError> {
         let revision = check_version(&modern_version(params)?)?;
         let capabilities = params
             .meta
             .get(CLIENT_CAPABILITIES)
             .filter(|told| told.starts_with('{'));
         let capabilities = capabilities.ok_or_else(|| {
-            Failure::invalid_params(format!(
+            RpcError::invalid_params(format!(
                 "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
             ))
         })?;

@@ -16,7 +16,7 @@ pub(crate) fn of_message(bytes: usize) -> usize {
     }
 }
 
-/// What the arguments `text` take as a tree that they are checked in; of more than [`MOST_VALUES`] none is made.
+/// What the arguments `text` take as a tree that they are checked in; of more than [`MAX_CHECKED_VALUES`] none is made.
 pub(crate) fn of_tree(text: &str) -> usize {
     if text.len() <= SMALL {
         return 0;

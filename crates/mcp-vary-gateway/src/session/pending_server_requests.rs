@@ -12,13 +12,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
-use mcp_vary_wire::response::Failure;
-use mcp_vary_wire::server_request_support::{self, Askable};
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -33,7 +33,7 @@ pub(crate) struct Questions {
     open: Mutex<BTreeMap<(ClientId, u64), Open>>,
     limit: usize,
     patience: Duration,
-    outside: Outside,
+    outside: Environment,
     /// Responses to what this gateway has not asked.
     strays: LogBackoff,
     /// Whether there are several servers, so that each question has to name its own.
@@ -71,7 +71,12 @@ pub(crate) struct Question {
 impl Questions {
     /// None yet, and at most `limit` at once; a client has so much time to answer one.
     /// `gateway` tells this one from others that share its sessions.
-    pub(crate) fn new(limit: usize, patience: Duration, outside: Outside, gateway: u64) -> Self {
+    pub(crate) fn new(
+        limit: usize,
+        patience: Duration,
+        outside: Environment,
+        gateway: u64,
+    ) -> Self {
         Self {
             ids: Ids::of(gateway),
             open: Mutex::default(),
@@ -114,8 +119,8 @@ impl Questions {
         (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(Question, Bytes)> {
-        let passed = Askable::of(&session.fixed.class)
-            .check(request.method(), request.params().unwrap_or("{}"))
+        let passed = ServerRequestSupport::from_capabilities(&session.fixed.class)
+            .ensure_supported(request.method(), request.params().unwrap_or("{}"))
             .and_then(|()| self.note(session, (server, request), names));
         match passed {
             Ok(passed) => Some(passed),
@@ -131,12 +136,15 @@ impl Questions {
         session: &Session,
         (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(Question, Bytes), Failure> {
+    ) -> Result<(Question, Bytes), RpcError> {
         let id = self.ids.next();
         let token = request.params().and_then(progress_token);
         let params = request.params().map(|params| {
-            let params =
-                server_request_support::naming(self.asker(server), request.method(), params);
+            let params = server_request_support::with_server_name(
+                self.asker(server),
+                request.method(),
+                params,
+            );
             let params = without_wish(&params);
             let params = tasks::related(&params, names);
             match token {
@@ -163,7 +171,7 @@ impl Questions {
         self: &Arc<Self>,
         session: &Session,
         (method, params): (&str, Option<&str>),
-    ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), Failure> {
+    ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), RpcError> {
         let id = self.ids.next();
         let (sender, answer) = oneshot::channel();
         let open = Open {
@@ -192,7 +200,7 @@ impl Questions {
         }
     }
 
-    fn put(&self, session: &Session, id: u64, question: Open) -> Result<(), Failure> {
+    fn put(&self, session: &Session, id: u64, question: Open) -> Result<(), RpcError> {
         let mut open = self.lock();
         // Whoever says so takes what is open away after that.
         if session.is_silent() {
@@ -200,7 +208,7 @@ impl Questions {
         }
         if open.len() >= self.limit {
             let why = "too many questions to clients are open; try again later";
-            return Err(Failure::internal(why));
+            return Err(RpcError::internal(why));
         }
         open.insert((session.client, id), question);
         Ok(())
@@ -325,7 +333,7 @@ impl Question {
             // The server may have withdrawn it, and gets no answer then.
             refuse(
                 request,
-                &Failure::internal("the client did not answer in time"),
+                &RpcError::internal("the client did not answer in time"),
             );
         }
         let id = self.id;
@@ -378,21 +386,21 @@ impl Ids {
 }
 
 /// The client's response, if it can be one.
-fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a str>, Failure> {
+fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a str>, RpcError> {
     let (Ok(text) | Err(text)) = outcome;
     if text.starts_with('{') {
         return Ok(outcome);
     }
     let why = "the client's response holds neither a `result` nor an `error` that is an object";
-    Err(Failure::internal(why))
+    Err(RpcError::internal(why))
 }
 
-fn gone() -> Failure {
-    Failure::internal("the client is gone")
+fn gone() -> RpcError {
+    RpcError::internal("the client is gone")
 }
 
 /// Tells the server why its client is not asked.
-pub(crate) fn refuse(request: &ServerRequest, why: &Failure) {
+pub(crate) fn refuse(request: &ServerRequest, why: &RpcError) {
     debug!(
         method = request.method(),
         why = why.message(),
@@ -402,7 +410,7 @@ pub(crate) fn refuse(request: &ServerRequest, why: &Failure) {
 }
 
 /// The JSON text of an error.
-fn error(failure: &Failure) -> String {
+fn error(failure: &RpcError) -> String {
     let message = json::string(failure.message());
     format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
 }

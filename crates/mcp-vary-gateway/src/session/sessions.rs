@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::id::{Agreed, Keys, Own, Unchecked};
@@ -15,7 +15,7 @@ use crate::settings::config::Config;
 /// The sessions of a gateway.
 pub(crate) struct Sessions {
     keys: Keys,
-    outside: Outside,
+    outside: Environment,
     clients: AtomicU64,
     table: Mutex<Table>,
 }
@@ -140,7 +140,7 @@ pub(super) mod tests {
     pub(in super::super) fn sessions(limit: usize) -> Sessions {
         let target = Target::command("none", []);
         let random = |bytes: &mut [u8]| bytes.fill(NONCES.fetch_add(1, Ordering::Relaxed));
-        let outside = Outside::new(|| 1_000, random);
+        let outside = Environment::new(|| 1_000, random);
         let mut config = Config::new(UpstreamConfig::new("none", target), outside);
         config.limits.sessions = limit;
         Sessions::new(&config, vec![[1; 32]])

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
 use mcp_vary_catalog::variant_config::{self, VariantConfig, VariantSet};
@@ -25,10 +25,10 @@ use crate::settings::limits::Limits;
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::{Config, Outside, Target, UpstreamConfig};
+/// use mcp_vary_gateway::{Config, Environment, Target, UpstreamConfig};
 ///
 /// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
-/// let outside = Outside::new(|| 0, |bytes| bytes.fill(7));
+/// let outside = Environment::new(|| 0, |bytes| bytes.fill(7));
 /// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
 /// assert!(config.negotiation && !config.variants);
 /// ```
@@ -85,7 +85,7 @@ pub struct Config {
     /// The gateways in front of this process; none by default.
     pub ancestors: Ancestors,
     /// Clock and randomness.
-    pub outside: Outside,
+    pub outside: Environment,
     /// Seals session ids and cursors. Random by default, so that they end with the process; set it
     /// where several replicas share clients, or where sessions outlive a restart.
     pub key: [u8; 32],
@@ -98,13 +98,13 @@ pub struct Config {
 impl Config {
     /// The defaults in front of one server.
     #[must_use]
-    pub fn new(server: UpstreamConfig, outside: Outside) -> Self {
+    pub fn new(server: UpstreamConfig, outside: Environment) -> Self {
         Self::of_servers(vec![server], outside)
     }
 
     /// The defaults in front of several servers.
     #[must_use]
-    pub fn of_servers(servers: Vec<UpstreamConfig>, outside: Outside) -> Self {
+    pub fn of_servers(servers: Vec<UpstreamConfig>, outside: Environment) -> Self {
         let mut key = [0; 32];
         (outside.random)(&mut key);
         Self {

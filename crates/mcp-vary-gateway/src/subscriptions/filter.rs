@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mcp_vary::json::{self, Members};
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// The filter of `subscriptions/listen`.
 ///
@@ -25,9 +25,9 @@ impl Filter {
     /// # Errors
     ///
     /// `-32602` when a member is of a wrong type, or when it names more than `most` resources or tasks.
-    pub(crate) fn read(text: &str, most: usize) -> Result<Self, Failure> {
+    pub(crate) fn read(text: &str, most: usize) -> Result<Self, RpcError> {
         let members = Members::parse(text)
-            .map_err(|why| Failure::invalid_params(format!("`notifications`: {why}")))?;
+            .map_err(|why| RpcError::invalid_params(format!("`notifications`: {why}")))?;
         let mut filter = Self::default();
         for kind in Kind::ALL {
             match members.get(kind.filter()) {
@@ -62,11 +62,11 @@ impl Filter {
     }
 }
 
-fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<String>, Failure> {
+fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<String>, RpcError> {
     let not_strings = || wrong(key, "an array of strings");
     let elements = json::elements(text).map_err(|_| not_strings())?;
     if elements.len() > most {
-        return Err(Failure::invalid_params(format!(
+        return Err(RpcError::invalid_params(format!(
             "`notifications.{key}` names {} {what}; a subscription may have {most}",
             elements.len()
         )));
@@ -76,7 +76,7 @@ fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<St
     for element in elements {
         let id: String = serde_json::from_str(element).map_err(|_| not_strings())?;
         check_length(&id).map_err(|why| {
-            Failure::invalid_params(format!("an element of `notifications.{key}` {why}"))
+            RpcError::invalid_params(format!("an element of `notifications.{key}` {why}"))
         })?;
         if known.insert(id.clone()) {
             ids.push(id);
@@ -100,8 +100,8 @@ pub(crate) fn check_length(id: &str) -> Result<(), String> {
 /// As long as a URI may be that a template is held against.
 const MAX_ID: usize = 8 << 10;
 
-fn wrong(key: &str, expected: &str) -> Failure {
-    Failure::invalid_params(format!("`notifications.{key}` must be {expected}"))
+fn wrong(key: &str, expected: &str) -> RpcError {
+    RpcError::invalid_params(format!("`notifications.{key}` must be {expected}"))
 }
 
 const RESOURCES: &str = "resourceSubscriptions";

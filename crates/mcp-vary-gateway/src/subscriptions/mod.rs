@@ -33,7 +33,7 @@ use mcp_vary_catalog::variant_config::VariantSet;
 use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 /// Everybody who hears of changes.
@@ -521,7 +521,7 @@ impl Setup {
         }
     }
 
-    async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
+    async fn place_of(&self, session: &Session) -> Result<Place, RpcError> {
         let key = {
             let (class, client) = (&session.fixed.class, session.client);
             self.classes.key(class, Some(client), Era::Legacy)

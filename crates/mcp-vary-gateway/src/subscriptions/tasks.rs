@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
-use mcp_vary_wire::task_dialect::Form;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::task_dialect::TaskDialect;
 use tokio::time::timeout;
 
 use super::filter::Filter;
@@ -129,13 +129,13 @@ impl Call<'_> {
     pub(crate) async fn listened(
         &self,
         filter: &mut Filter,
-    ) -> Result<Vec<(Key, Listened)>, Failure> {
+    ) -> Result<Vec<(Key, Listened)>, RpcError> {
         let asked = filter.tasks.take();
-        let Some(ids) = asked.filter(|_| self.has_servers_with(Form::Extension)) else {
+        let Some(ids) = asked.filter(|_| self.has_servers_with(TaskDialect::Extension)) else {
             return Ok(Vec::new());
         };
         if !ids.is_empty() {
-            self.declares(Form::Extension)?;
+            self.declares(TaskDialect::Extension)?;
         }
         let listened = ids.into_iter().map(|id| async move {
             let (server, teller, forms, own) = self.teller_of(&id)?;

@@ -6,8 +6,8 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{CallerId, Request, Subscription, SupervisedConnection, UpstreamError};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
-use mcp_vary_wire::task_dialect::gives_core_form;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::task_dialect::translates_to_core;
 
 use super::string;
 
@@ -28,7 +28,7 @@ pub(crate) type Said = Result<String, String>;
 /// Why a server answered nothing.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
-    pub(crate) failure: Failure,
+    pub(crate) failure: RpcError,
     /// Whether it may answer when it is asked again.
     pub(crate) may_pass: bool,
 }
@@ -42,7 +42,7 @@ impl From<UpstreamError> for Unanswered {
     }
 }
 
-impl From<Unanswered> for Failure {
+impl From<Unanswered> for RpcError {
     fn from(unanswered: Unanswered) -> Self {
         unanswered.failure
     }
@@ -66,7 +66,7 @@ impl Inquiry {
     ) -> Result<Said, Unanswered> {
         let turn = self.line.acquire().await?;
         let upstream = self.line.ready().await?;
-        if !gives_core_form(upstream.handshake()) {
+        if !translates_to_core(upstream.handshake()) {
             return Err(self.gone());
         }
         let params = edit::set(&self.params, "taskId", &json::string(&self.own));
@@ -94,7 +94,7 @@ impl Inquiry {
             "Task not found: server `{server}`, which made it, makes no tasks any more, or not so"
         );
         Unanswered {
-            failure: Failure::invalid_params(why),
+            failure: RpcError::invalid_params(why),
             may_pass: false,
         }
     }

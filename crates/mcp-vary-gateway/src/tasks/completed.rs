@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json;
 use mcp_vary::variant::Date;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::is_failed_call;
@@ -23,7 +23,7 @@ use super::is_failed_call;
 /// first. Only the client that had it made has it in its list.
 pub(crate) struct Finished {
     all: Mutex<All>,
-    outside: Outside,
+    outside: Environment,
 }
 
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl fmt::Debug for Finished {
 }
 
 impl Finished {
-    pub(crate) fn new(outside: Outside) -> Self {
+    pub(crate) fn new(outside: Environment) -> Self {
         Self {
             all: Mutex::default(),
             outside,
@@ -242,7 +242,7 @@ mod tests {
 
     fn finished(now: fn() -> u64) -> Finished {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Finished::new(Outside::new(now, |bytes| {
+        Finished::new(Environment::new(now, |bytes| {
             bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         }))
     }

@@ -11,26 +11,26 @@ use std::borrow::Cow;
 
 use mcp_vary::json::edit;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
-use mcp_vary_wire::task_dialect::Form;
+use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::{RESULT, is_failed_call};
 
 /// In which form a client knows a task, and in which its server does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Forms {
-    pub(crate) client: Form,
-    pub(crate) server: Form,
+    pub(crate) client: TaskDialect,
+    pub(crate) server: TaskDialect,
 }
 
 impl Forms {
     /// The client is told in the core form of a task that its server has by the extension.
     pub(crate) const TO_CORE: Self = Self {
-        client: Form::Core,
-        server: Form::Extension,
+        client: TaskDialect::Core,
+        server: TaskDialect::Extension,
     };
 
     /// Both sides know the task in the same form: nothing is changed between them.
-    pub(crate) const fn both(form: Form) -> Self {
+    pub(crate) const fn both(form: TaskDialect) -> Self {
         Self {
             client: form,
             server: form,
@@ -49,8 +49,8 @@ impl Forms {
     /// A server's result that a task was made, in the client's form; what it holds beside the task stays.
     pub(crate) fn made(self, result: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
-            (Form::Core, Form::Extension) => Cow::Owned(flat(result)),
-            (Form::Extension, Form::Core) => Cow::Owned(nested(result)),
+            (TaskDialect::Core, TaskDialect::Extension) => Cow::Owned(flat(result)),
+            (TaskDialect::Extension, TaskDialect::Core) => Cow::Owned(nested(result)),
             _ => Cow::Borrowed(result),
         }
     }
@@ -58,10 +58,12 @@ impl Forms {
     /// What a server says of a task, in a result or in the parameters of a notification, in the client's form.
     pub(crate) fn told(self, task: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
-            (Form::Core, Form::Extension) => respelled(Cow::Borrowed(task), Form::Extension),
-            (Form::Extension, Form::Core) => {
+            (TaskDialect::Core, TaskDialect::Extension) => {
+                respelled(Cow::Borrowed(task), TaskDialect::Extension)
+            }
+            (TaskDialect::Extension, TaskDialect::Core) => {
                 let told = on(without_the_extension(task), |told| with_failure(told, task));
-                respelled(on(told, without_subscription), Form::Core)
+                respelled(on(told, without_subscription), TaskDialect::Core)
             }
             _ => Cow::Borrowed(task),
         }
@@ -79,11 +81,11 @@ const TASK: &str = "task";
 const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"];
 
 /// `task` with what both forms have by the words of `form`.
-fn respelled(task: Cow<'_, str>, form: Form) -> Cow<'_, str> {
+fn respelled(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
     SPELLINGS.iter().fold(task, |told, (core, extension)| {
         let (from, to) = match form {
-            Form::Core => (extension, core),
-            Form::Extension => (core, extension),
+            TaskDialect::Core => (extension, core),
+            TaskDialect::Extension => (core, extension),
         };
         on(told, |told| edit::rename(told, from, to))
     })
@@ -123,7 +125,7 @@ fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
 /// A result of the core form that a task was made, as one of the extension: the task's members are its own.
 fn flat(result: &str) -> String {
     let task = edit::get(result, TASK).filter(|task| task.starts_with('{'));
-    let mut told = respelled(Cow::Borrowed(task.unwrap_or("{}")), Form::Extension);
+    let mut told = respelled(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
     for (key, value) in edit::members(result) {
         if key != TASK && edit::get(&told, &key).is_none() {
             told = Cow::Owned(edit::set(&told, &key, value).into_owned());
@@ -139,7 +141,7 @@ fn nested(result: &str) -> String {
     let task = on(without_the_extension(result), |told| {
         edit::remove(told, META)
     });
-    let task = respelled(task, Form::Core);
+    let task = respelled(task, TaskDialect::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())
 }
@@ -157,8 +159,8 @@ mod tests {
     use super::*;
 
     const TO_EXTENSION: Forms = Forms {
-        client: Form::Extension,
-        server: Form::Core,
+        client: TaskDialect::Extension,
+        server: TaskDialect::Core,
     };
     const TO_CORE: Forms = Forms::TO_CORE;
 
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn nothing_is_changed_between_those_who_know_the_same_form() {
-        for form in Form::BOTH {
+        for form in TaskDialect::BOTH {
             let said = r#"{ "task":{"ttl":1},"ttlMs":1,"result":{} }"#;
             assert!(matches!(Forms::both(form).told(said), Cow::Borrowed(told) if told == said));
             assert!(matches!(Forms::both(form).made(said), Cow::Borrowed(told) if told == said));

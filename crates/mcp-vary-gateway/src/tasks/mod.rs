@@ -1,11 +1,11 @@
 //! Tasks: what a server goes on working at after it answered, and how its client finds it again.
 //!
 //! A server's own id of a task means nothing to others, so clients get one that says whose it is and under which
-//! variant it was made ([`mcp_vary::task`]). There are two [forms](Form) of tasks; what a client of one is told of a
+//! variant it was made ([`mcp_vary::task`]). There are two [dialects](TaskDialect) of tasks; what a client of one is told of a
 //! task of the other is [translated](Forms).
 
-use mcp_vary_wire::task_dialect::Form;
-use mcp_vary_wire::task_dialect::RELATED;
+use mcp_vary_wire::task_dialect::RELATED_TASK_META;
+use mcp_vary_wire::task_dialect::TaskDialect;
 
 mod claims;
 pub(crate) mod client;
@@ -42,7 +42,7 @@ pub(crate) use crate::tasks::registry::{Key, Made};
 pub(crate) use crate::tasks::waiter::{Awaited, Coming, Ended, related_to};
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{Event, SupervisedConnection};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// Whose tasks an answer may be about, and what the client calls them.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl TaskNames {
         result: &'a str,
         client: &Client,
         retelling: impl FnOnce() -> Retelling,
-    ) -> Option<Result<Cow<'a, str>, Failure>> {
+    ) -> Option<Result<Cow<'a, str>, RpcError>> {
         let own = self.made_by(result)?;
         let Some(sealed) = self.sealed(&own) else {
             return Some(Err(self.too_long(&own)));
@@ -114,8 +114,8 @@ impl TaskNames {
         }))
     }
 
-    pub(crate) fn too_long(&self, own: &str) -> Failure {
-        Failure::internal(format!(
+    pub(crate) fn too_long(&self, own: &str) -> RpcError {
+        RpcError::internal(format!(
             "server `{}` made a task with an id of {} bytes, and {MAX_ID} is what can be asked for",
             self.server,
             own.len()
@@ -127,9 +127,9 @@ impl TaskNames {
     /// # Errors
     ///
     /// When `result`, as the client is told it, cannot be kept.
-    pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, Failure> {
+    pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, RpcError> {
         let kept = self.lasting.finished.keep(result, client.id, self.ttl);
-        kept.map_err(Failure::internal)
+        kept.map_err(RpcError::internal)
     }
 
     /// For how long the connection is needed on which `result` says that a task was made; none where it does not.
@@ -150,7 +150,7 @@ impl TaskNames {
             return None;
         }
         match self.forms.server {
-            Form::Core if edit::get(result, "task").is_some() => made_by_the_core(result),
+            TaskDialect::Core if edit::get(result, "task").is_some() => made_by_the_core(result),
             _ if string(result, "resultType")? != "task" => None,
             _ => string(result, "taskId"),
         }
@@ -276,7 +276,8 @@ fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, 
 
 /// `told` with what `name` makes of the task to which what it asks is related; none where nothing is.
 fn asked_in(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let asked = edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED))?;
+    let asked =
+        edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED_TASK_META))?;
     let mut named = Cow::Borrowed(asked);
     for (key, request) in edit::members(asked) {
         if let Some(params) = edit::get(request, "params")
@@ -294,15 +295,15 @@ fn asked_in(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String>
 /// > All requests, responses, and notifications associated with a task MUST include the
 /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
 pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
-    if !said.contains(RELATED) {
+    if !said.contains(RELATED_TASK_META) {
         return Cow::Borrowed(said);
     }
     let renamed = || {
         let meta = edit::get(said, "_meta")?;
-        let related = edit::get(meta, RELATED)?;
+        let related = edit::get(meta, RELATED_TASK_META)?;
         let named = json::string(&name(&string(related, "taskId")?)?);
         let related = edit::set(related, "taskId", &named);
-        let meta = edit::set(meta, RELATED, &related);
+        let meta = edit::set(meta, RELATED_TASK_META, &related);
         Some(edit::set(said, "_meta", &meta).into_owned())
     };
     renamed().map_or(Cow::Borrowed(said), Cow::Owned)

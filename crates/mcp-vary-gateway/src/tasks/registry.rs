@@ -114,7 +114,12 @@ impl Made {
             let entry = tasks.known.get(key).filter(|it| it.client == client)?;
             Arc::clone(&entry.teller)
         };
-        Some(teller.forms.client.status(&teller.told(params)))
+        Some(
+            teller
+                .forms
+                .client
+                .status_notification(&teller.told(params)),
+        )
     }
 
     /// At most `most` of the tasks that `client` had made in the core form by servers of the extension, in that order
@@ -199,7 +204,12 @@ impl Made {
             && let Some(session) = self.audience.session(client).or_else(|| session.upgrade())
         {
             // Whoever does not read now may ask how the task stands.
-            let _ = session.tell(teller.forms.client.status(&teller.told(params)));
+            let _ = session.tell(
+                teller
+                    .forms
+                    .client
+                    .status_notification(&teller.told(params)),
+            );
         }
         if is_over(&status(params)) {
             self.is_over(key);

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Event, Subscription};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
-use mcp_vary_wire::task_dialect::RELATED;
+use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -76,7 +76,7 @@ pub(crate) enum Ended {
     Result(String),
     /// The error of the call, or the server's to the question how the task stands; JSON text.
     Error(String),
-    Failed(Failure),
+    Failed(RpcError),
 }
 
 impl Awaited {
@@ -192,7 +192,7 @@ impl Awaited {
     fn stands(&mut self, task: &str, client: &Client, lasting: &Lasting) {
         let status = status(task);
         let server = &self.task.0;
-        let faulty = |why: &str| Failure::internal(format!("server `{server}` {why}"));
+        let faulty = |why: &str| RpcError::internal(format!("server `{server}` {why}"));
         match &*status {
             "completed" => self.finish(match edit::get(task, RESULT) {
                 Some(result) => Ended::Result(result.to_owned()),
@@ -202,7 +202,7 @@ impl Awaited {
                 Some(error) => Ended::Error(error.to_owned()),
                 None => Ended::Failed(faulty("says that the task has failed without saying why")),
             }),
-            "cancelled" => self.finish(Ended::Failed(Failure::internal("the task was cancelled"))),
+            "cancelled" => self.finish(Ended::Failed(RpcError::internal("the task was cancelled"))),
             _ => {
                 self.due = Instant::now() + pause(task);
                 if let Err(failure) = self.ask(task, client, lasting) {
@@ -213,9 +213,9 @@ impl Awaited {
     }
 
     /// Asks the client what the server asks, and nobody asks already.
-    fn ask(&mut self, task: &str, client: &Client, lasting: &Lasting) -> Result<(), Failure> {
+    fn ask(&mut self, task: &str, client: &Client, lasting: &Lasting) -> Result<(), RpcError> {
         let server = &self.task.0;
-        let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
+        let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
         if matches!(edit::get(task, INPUT_REQUESTS), None | Some("{}")) {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Awaited {
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let params = related_to(&params, &self.sealed);
             let asker = lasting.questions.asker(server);
-            let params = server_request_support::naming(asker, &asked.method, &params);
+            let params = server_request_support::with_server_name(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             self.unsent.push_back(message);
@@ -263,7 +263,7 @@ async fn asked(
     };
     asking.await.unwrap_or_else(|_| {
         Err(Unanswered {
-            failure: Failure::internal("the gateway stops"),
+            failure: RpcError::internal("the gateway stops"),
             may_pass: false,
         })
     })
@@ -300,7 +300,7 @@ fn pause(task: &str) -> Duration {
 pub(crate) fn related_to(said: &str, sealed: &str) -> String {
     let meta = edit::get(said, "_meta").filter(|meta| meta.starts_with('{'));
     let related = format!(r#"{{"taskId":{}}}"#, json::string(sealed));
-    let meta = edit::set(meta.unwrap_or("{}"), RELATED, &related);
+    let meta = edit::set(meta.unwrap_or("{}"), RELATED_TASK_META, &related);
     edit::set(said, "_meta", &meta).into_owned()
 }
 

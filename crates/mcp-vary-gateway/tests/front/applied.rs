@@ -1,7 +1,7 @@
 //! Who is told what was applied to a result, and what was applied before.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Outside};
+use mcp_vary_gateway::{Config, Environment};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
@@ -146,7 +146,7 @@ resources: [{as: markdown}]
 prompts: [{text: Plan it well.}]
 ";
     let file = Source::new("vary.yaml", everyone).read(&|_| None).unwrap();
-    let outside = Outside::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
     let of_file = file.into_config(outside);
     let house = house(r#"{"acme/own":1.0}"#, |mut config| {
         let servers = std::mem::take(&mut config.servers);

@@ -142,7 +142,7 @@ async fn house_listing(tools: &Arc<AtomicUsize>) -> House {
     House::behind_one(peer, |config| config).await
 }
 
-const TOO_MANY: &str = "tools/list of the server: `tools`: it holds more than 100000 elements";
+const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 100000 elements";
 
 #[tokio::test]
 async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() {

@@ -1,7 +1,7 @@
 //! Variants of an operator's file, from what is written there to what clients are offered and get.
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Config, Outside};
+use mcp_vary_gateway::{Config, Environment};
 use serde_json::{Value, json};
 
 use crate::choosing::Asks;
@@ -61,7 +61,7 @@ async fn house(variants: &str) -> House {
         "servers: {{a: {{url: \"{}\"}}}}\nvariants:\n{variants}",
         peer.url
     );
-    let outside = Outside::new(|| TODAY, |bytes| getrandom::fill(bytes).unwrap());
+    let outside = Environment::new(|| TODAY, |bytes| getrandom::fill(bytes).unwrap());
     let file = Source::new("vary.yaml", &text).read(&|_| None);
     let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let config: Config = file.into_config(outside).with_limits(limits());

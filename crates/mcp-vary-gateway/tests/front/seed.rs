@@ -7,7 +7,7 @@
 //! same for all; a prompt's message has one block.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
-use mcp_vary_gateway::{Config, Outside};
+use mcp_vary_gateway::{Config, Environment};
 use serde_json::{Value, json};
 use tracing::Level;
 
@@ -447,7 +447,10 @@ fn printed(result: &Value) -> &str {
 fn configured(peer: &Peer, text: &str) -> Config {
     let text = format!("servers: {{weather: {{url: '{}'}}}}\n{text}", peer.url);
     let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
-    file.into_config(Outside::new(|| 0, |bytes| getrandom::fill(bytes).unwrap()))
+    file.into_config(Environment::new(
+        || 0,
+        |bytes| getrandom::fill(bytes).unwrap(),
+    ))
 }
 
 /// CN-9: the reference client in Swift declares these tags in `experimental`, prints the first text and calls it

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::Outside;
+use mcp_vary_gateway::Environment;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -144,7 +144,7 @@ async fn a_session_outside_the_table_can_be_deleted() {
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
     let house = House::with(|mut config| {
-        config.outside = Outside::new(
+        config.outside = Environment::new(
             || NOW.load(Ordering::SeqCst),
             |bytes| getrandom::fill(bytes).unwrap(),
         );

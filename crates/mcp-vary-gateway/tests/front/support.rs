@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use mcp_vary::json::Json;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_gateway::{
+    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
+};
 use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::io::{
@@ -93,7 +95,7 @@ impl Drop for House {
 
 /// The configuration of tests before `target`.
 pub(crate) fn config(target: Target) -> Config {
-    let outside = Outside::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+    let outside = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
     Config::new(UpstreamConfig::new("peer", target), outside).with_limits(limits())
 }
 

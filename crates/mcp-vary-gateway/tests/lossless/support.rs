@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mcp_vary_gateway::{Config, Gateway, Outside, Target, UpstreamConfig};
+use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
 use mcp_vary_wire::headers::header_value;
 use mcp_vary_wire::revision::Era;
 use serde_json::value::RawValue;
@@ -225,7 +225,7 @@ impl House {
                 Target::http(format!("http://127.0.0.1:{port}/mcp").parse().unwrap())
             }
         };
-        let outside = Outside::new(|| 1_800_000_000, |bytes| bytes.fill(7));
+        let outside = Environment::new(|| 1_800_000_000, |bytes| bytes.fill(7));
         let config = configure(Config::new(UpstreamConfig::new("odd", target), outside));
         let gateway = Gateway::start(config).await.unwrap();
         let (listener, port) = listen().await;

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use http::header::VIA;
 use http::{HeaderMap, Uri};
 use mcp_vary_base::log_backoff::LogBackoff;
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_message;
@@ -33,7 +33,7 @@ pub(crate) async fn connect(
     (url, headers): (&Uri, &HeaderMap),
     opening: Opening,
     events: &broadcast::Sender<Event>,
-) -> Result<(Arc<Connection>, Hello), ConnectError> {
+) -> Result<(Arc<Connection>, Handshake), ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
     let connector = tls::connector(url, config.limits.connect).map_err(|what| {
         let server = Arc::clone(&server);
@@ -117,7 +117,7 @@ fn mark_sensitive(headers: &HeaderMap) -> HeaderMap {
 
 impl Connection {
     /// Finds out the era.
-    async fn run_handshake(self: &Arc<Self>, opening: Opening) -> Result<Hello, ConnectError> {
+    async fn run_handshake(self: &Arc<Self>, opening: Opening) -> Result<Handshake, ConnectError> {
         match opening {
             Opening::Discover => self.discover_or_initialize().await,
             Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
@@ -132,7 +132,7 @@ impl Connection {
     ///
     /// The server is known to speak 2026-07-28, which wants `Mcp-Method` on every `POST`. No `_meta`: servers on rmcp take
     /// a request with one for a request without a session.
-    async fn initialize_or_discover(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+    async fn initialize_or_discover(self: &Arc<Self>) -> Result<Handshake, ConnectError> {
         let headers = modern_headers("initialize", None);
         let mut initializing = pin!(self.initialize_with(Revision::LATEST_LEGACY, &headers));
         match tokio::time::timeout(self.limits.initialize, &mut initializing).await {
@@ -162,7 +162,7 @@ impl Connection {
     async fn discover_instead(
         self: &Arc<Self>,
         refusal: ConnectError,
-    ) -> Result<Hello, ConnectError> {
+    ) -> Result<Handshake, ConnectError> {
         if !may_be_modern(&refusal) {
             return Err(refusal);
         }
@@ -182,7 +182,7 @@ impl Connection {
     }
 
     /// `server/discover` first, `initialize` unless that answers for a modern server.
-    async fn discover_or_initialize(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+    async fn discover_or_initialize(self: &Arc<Self>) -> Result<Handshake, ConnectError> {
         // Half of the time, so that a legacy server that does not answer at all still gets its turn.
         let limit = self.limits.handshake / 2;
         let revision = match tokio::time::timeout(limit, self.discover()).await {
@@ -200,7 +200,7 @@ impl Connection {
     async fn discover_again(
         self: &Arc<Self>,
         refusal: ConnectError,
-    ) -> Result<Hello, ConnectError> {
+    ) -> Result<Handshake, ConnectError> {
         let answer = self.discover().await?;
         match handshake::read_discover(&self.server, &answer)? {
             Discovered::Modern(hello) => Ok(hello),
@@ -227,7 +227,7 @@ impl Connection {
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Call {
             id,
-            body: server_message::write(Some(id), method, Some(params)),
+            body: server_message::write_request(Some(id), method, Some(params)),
             headers: HeaderMap::new(),
             kind: RequestKind::Handshake,
         }
@@ -237,7 +237,7 @@ impl Connection {
     pub(super) async fn initialize(
         self: &Arc<Self>,
         first: Revision,
-    ) -> Result<Hello, ConnectError> {
+    ) -> Result<Handshake, ConnectError> {
         self.initialize_with(first, &HeaderMap::new()).await
     }
 
@@ -245,7 +245,7 @@ impl Connection {
         self: &Arc<Self>,
         first: Revision,
         headers: &HeaderMap,
-    ) -> Result<Hello, ConnectError> {
+    ) -> Result<Handshake, ConnectError> {
         let mut revision = first;
         for _ in 0..2 {
             let blank = Session::new(&self.configured_headers, revision, false, None, 0);
@@ -278,7 +278,7 @@ impl Connection {
 
     async fn enter(
         self: &Arc<Self>,
-        hello: &Hello,
+        hello: &Handshake,
         exchange: &Exchange,
     ) -> Result<(), ConnectError> {
         let generation = *self.generation.borrow() + 1;
@@ -291,14 +291,14 @@ impl Connection {
             generation,
         );
         let session = Arc::new(session);
-        let told = server_message::write(None, "notifications/initialized", None);
+        let told = server_message::write_request(None, "notifications/initialized", None);
         self.deliver(&session, &HeaderMap::new(), told).await?;
         let id = self
             .next_id
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let ping = Call {
             id,
-            body: server_message::write(Some(id), "ping", None),
+            body: server_message::write_request(Some(id), "ping", None),
             headers: HeaderMap::new(),
             kind: RequestKind::Handshake,
         };

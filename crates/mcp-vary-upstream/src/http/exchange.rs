@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::server_message::{self, Frame};
+use mcp_vary_wire::server_message::{self, ServerMessage};
 use tokio::time::Instant;
 
 use super::Connection;
@@ -331,8 +331,8 @@ impl Exchange {
     /// Handles one message; the error says why it is not valid.
     fn on_message(&mut self, message: Bytes, anonymous_is_ours: bool) -> Result<(), String> {
         let server = &self.connection.server;
-        match Frame::read(&message)? {
-            Frame::Answer { id, outcome } => {
+        match ServerMessage::read(&message)? {
+            ServerMessage::Response { id, outcome } => {
                 let is_ours = match id {
                     Some(id) => id == self.call.id,
                     None => anonymous_is_ours && outcome.is_error,
@@ -344,13 +344,13 @@ impl Exchange {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
             }
-            Frame::TooDeep { id } => {
+            ServerMessage::TooDeep { id } => {
                 if id == self.call.id && !self.is_answered() {
                     let answer = Answer::too_deep(server, id);
                     self.received.push(Message::Answer(answer));
                 }
             }
-            Frame::Request { id, method, params } => {
+            ServerMessage::Request { id, method, params } => {
                 let parts = (id, &*method, params);
                 let asked = self
                     .connection
@@ -363,7 +363,7 @@ impl Exchange {
                     }
                 }
             }
-            Frame::Notification { method, params } => {
+            ServerMessage::Notification { method, params } => {
                 let is_subscription = self.call.kind == RequestKind::Subscription;
                 self.connection
                     .server_requests
@@ -407,7 +407,7 @@ impl Exchange {
         if matches!(status.as_u16(), 401 | 403 | 407) {
             return Err(refused);
         }
-        let Ok(Frame::Answer { id, outcome }) = Frame::read(body) else {
+        let Ok(ServerMessage::Response { id, outcome }) = ServerMessage::read(body) else {
             return Err(refused);
         };
         let error = String::from_utf8_lossy(&body[outcome.payload.clone()]).into_owned();
@@ -437,7 +437,7 @@ impl Exchange {
     /// Handles one read of the stream.
     fn on_stream_read(
         &mut self,
-        read: Result<Read, mcp_vary_wire::sse::TooLarge>,
+        read: Result<Read, mcp_vary_wire::sse::EventTooLarge>,
     ) -> Result<(), UpstreamError> {
         self.touch();
         match read {

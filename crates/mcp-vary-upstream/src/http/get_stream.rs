@@ -13,8 +13,8 @@ use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::{self, Frame};
-use mcp_vary_wire::sse::TooLarge;
+use mcp_vary_wire::server_message::{self, ServerMessage};
+use mcp_vary_wire::sse::EventTooLarge;
 use tokio::time::Instant;
 
 use super::session::Session;
@@ -173,7 +173,7 @@ async fn read_messages(
     connection: &Arc<Connection>,
     session: &Arc<Session>,
     stream: &mut Stream,
-) -> (bool, Result<(), TooLarge>) {
+) -> (bool, Result<(), EventTooLarge>) {
     let mut told_something = false;
     loop {
         let messages = match stream.read().await {
@@ -194,8 +194,8 @@ async fn read_messages(
 }
 
 fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes) {
-    match Frame::read(message) {
-        Ok(Frame::Request { id, method, params }) => {
+    match ServerMessage::read(message) {
+        Ok(ServerMessage::Request { id, method, params }) => {
             let asked = connection.on_server_request(session, (id, &*method, params), message);
             // Without a subscriber it is dropped, which answers it with an error.
             if let Some(request) =
@@ -204,7 +204,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                 connection.publish(Event::ServerRequest(request));
             }
         }
-        Ok(Frame::Notification { method, params }) => {
+        Ok(ServerMessage::Notification { method, params }) => {
             connection.server_requests.on_notification(&method, params);
             let is_taken = match (Kind::changed_by(&method), &*method) {
                 (Some(kind), _) => {
@@ -239,7 +239,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                 tracing::debug!(server = %connection.server, method, "notification that belongs to no call dropped");
             }
         }
-        Ok(Frame::Answer { .. } | Frame::TooDeep { .. }) => {
+        Ok(ServerMessage::Response { .. } | ServerMessage::TooDeep { .. }) => {
             tracing::debug!(server = %connection.server, "answer outside its request dropped");
         }
         Err(why) => connection.skip(&why, message),

@@ -35,7 +35,7 @@ use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::Counters;
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::headers::header_value;
 use mcp_vary_wire::headers::{MCP_METHOD, MCP_NAME, name_key};
 use mcp_vary_wire::revision::Era;
@@ -91,7 +91,7 @@ pub(super) struct Connection {
     events: broadcast::Sender<Event>,
     liveness: Arc<Liveness>,
     /// The result of the first handshake.
-    handshake: OnceLock<Hello>,
+    handshake: OnceLock<Handshake>,
     log_level: Arc<ServerLogLevel>,
     closed: AtomicBool,
 }
@@ -123,7 +123,8 @@ impl Connection {
             headers.extend(request.param_headers);
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let body = server_message::write(Some(id), &request.method, request.params.as_deref());
+        let body =
+            server_message::write_request(Some(id), &request.method, request.params.as_deref());
         let call = Call {
             id,
             body,
@@ -178,7 +179,7 @@ impl Connection {
             .deliver(
                 &session,
                 &headers,
-                server_message::write(None, method, params),
+                server_message::write_request(None, method, params),
             )
             .await;
         delivered.inspect_err(|error| self.log(error))

@@ -126,7 +126,7 @@ impl Connection {
     /// Cancels the request `id` at the server.
     pub(super) fn cancel(self: &Arc<Self>, session: &Arc<Session>, id: u64, reason: Option<&str>) {
         let params = cancel_params(id, reason);
-        let message = server_message::write(None, "notifications/cancelled", Some(&params));
+        let message = server_message::write_request(None, "notifications/cancelled", Some(&params));
         self.deliver_in_background(&self.cancel_permits, session, message);
     }
 

@@ -73,7 +73,7 @@ impl Connection {
                 if self
                     .handshake
                     .get()
-                    .is_some_and(|first| !first.agrees_with(&hello))
+                    .is_some_and(|first| !first.is_equivalent_to(&hello))
                 {
                     self.liveness.mark_replaced();
                 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
-use mcp_vary_wire::server_message::canonical;
+use mcp_vary_wire::server_message::canonical_token;
 
 use crate::mailbox::{Budget, Mailbox};
 use crate::message::NotificationSink;
@@ -69,7 +69,7 @@ impl SideChannels {
             return None;
         }
         let mailbox = Arc::new(Mailbox::new(limit, Arc::clone(budget)));
-        let token = token.map(canonical);
+        let token = token.map(canonical_token);
         let mut open = self.lock();
         if let Some(token) = &token {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
@@ -88,7 +88,7 @@ impl SideChannels {
     /// Delivers a progress notification; `false` when its call is not in flight.
     pub(super) fn deliver_progress(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
-        let token = members.get("progressToken").map(canonical);
+        let token = members.get("progressToken").map(canonical_token);
         let mailbox = token.and_then(|token| self.lock().by_token.get(&token).cloned());
         if let Some(mailbox) = &mailbox {
             mailbox.post(message);

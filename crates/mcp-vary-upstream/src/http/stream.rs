@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use mcp_vary_wire::sse::{Parser, TooLarge};
+use mcp_vary_wire::sse::{EventTooLarge, Parser};
 
 /// A stream that is open.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Stream {
     }
 
     /// Reads the next piece. Safe to drop while it waits.
-    pub(super) async fn read(&mut self) -> Result<Read, TooLarge> {
+    pub(super) async fn read(&mut self) -> Result<Read, EventTooLarge> {
         match self.body.frame().await {
             None => Ok(Read::End(None)),
             Some(Err(error)) => Ok(Read::End(Some(error))),

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use mcp_vary_base::log_backoff::LogBackoff;
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
@@ -32,7 +32,7 @@ pub(crate) async fn connect(
     opening: Opening,
     events: &broadcast::Sender<Event>,
     stop: &CancellationToken,
-) -> Result<(Connection, Hello), ConnectError> {
+) -> Result<(Connection, Handshake), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
     let mut greeting = with_deadline(
@@ -179,7 +179,7 @@ async fn read_discovered(
     Ok(HandshakeEnd::Ready(hello.refusing_initialize()))
 }
 
-async fn legacy_handshake(connection: &Connection) -> Result<Hello, ConnectError> {
+async fn legacy_handshake(connection: &Connection) -> Result<Handshake, ConnectError> {
     let exchange = initialize(connection, Revision::LATEST_LEGACY).await?;
     finish(connection, exchange, Revision::LATEST_LEGACY).await
 }
@@ -269,7 +269,7 @@ fn spawn(
 }
 
 enum HandshakeEnd {
-    Ready(Hello),
+    Ready(Handshake),
     Exited,
 }
 
@@ -350,7 +350,7 @@ async fn finish(
     connection: &Connection,
     mut exchange: Exchange,
     asked: Revision,
-) -> Result<Hello, ConnectError> {
+) -> Result<Handshake, ConnectError> {
     let answer = answer(&mut exchange).await?;
     complete(connection, answer, asked).await
 }
@@ -360,7 +360,7 @@ async fn complete(
     connection: &Connection,
     first: Answer,
     asked: Revision,
-) -> Result<Hello, ConnectError> {
+) -> Result<Handshake, ConnectError> {
     let server = &connection.shared.server;
     let hello = match handshake::read_initialize(server, asked, &first)? {
         Initialized::Ready(hello) => hello,

@@ -69,7 +69,8 @@ impl Exchange {
         let was_open = self.shared.in_flight().remove(self.id).is_some();
         if was_open && self.is_sent && self.kind.is_cancellable() {
             let params = cancel_params(self.id, reason);
-            let message = server_message::write(None, "notifications/cancelled", Some(&params));
+            let message =
+                server_message::write_request(None, "notifications/cancelled", Some(&params));
             self.shared.try_send(message);
         }
     }

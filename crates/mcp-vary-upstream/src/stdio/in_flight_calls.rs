@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use mcp_vary_wire::server_message::canonical;
+use mcp_vary_wire::server_message::canonical_token;
 
 use crate::clients::Clients;
 use crate::error::UpstreamError;
@@ -54,7 +54,7 @@ impl InFlightCalls {
             self.clients.record(owner, receiver);
         }
         if let Some(token) = &flight.token {
-            self.tokens.insert(canonical(token), id);
+            self.tokens.insert(canonical_token(token), id);
         }
         self.open.insert(id, flight);
         Ok(())
@@ -64,7 +64,7 @@ impl InFlightCalls {
     pub(super) fn remove(&mut self, id: u64) -> Option<InFlightCall> {
         let flight = self.open.remove(&id)?;
         if let Some(token) = &flight.token {
-            self.tokens.remove(&canonical(token));
+            self.tokens.remove(&canonical_token(token));
         }
         Some(flight)
     }
@@ -74,7 +74,7 @@ impl InFlightCalls {
     }
 
     pub(super) fn by_token(&self, token: &str) -> Option<&InFlightCall> {
-        self.open.get(self.tokens.get(&canonical(token))?)
+        self.open.get(self.tokens.get(&canonical_token(token))?)
     }
 
     /// The call for a notification that names none: the latest call of the only client that has made calls on this

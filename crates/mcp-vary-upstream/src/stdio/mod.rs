@@ -35,8 +35,8 @@ use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::{self, Frame};
-use mcp_vary_wire::task_dialect::TASK_STATUS;
+use mcp_vary_wire::server_message::{self, ServerMessage};
+use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
 pub(super) use self::connect::connect;
 
@@ -111,7 +111,8 @@ impl Connection {
             is_finished: false,
             is_sent: false,
         };
-        let message = server_message::write(Some(id), &request.method, request.params.as_deref());
+        let message =
+            server_message::write_request(Some(id), &request.method, request.params.as_deref());
         shared.send(message).await?;
         exchange.is_sent = true;
         Ok(exchange)
@@ -125,7 +126,7 @@ impl Connection {
         if let Some(closed) = self.shared.in_flight().closed() {
             return Err(closed.clone());
         }
-        let message = server_message::write(None, method, params);
+        let message = server_message::write_request(None, method, params);
         self.shared.send(message).await
     }
 
@@ -237,7 +238,8 @@ impl Shared {
         let open = self.in_flight().cancellable();
         for id in open {
             let params = cancel_params(id, Some("the gateway closes"));
-            let message = server_message::write(None, "notifications/cancelled", Some(&params));
+            let message =
+                server_message::write_request(None, "notifications/cancelled", Some(&params));
             self.try_send(message);
         }
     }
@@ -263,23 +265,23 @@ impl Shared {
     }
 
     fn receive_message(self: &Arc<Self>, message: Bytes) {
-        let frame = Frame::read(&message);
+        let frame = ServerMessage::read(&message);
         if frame.is_ok() {
             self.liveness.touch();
         }
         match frame {
-            Ok(Frame::Answer {
+            Ok(ServerMessage::Response {
                 id: Some(id),
                 outcome,
             }) => self.receive_answer(id, || Answer::new(message, outcome)),
-            Ok(Frame::TooDeep { id }) => {
+            Ok(ServerMessage::TooDeep { id }) => {
                 self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
-            Ok(Frame::Answer { id: None, .. }) => {
+            Ok(ServerMessage::Response { id: None, .. }) => {
                 let said = self.secrets.excerpt(&message, 200);
                 tracing::debug!(server = %self.server, said, "answer without id dropped");
             }
-            Ok(Frame::Request { id, method, params }) => {
+            Ok(ServerMessage::Request { id, method, params }) => {
                 let back = || ReplyHandle::Stdio(Arc::downgrade(self));
                 let parts = (id, &*method, params);
                 match self
@@ -290,7 +292,7 @@ impl Shared {
                     Err(reply) => self.try_send(reply),
                 }
             }
-            Ok(Frame::Notification { method, params }) => {
+            Ok(ServerMessage::Notification { method, params }) => {
                 self.server_requests.on_notification(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
                 let changed = match route.subscription {
@@ -448,7 +450,7 @@ impl Route {
 /// Whether a notification comes on a stream of `subscriptions/listen`.
 fn is_stream_message(method: &str) -> bool {
     const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-    [ACKNOWLEDGED, RESOURCE_UPDATED].contains(&method) || TASK_STATUS.contains(&method)
+    [ACKNOWLEDGED, RESOURCE_UPDATED].contains(&method) || TASK_STATUS_METHODS.contains(&method)
 }
 
 /// The size of the outbox, as far as a semaphore can count it.

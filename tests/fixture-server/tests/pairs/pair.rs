@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig};
+use mcp_vary_gateway::{Config, Environment, Gateway, Limits, Target, UpstreamConfig};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -189,7 +189,7 @@ impl Pair {
 }
 
 fn config(target: Target) -> Config {
-    let outside = Outside::new(|| 1_000_000, differs);
+    let outside = Environment::new(|| 1_000_000, differs);
     let limits = Limits::default()
         .with_drain(Duration::from_millis(50))
         // However slow the machine, it is not the clock that makes an answer a stream.

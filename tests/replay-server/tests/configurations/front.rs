@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_config::Source;
-use mcp_vary_gateway::{Gateway, Outside};
+use mcp_vary_gateway::{Environment, Gateway};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -72,7 +72,7 @@ impl Front {
         let file = Source::new(name, text).read(&|_| None);
         let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
         assert_eq!(file.notes, [], "{name}");
-        let outside = Outside::new(|| 1_800_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let outside = Environment::new(|| 1_800_000_000, |bytes| getrandom::fill(bytes).unwrap());
         let mut config = file.into_config(outside);
         config.start_patience = Duration::from_secs(60);
         let gateway = Gateway::start(config).await.unwrap();

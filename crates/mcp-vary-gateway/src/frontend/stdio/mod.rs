@@ -28,7 +28,7 @@ use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Failure, INVALID_REQUEST};
+use mcp_vary_wire::response::{INVALID_REQUEST, RpcError};
 use mcp_vary_wire::revision::Revision;
 
 /// Lines that wait to be written; requests wait when the client reads slowly.
@@ -128,7 +128,7 @@ impl Connection {
             Line::TooLong(limit) => {
                 let why = format!("the line is longer than {limit} bytes");
                 return self
-                    .say(Failure::new(INVALID_REQUEST, why).to_bytes(None))
+                    .say(RpcError::new(INVALID_REQUEST, why).to_bytes(None))
                     .await;
             }
         };
@@ -145,7 +145,7 @@ impl Connection {
         match Message::read(&line) {
             Ok(message) => self.take_message(&message, memory).await,
             Err(why) => {
-                self.say(Failure::from(&why).to_bytes(why.id.as_deref()))
+                self.say(RpcError::from(&why).to_bytes(why.id.as_deref()))
                     .await
             }
         }
@@ -157,7 +157,7 @@ impl Connection {
             // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
             Err(_) if message.id.is_none() => return,
             Err(refusal) => {
-                let failure = refusal.counted(&self.gateway.current().lasting.counters);
+                let failure = refusal.into_counted_error(&self.gateway.current().lasting.counters);
                 return self.say(failure.to_bytes(message.id)).await;
             }
         };
@@ -215,11 +215,11 @@ impl Connection {
         &mut self,
         setup: &Setup,
         messages: Result<Vec<&'a str>, envelope::WireError>,
-    ) -> Result<(Arc<Session>, Vec<&'a str>), Failure> {
+    ) -> Result<(Arc<Session>, Vec<&'a str>), RpcError> {
         let messages = batch::readable(setup, messages)?;
         let session = self.session(setup).await?.ok_or_else(|| {
             let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
-            Failure::invalid_request(why)
+            RpcError::invalid_request(why)
         })?;
         let messages = batch::open(&session, messages)?;
         Ok((session, messages))

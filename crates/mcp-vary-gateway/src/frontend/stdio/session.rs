@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::response::{self, RpcError};
 use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -33,7 +33,7 @@ impl Connection {
         if self.legacy.is_some() {
             let why = "`initialize` was sent before; one connection is one session";
             return self
-                .say(Failure::invalid_request(why).to_bytes(Some(id)))
+                .say(RpcError::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
         match setup.initialize(&VariantRequest::default(), params).await {
@@ -57,7 +57,7 @@ impl Connection {
         setup: &Setup,
         method: &str,
         params: &Params<'_>,
-    ) -> Result<(Client, Arc<Session>), Failure> {
+    ) -> Result<(Client, Arc<Session>), RpcError> {
         if params.is_modern() {
             let mut client = setup.modern_client(method, &VariantRequest::default(), params)?;
             client.id = self.modern.client;
@@ -74,7 +74,7 @@ impl Connection {
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
-        Err(Failure::invalid_params(
+        Err(RpcError::invalid_params(
             "send `initialize` first, or name the protocol version and the client's capabilities in `_meta`",
         ))
     }
@@ -85,7 +85,10 @@ impl Connection {
     ///
     /// When a variant of it is gone. Over HTTP the client would begin a new session; here it has no way to, so
     /// that it is told once, and from then on served as if it had.
-    pub(super) async fn session(&mut self, setup: &Setup) -> Result<Option<Arc<Session>>, Failure> {
+    pub(super) async fn session(
+        &mut self,
+        setup: &Setup,
+    ) -> Result<Option<Arc<Session>>, RpcError> {
         let Some(legacy) = &self.legacy else {
             return Ok(None);
         };
@@ -106,7 +109,7 @@ impl Connection {
         self.former.retain(|session| Arc::strong_count(session) > 1);
         let former = self.legacy.replace(anew);
         self.former.extend(former.map(|former| former.session));
-        Err(Failure::invalid_request(BEGUN_ANEW))
+        Err(RpcError::invalid_request(BEGUN_ANEW))
     }
 
     /// Writes what the client of `session` is told on its own, until the guard is dropped.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::uri_rewriter;
 use mcp_vary_wire::response::{
-    self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
-    Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
+    self, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND, Reply,
+    RpcError, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use crate::pipeline::runtime::Lasting;
 
 impl Finish {
     pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
-        let failure = Failure::told_by_upstream(error);
+        let failure = RpcError::from_upstream_or_internal(error);
         if let Some(result) = self.to_visit(&failure, lasting) {
             return response::result(&self.id, result.as_bytes());
         }
@@ -34,7 +34,7 @@ impl Finish {
     }
 
     /// The server's failure in the words of the client and of its variant.
-    pub(super) fn failure_as_told(&self, failure: Failure) -> Failure {
+    pub(super) fn failure_as_told(&self, failure: RpcError) -> RpcError {
         let mut failure = self.in_the_words_of_the_client(failure);
         if let Some(words) = &self.downward.words
             && let Cow::Owned(message) = words.rewrite(failure.message())
@@ -53,7 +53,7 @@ impl Finish {
     }
 
     /// What the client is asked to visit before the server does anything.
-    fn to_visit(&self, failure: &Failure, lasting: &Lasting) -> Option<String> {
+    fn to_visit(&self, failure: &RpcError, lasting: &Lasting) -> Option<String> {
         let (seal, data) = (self.seal.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
         is_asked.then(|| mrtr::to_visit(data, seal, self.client.askable(), lasting))?
@@ -64,9 +64,9 @@ impl Finish {
     ///
     /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
     /// > (MCP 2026-07-28, basic/index, "Error Codes")
-    fn in_the_words_of_the_client(&self, mut failure: Failure) -> Failure {
-        let of_the_gateway = |failure: &Failure| {
-            Failure::internal(format!(
+    fn in_the_words_of_the_client(&self, mut failure: RpcError) -> RpcError {
+        let of_the_gateway = |failure: &RpcError| {
+            RpcError::internal(format!(
                 "the server refused the gateway: {}",
                 failure.message()
             ))
@@ -97,7 +97,7 @@ impl Finish {
 
     /// Whether the client has the capabilities that the server misses, so that it is the gateway that
     /// does not carry them.
-    fn declares_what_is_missing(&self, failure: &Failure) -> bool {
+    fn declares_what_is_missing(&self, failure: &RpcError) -> bool {
         let missing = failure
             .data()
             .and_then(|data| edit::get(data, "requiredCapabilities"));

@@ -8,7 +8,7 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::Request;
 use mcp_vary_upstream::sent_request::SentRequest;
-use mcp_vary_wire::task_dialect::RELATED;
+use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -107,9 +107,9 @@ impl Running {
 
     /// The result of a task that its client knows nothing of.
     pub(super) fn without_its_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let is_by_task = self.taken.by_task.is_some() && result.contains(RELATED);
+        let is_by_task = self.taken.by_task.is_some() && result.contains(RELATED_TASK_META);
         let meta = edit::get(result, "_meta").filter(|_| is_by_task);
-        let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED)) else {
+        let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED_TASK_META)) else {
             return Cow::Borrowed(result);
         };
         match &*meta {

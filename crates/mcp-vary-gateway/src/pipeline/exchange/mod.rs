@@ -34,7 +34,7 @@ use crate::session::pending_server_requests::Question;
 use crate::tasks::{Awaited, Coming, Ended, Road};
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_upstream::{Exchange, Message};
-use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::response::{Reply, RpcError};
 
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl Running {
         })
     }
 
-    fn fail(&mut self, failure: &Failure) -> Step {
+    fn fail(&mut self, failure: &RpcError) -> Step {
         self.end();
         Step::Done(self.finish.failed(failure))
     }

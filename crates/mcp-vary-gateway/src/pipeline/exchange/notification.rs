@@ -7,9 +7,9 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era;
-use mcp_vary_wire::log_level::{is_logged_from, level_of};
+use mcp_vary_wire::log_level::{is_level_enabled, level_of};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::TASK_STATUS;
+use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
 use super::Finish;
 
@@ -21,7 +21,7 @@ impl Finish {
         match message.method.as_deref()? {
             "notifications/progress" => self.progress(params),
             "notifications/message" if !self.wants_logged(params) => None,
-            method if TASK_STATUS.contains(&method) => self.task_status(params),
+            method if TASK_STATUS_METHODS.contains(&method) => self.task_status(params),
             // Changes reach the catalogue by another way.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
@@ -67,10 +67,10 @@ impl Finish {
         let Some(progress) = progress else {
             let task = self.downward.task.as_ref()?;
             let params = task.lasting.made.progress(self.client.id, params)?;
-            return Some(era::progress(&params));
+            return Some(era::progress_notification(&params));
         };
         let told = self.in_its_words(params);
-        Some(era::progress_downward(&told, &progress.theirs))
+        Some(era::to_client_progress(&told, &progress.theirs))
     }
 
     /// A legacy client that never set a level gets what the server sends; a modern one only what it
@@ -81,8 +81,8 @@ impl Finish {
             self.client.log_level,
             self.client.era(),
         ) {
-            (Some(session), _, _) => is_logged_from(params, session.log_level()),
-            (None, wanted, Era::Legacy) => is_logged_from(params, wanted),
+            (Some(session), _, _) => is_level_enabled(params, session.log_level()),
+            (None, wanted, Era::Legacy) => is_level_enabled(params, wanted),
             (None, Some(wanted), Era::Modern) => {
                 level_of(params).is_some_and(|level| level >= wanted)
             }

@@ -13,9 +13,9 @@ use mcp_vary_results::shaper::Shaper;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching};
-use mcp_vary_wire::response::{self, Failure, Reply};
+use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::Form;
+use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::Step;
 use crate::mrtr::{self, Seal, asks_for_input};
@@ -71,18 +71,18 @@ pub(crate) struct Progress {
 impl Finish {
     pub(crate) fn result(&self, result: &str, lasting: &Lasting) -> Reply {
         if !result.starts_with('{') {
-            return self.failed(&Failure::internal("the server's result is no object"));
+            return self.failed(&RpcError::internal("the server's result is no object"));
         }
         if asks_for_input(result) {
             return self.input_required(result, lasting);
         }
         let asks = self.downward.task.as_ref().map(|task| task.forms.client);
         if let Action::Task(_) = self.action
-            && asks == Some(Form::Extension)
+            && asks == Some(TaskDialect::Extension)
             && let Err(why) = mrtr::may_be_asked(result, self.client.askable())
         {
             let why = format!("server `{}` {why}", self.server);
-            return self.failed(&Failure::internal(why));
+            return self.failed(&RpcError::internal(why));
         }
         let told = match self.told(result) {
             Ok(told) => told,
@@ -93,7 +93,7 @@ impl Finish {
             false => told,
         };
         let caching = self.caching(result);
-        let (start, rest) = era::parts_downward(&told, self.client.era(), caching);
+        let (start, rest) = era::to_client_result_parts(&told, self.client.era(), caching);
         response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
@@ -102,7 +102,7 @@ impl Finish {
     fn caching(&self, result: &str) -> Caching {
         let (rules, caching) = (&self.downward.resource_rules, self.downward.caching);
         let is_modern = self.client.era() == Era::Modern;
-        let may_keep = caching == Caching::AsTold && is_modern && !rules.is_empty();
+        let may_keep = caching == Caching::AsDeclared && is_modern && !rules.is_empty();
         match may_keep && any_rule_matches_contents(rules, &self.server, result) {
             true => Caching::Never,
             false => caching,
@@ -112,7 +112,7 @@ impl Finish {
     /// How a task stands, for a client that asked.
     pub(crate) fn task(&self, stands: &str, lasting: &Lasting) -> Reply {
         self.note_links(stands, lasting);
-        match edit::get(stands, "error").and_then(Failure::from_upstream) {
+        match edit::get(stands, "error").and_then(RpcError::from_upstream) {
             Some(failure) => {
                 let error = self.failure_as_told(failure).to_json();
                 self.result(&edit::set(stands, "error", &error), lasting)
@@ -137,7 +137,7 @@ impl Finish {
     /// # Errors
     ///
     /// When it says something of a task that the client could do nothing with.
-    fn told<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, Failure> {
+    fn told<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
         let Some(task) = &self.downward.task else {
             return Ok(self.shaped(result));
         };
@@ -211,7 +211,7 @@ impl Finish {
     fn input_required(&self, result: &str, lasting: &Lasting) -> Reply {
         let Some(seal) = &self.seal else {
             let why = "the server asks for input where a request cannot have a second round";
-            return self.failed(&Failure::internal(why));
+            return self.failed(&RpcError::internal(why));
         };
         match mrtr::passed_on(result, seal, self.client.askable(), lasting) {
             Ok(result) => response::result(&self.id, result.as_bytes()),
@@ -219,7 +219,7 @@ impl Finish {
         }
     }
 
-    pub(crate) fn failed(&self, failure: &Failure) -> Reply {
+    pub(crate) fn failed(&self, failure: &RpcError) -> Reply {
         failure.reply(Some(&self.id), self.client.era())
     }
 
@@ -227,7 +227,7 @@ impl Finish {
     pub(super) fn withdrawn(&self) -> Step {
         let session = self.client.session.as_ref();
         match session.is_some_and(|session| session.has_ended()) {
-            true => Step::Done(self.failed(&Failure::session_not_found())),
+            true => Step::Done(self.failed(&RpcError::session_not_found())),
             false => Step::Cancelled,
         }
     }
@@ -294,7 +294,7 @@ pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
     if !parts.is_foreign {
         return shaped;
     }
-    then(shaped, era::without_foreign_structure)
+    then(shaped, era::drop_unsupported_structured_content)
 }
 
 /// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{Exchange, UpstreamError};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use tokio::time::Instant;
 use tracing::info;
 
@@ -34,7 +34,7 @@ impl Again {
         }
     }
 
-    async fn send(&mut self) -> Result<Exchange, Failure> {
+    async fn send(&mut self) -> Result<Exchange, RpcError> {
         if self.since.is_some() {
             tokio::time::sleep(UNNOTICED).await;
         }
@@ -57,7 +57,7 @@ impl Running {
     pub(super) fn lost(&mut self, error: UpstreamError) -> Option<Step> {
         let may_follow = self.again.as_ref().is_some_and(|it| it.follows(&error));
         if !may_follow {
-            return Some(self.fail(&Failure::from(error)));
+            return Some(self.fail(&RpcError::from(error)));
         }
         self.exchange = None;
         None

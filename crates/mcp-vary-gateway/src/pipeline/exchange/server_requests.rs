@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::select_all;
 use mcp_vary::json::Members;
 use mcp_vary_upstream::ServerRequest;
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::response::{self, RpcError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Finish, Running, Step, Taken, unless_withdrawn};
@@ -26,7 +26,11 @@ impl Running {
             return Some(Step::Message(message));
         }
         let params = request.params().unwrap_or("{}");
-        let may_be_asked = self.finish.client.askable().check(request.method(), params);
+        let may_be_asked = self
+            .finish
+            .client
+            .askable()
+            .ensure_supported(request.method(), params);
         // Dropped, a request is refused.
         self.finish.seal.as_ref()?;
         if let Err(why) = may_be_asked {
@@ -90,7 +94,7 @@ impl Running {
     pub(super) fn begin_round(
         &mut self,
         outcome: Result<&str, &str>,
-    ) -> Option<Result<(), Failure>> {
+    ) -> Option<Result<(), RpcError>> {
         let result = outcome.ok().filter(|result| asks_for_input(result))?;
         let session = self.finish.client.session.as_ref()?;
         let client = (&**session, self.finish.client.askable());

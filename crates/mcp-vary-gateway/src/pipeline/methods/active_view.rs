@@ -8,7 +8,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
 use crate::pipeline::methods::Call;
@@ -16,7 +16,7 @@ use crate::pipeline::methods::Call;
 impl Call<'_> {
     /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
     /// have for the client. A variant that is deprecated is counted (SV-25).
-    pub(crate) fn active(&self) -> Result<usize, Failure> {
+    pub(crate) fn active(&self) -> Result<usize, RpcError> {
         let (index, decided_by) = self.selected()?;
         self.note_selected(index);
         let gateway = self.gateway;
@@ -57,14 +57,14 @@ impl Call<'_> {
         }
     }
 
-    fn selected(&self) -> Result<(usize, DecidedBy), Failure> {
+    fn selected(&self) -> Result<(usize, DecidedBy), RpcError> {
         let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
             let offers = &self.client.offers;
             return Ok((offers.default_view(), offers.decided_by));
         };
         if !self.gateway.config.variants {
-            return Err(Failure::from(&Error::VariantsNotSupported));
+            return Err(RpcError::from(&Error::VariantsNotSupported));
         }
         let id: Option<String> = serde_json::from_str(requested).ok();
         let offers = &self.client.offers;
@@ -83,17 +83,17 @@ impl Call<'_> {
         &self,
         variant: usize,
         kind: ListKind,
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<Option<String>, RpcError> {
         let Some(cursor) = self.asked.params.members.get("cursor") else {
             return Ok(None);
         };
         let cursor: String = serde_json::from_str(cursor)
-            .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
+            .map_err(|_| RpcError::invalid_params("`cursor` must be a string"))?;
         let binding = self.binding(variant, kind);
         let bookmark = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor);
         bookmark.map(Some).map_err(|error| {
             let error = error.into_error(binding.variant, |_| true);
-            self.without_variant(Failure::from(&error))
+            self.without_variant(RpcError::from(&error))
         })
     }
 
@@ -110,17 +110,17 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) fn invalid_cursor(&self, variant: usize) -> Failure {
+    pub(crate) fn invalid_cursor(&self, variant: usize) -> RpcError {
         let active = self.gateway.variant_id(variant).clone();
-        self.without_variant(Failure::from(&Error::InvalidCursor { active }))
+        self.without_variant(RpcError::from(&Error::InvalidCursor { active }))
     }
 
     /// Where variants are off nothing is said of them (EXT-3).
-    fn without_variant(&self, failure: Failure) -> Failure {
+    fn without_variant(&self, failure: RpcError) -> RpcError {
         if self.gateway.config.variants {
             failure
         } else {
-            Failure::new(failure.code(), failure.message())
+            RpcError::new(failure.code(), failure.message())
         }
     }
 

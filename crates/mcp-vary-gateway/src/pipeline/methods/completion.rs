@@ -10,7 +10,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 use super::Call;
 use super::forward::Forwarding;
@@ -53,7 +53,7 @@ impl Reference {
 }
 
 impl Call<'_> {
-    pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn complete(mut self) -> Result<Outcome, RpcError> {
         self.may_complete()?;
         for key in ["ref", "argument"] {
             self.asked.params.object(key)?;
@@ -77,9 +77,9 @@ impl Call<'_> {
     async fn server_of_reference(
         &mut self,
         variant: usize,
-    ) -> Result<(usize, Option<Arc<NameRewriter>>), Failure> {
+    ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
         let reference = self.asked.params.object("ref")?.to_owned();
-        match Reference::read(&reference).map_err(Failure::invalid_params)? {
+        match Reference::read(&reference).map_err(RpcError::invalid_params)? {
             Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
             Reference::Resource(uri) => {
                 let server = self.server_of_template(variant, &reference, uri).await?;
@@ -93,7 +93,7 @@ impl Call<'_> {
         variant: usize,
         reference: &str,
         name: &str,
-    ) -> Result<(usize, Option<Arc<NameRewriter>>), Failure> {
+    ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
         let face = &self.gateway.faces.configs[variant];
         let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
         let is_listed = self.catalog.prompt(variant, name).is_some();
@@ -116,7 +116,7 @@ impl Call<'_> {
         variant: usize,
         reference: &str,
         uri: String,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, RpcError> {
         let (server, own) = self.located_template(variant, &uri).await?;
         if own != uri {
             let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
@@ -130,7 +130,7 @@ impl Call<'_> {
         &self,
         variant: usize,
         uri: &str,
-    ) -> Result<(usize, String), Failure> {
+    ) -> Result<(usize, String), RpcError> {
         let faces = &self.gateway.faces;
         let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
@@ -163,7 +163,7 @@ impl Call<'_> {
 
     /// Puts the server's own names of the argument to complete, and of those that were completed before, in
     /// the place of the view's.
-    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), Failure> {
+    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), RpcError> {
         let Some(prepared) = &prompt.prepared else {
             return Ok(());
         };
@@ -173,7 +173,7 @@ impl Call<'_> {
         let own = prepared.upstream_argument(&name);
         let own = own.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
-            self.about_the_variant(variant, Failure::invalid_params(why))
+            self.about_the_variant(variant, RpcError::invalid_params(why))
         })?;
         let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
         let context = self

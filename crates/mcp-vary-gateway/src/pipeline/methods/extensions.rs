@@ -5,10 +5,10 @@ use std::sync::Arc;
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary_wire::counters::Counter;
-use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::methods::is_of_the_protocol;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
 use super::Call;
@@ -22,7 +22,7 @@ use crate::session::client::Client;
 
 impl Call<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
-    pub(crate) async fn of_extension(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn of_extension(self) -> Result<Outcome, RpcError> {
         let told = self.catalog.snapshots.iter().enumerate();
         let mut declaring = told.filter(|(_, told)| {
             let hello = told.handshake.as_ref();
@@ -45,7 +45,7 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
-    fn may_pass(&self, variant: usize, server: usize) -> Result<(), Failure> {
+    fn may_pass(&self, variant: usize, server: usize) -> Result<(), RpcError> {
         let allowed = &self.gateway.config.servers[server].allowed_methods;
         let is_allowed = allowed.iter().any(|method| method == self.asked.method);
         if is_allowed || !self.gateway.faces.configs[variant].hides_something() {
@@ -58,7 +58,7 @@ impl Call<'_> {
             "Method not found: {cut}: it could reach what the active variant hides; the operator can let it pass \
              with `allow-methods`"
         );
-        Err(self.about_the_variant(variant, Failure::method_not_found(why)))
+        Err(self.about_the_variant(variant, RpcError::method_not_found(why)))
     }
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
@@ -80,13 +80,13 @@ impl Call<'_> {
     }
 
     /// Sends a notification on to its server, on the connection that the client's calls to it take.
-    async fn notify(&mut self) -> Result<(), Failure> {
+    async fn notify(&mut self) -> Result<(), RpcError> {
         let Some(server) = self.server_of_the_same_extension() else {
             return Err(unknown(self.asked.method));
         };
         let counters = &self.gateway.lasting.counters;
         member_check::check(self.action, &self.asked.params)
-            .map_err(|refusal| refusal.counted(counters))?;
+            .map_err(|refusal| refusal.into_counted_error(counters))?;
         let variant = self.active()?;
         self.may_pass(variant, server)?;
         let alone = self.alone(server).await?;
@@ -94,7 +94,7 @@ impl Call<'_> {
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         let upstream = line.ready().await?;
         let told = self.told_to(server, upstream.handshake().era());
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
             progress_token: None,
@@ -102,7 +102,7 @@ impl Call<'_> {
         };
         self.relate_upward();
         let has_params = !self.asked.params.members.is_empty();
-        let params = era::params_upward(&mut self.asked.params, &upward);
+        let params = era::to_upstream_params(&mut self.asked.params, &upward);
         let params = (has_params || params != "{}").then_some(params);
         upstream
             .notify(self.asked.method.to_owned(), params)

@@ -8,9 +8,9 @@ use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::envelope;
-use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::log_level::level_name;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect;
 use tokio::sync::OwnedSemaphorePermit;
@@ -46,7 +46,7 @@ impl Call<'_> {
         mut self,
         variant: usize,
         mut forwarding: Forwarding,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, RpcError> {
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let mut finish = self.finish(variant, &mut forwarding)?;
         let round = self.round(variant, finish.seal.as_ref())?;
@@ -100,7 +100,7 @@ impl Call<'_> {
         let token = finish.progress.as_ref().map(|it| it.ours.as_str());
         let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
         let task = finish.downward.task.as_ref();
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
                 true => task_dialect::with_extension(told),
@@ -110,7 +110,7 @@ impl Call<'_> {
             log_level: finish.client.log_level.map(level_name),
         };
         self.relate_upward();
-        let params = era::params_upward(&mut self.asked.params, &upward);
+        let params = era::to_upstream_params(&mut self.asked.params, &upward);
         let method = self.action.in_rounds().map(Cow::Borrowed);
         let method = method.unwrap_or_else(|| Cow::Owned(self.asked.method.to_owned()));
         let mut request = Request::new(method, Some(params));
@@ -152,7 +152,7 @@ impl Call<'_> {
         is_repeatable: bool,
         taken: Taken,
         finish: Finish,
-    ) -> Result<Running, Failure> {
+    ) -> Result<Running, RpcError> {
         let is_relayed = self.is_relayed(finish.upstream);
         let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
         let exchange = sent.connection.request(sent.request).await?;
@@ -172,7 +172,7 @@ impl Call<'_> {
     ///
     /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
     /// without a gateway.
-    pub(crate) async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
+    pub(crate) async fn alone(&self, server: usize) -> Result<Option<Held>, RpcError> {
         if !self.class.can_be_asked {
             return Ok(None);
         }
@@ -196,7 +196,7 @@ impl Call<'_> {
         &self,
         variant: usize,
         forwarding: &mut Forwarding,
-    ) -> Result<Finish, Failure> {
+    ) -> Result<Finish, RpcError> {
         let mut client = self.client.clone();
         client.log_level = self.log_level()?;
         let mut downward = std::mem::take(&mut forwarding.downward);
@@ -223,13 +223,13 @@ impl Call<'_> {
         (!uris.is_empty()).then(|| Arc::clone(uris))
     }
 
-    fn progress(&self) -> Result<Option<Progress>, Failure> {
+    fn progress(&self) -> Result<Option<Progress>, RpcError> {
         let Some(theirs) = self.asked.params.meta.get(era::PROGRESS_TOKEN) else {
             return Ok(None);
         };
         if !envelope::is_id(theirs) {
             let why = "`_meta.progressToken` must be a string or an integer";
-            return Err(Failure::invalid_params(why));
+            return Err(RpcError::invalid_params(why));
         }
         let theirs = theirs.to_owned();
         let ours = self.gateway.lasting.new_progress_token().to_string();
@@ -248,7 +248,7 @@ impl Call<'_> {
         call: u64,
         turn: OwnedSemaphorePermit,
         mut finish: Finish,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, RpcError> {
         let responses = self.responses()?;
         let lasting = &self.gateway.lasting;
         let call = lasting.held.take(call).ok_or_else(mrtr::not_held)?;

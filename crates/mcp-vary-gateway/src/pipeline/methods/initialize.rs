@@ -10,10 +10,10 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::selection::variant_selection::{Offers, VariantRequest};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{SERVER_INFO, client_info};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::response::{self, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
@@ -33,7 +33,7 @@ impl Setup {
         &self,
         told: &VariantRequest,
         params: &Params<'_>,
-    ) -> Result<(Fixed, String), Failure> {
+    ) -> Result<(Fixed, String), RpcError> {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
@@ -112,7 +112,7 @@ impl Setup {
     }
 
     /// What the only server said of itself; `None` before several, or while nothing was heard of it.
-    fn only<'a>(&self, catalog: &'a Catalog) -> Option<&'a Hello> {
+    fn only<'a>(&self, catalog: &'a Catalog) -> Option<&'a Handshake> {
         match catalog.snapshots.as_slice() {
             [told] => told.handshake.as_deref(),
             _ => None,
@@ -211,7 +211,8 @@ impl Setup {
             .snapshots
             .iter()
             .filter_map(|told| told.handshake.as_deref());
-        !task_dialect::has_extension(&known.mirrored) && hellos.any(task_dialect::gives_core_form)
+        !task_dialect::has_extension(&known.mirrored)
+            && hellos.any(task_dialect::translates_to_core)
     }
 
     /// Whether a client may get a shortened result, and so is offered resources even where no server has any.
@@ -268,7 +269,9 @@ fn carry_extensions(
         }
         if member == "extensions" && told.iter().any(makes_tasks_of_the_core) {
             let settings = Value::Object(Map::new());
-            carried.entry(task_dialect::EXTENSION).or_insert(settings);
+            carried
+                .entry(task_dialect::TASKS_EXTENSION)
+                .or_insert(settings);
         }
         if !carried.is_empty() {
             offered.insert(member.to_owned(), Value::Object(carried));
@@ -315,7 +318,7 @@ pub(crate) fn declares_others(capabilities: &str) -> bool {
     ["extensions", "experimental"].iter().any(|member| {
         let declared = told.get(*member).and_then(Value::as_object);
         let mut ids = declared.into_iter().flat_map(Map::keys);
-        ids.any(|id| id != task_dialect::EXTENSION && is_carried(id))
+        ids.any(|id| id != task_dialect::TASKS_EXTENSION && is_carried(id))
     })
 }
 
@@ -330,7 +333,7 @@ pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
 
 /// Whether an extension may have notifications for a server: those that the gateway knows have none.
 pub(crate) fn may_notify(id: &str) -> bool {
-    is_carried(id) && id != task_dialect::EXTENSION && id != UI
+    is_carried(id) && id != task_dialect::TASKS_EXTENSION && id != UI
 }
 
 /// MCP Apps (SEP-1865), whose notifications pass between an app and its host.

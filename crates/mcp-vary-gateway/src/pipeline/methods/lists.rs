@@ -2,13 +2,13 @@
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::response::{self, RpcError};
 
 use super::Call;
 use crate::pipeline::router::{Outcome, unknown};
 
 impl Call<'_> {
-    pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
+    pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, RpcError> {
         // A list that no server declares may be there all the same.
         if !self.catalog.has_list(kind) && !self.class.catalog.fresh(kind).await.has_list(kind) {
             return self.nothing(kind);
@@ -41,7 +41,7 @@ impl Call<'_> {
     }
 
     /// The list of a kind that no server has: for a client that was offered resources it is empty.
-    fn nothing(&self, kind: ListKind) -> Result<Outcome, Failure> {
+    fn nothing(&self, kind: ListKind) -> Result<Outcome, RpcError> {
         let negotiates = self.client.features.is_some();
         let is_offered = kind.capability() == "resources" && self.gateway.may_shorten(negotiates);
         if !is_offered {
@@ -49,7 +49,7 @@ impl Call<'_> {
         }
         self.active()?;
         let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
-        let sent = era::result_downward(&result, self.client.era(), Caching::Never);
+        let sent = era::to_client_result(&result, self.client.era(), Caching::Never);
         Ok(Outcome::Done(response::result(
             self.asked.id,
             sent.as_bytes(),

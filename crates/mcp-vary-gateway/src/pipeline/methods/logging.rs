@@ -3,17 +3,17 @@
 use futures_util::future::join_all;
 use mcp_vary_wire::era;
 use mcp_vary_wire::log_level::level_from_name;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use super::Call;
 use crate::pipeline::router::{Outcome, unknown};
 
 impl Call<'_> {
-    pub(crate) async fn set_level(&self) -> Result<Outcome, Failure> {
+    pub(crate) async fn set_level(&self) -> Result<Outcome, RpcError> {
         let name = self.asked.params.string("level")?;
         let level = level_from_name(&name).ok_or_else(|| {
-            Failure::invalid_params("`level` is no log level; use one of debug to emergency")
+            RpcError::invalid_params("`level` is no log level; use one of debug to emergency")
         })?;
         let asked = self.class.sources().iter();
         join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
@@ -34,7 +34,7 @@ impl Call<'_> {
     }
 
     /// The level that this request's logs are wanted from.
-    pub(super) fn log_level(&self) -> Result<Option<u8>, Failure> {
+    pub(super) fn log_level(&self) -> Result<Option<u8>, RpcError> {
         if self.client.era() == Era::Legacy {
             return Ok(self
                 .client
@@ -51,7 +51,8 @@ impl Call<'_> {
             .meta
             .get_str(era::LOG_LEVEL)
             .and_then(|name| level_from_name(&name));
-        let bad = || Failure::invalid_params(format!("`_meta.{}` is no log level", era::LOG_LEVEL));
+        let bad =
+            || RpcError::invalid_params(format!("`_meta.{}` is no log level", era::LOG_LEVEL));
         level.map(Some).ok_or_else(bad)
     }
 }

@@ -38,8 +38,8 @@ use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::meta;
-use mcp_vary_wire::refusal::Refusal;
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::refusal::ParamsError;
+use mcp_vary_wire::response::{self, RpcError};
 
 /// One request on its way.
 pub(crate) struct Call<'a> {
@@ -54,11 +54,11 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     pub(crate) fn answer(&self, result: &str) -> Outcome {
-        let sent = era::result_downward(result, self.client.era(), Caching::None);
+        let sent = era::to_client_result(result, self.client.era(), Caching::None);
         Outcome::Done(response::result(self.asked.id, sent.as_bytes()))
     }
 
-    pub(crate) fn discover(&self) -> Result<Outcome, Failure> {
+    pub(crate) fn discover(&self) -> Result<Outcome, RpcError> {
         let capabilities = self
             .asked
             .params
@@ -76,7 +76,7 @@ impl Call<'_> {
     }
 
     /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
-    async fn requires(&mut self, kind: ListKind) -> Result<(), Failure> {
+    async fn requires(&mut self, kind: ListKind) -> Result<(), RpcError> {
         if !self.catalog.has_list(kind) {
             self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
         }
@@ -92,8 +92,8 @@ impl Call<'_> {
         &self,
         kind: ListKind,
         find: impl Fn(&Catalog) -> Option<T>,
-        not_found: impl FnOnce() -> Failure,
-    ) -> Result<T, Failure> {
+        not_found: impl FnOnce() -> RpcError,
+    ) -> Result<T, RpcError> {
         if let Some(found) = find(&self.catalog) {
             return Ok(found);
         }
@@ -107,10 +107,10 @@ impl Call<'_> {
         found.ok_or_else(|| failure.unwrap_or_else(not_found))
     }
 
-    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {
+    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> RpcError {
         let active = self.active_variant(variant);
         let era = self.client.era();
-        Failure::from(&Error::NotFound {
+        RpcError::from(&Error::NotFound {
             identifier: what,
             active,
             era,
@@ -118,7 +118,7 @@ impl Call<'_> {
     }
 
     /// The failure with the active variant in its data.
-    pub(crate) fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
+    pub(crate) fn about_the_variant(&self, variant: usize, failure: RpcError) -> RpcError {
         match self.active_variant(variant) {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
             None => failure,
@@ -129,7 +129,7 @@ impl Call<'_> {
         self.class.sources().len() == 1
     }
 
-    fn arguments(&self) -> Result<&str, Failure> {
+    fn arguments(&self) -> Result<&str, RpcError> {
         if !self.asked.params.members.contains("arguments") {
             return Ok("{}");
         }
@@ -147,10 +147,10 @@ impl Call<'_> {
 
 impl Call<'_> {
     /// The error for arguments that a prompt does not take.
-    fn invalid_arguments(&self, faults: &[ArgumentError]) -> Failure {
-        match Refusal::of_arguments(faults) {
-            Some(refusal) => refusal.counted(&self.gateway.lasting.counters),
-            None => Failure::invalid_params(sentence(faults)),
+    fn invalid_arguments(&self, faults: &[ArgumentError]) -> RpcError {
+        match ParamsError::of_arguments(faults) {
+            Some(refusal) => refusal.into_counted_error(&self.gateway.lasting.counters),
+            None => RpcError::invalid_params(sentence(faults)),
         }
     }
 }

@@ -7,7 +7,7 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Prompt;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 use super::Call;
 use super::forward::Forwarding;
@@ -15,7 +15,7 @@ use crate::pipeline::exchange::Downward;
 use crate::pipeline::router::Outcome;
 
 impl Call<'_> {
-    pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn prompt(mut self) -> Result<Outcome, RpcError> {
         self.requires(ListKind::Prompts).await?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
@@ -48,7 +48,7 @@ impl Call<'_> {
         &self,
         variant: usize,
         name: &str,
-    ) -> Result<Arc<Prompt>, Failure> {
+    ) -> Result<Arc<Prompt>, RpcError> {
         let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
         self.find(ListKind::Prompts, find, || {
             self.not_found(variant, Identifier::Prompt(name.to_owned()))

@@ -10,7 +10,7 @@ use mcp_vary::render::Part;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::View;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::methods::Call;
 use crate::pipeline::router::Outcome;
@@ -51,7 +51,7 @@ impl Call<'_> {
         &self,
         variant: usize,
         name: &str,
-    ) -> Result<Option<Outcome>, Failure> {
+    ) -> Result<Option<Outcome>, RpcError> {
         if self.reader(variant).as_deref() != Some(name) {
             return Ok(None);
         }
@@ -94,7 +94,7 @@ impl Call<'_> {
     }
 
     /// Refuses what is not kept for the client, and what was made by a tool that it may not call in this variant.
-    pub(crate) async fn may_read_kept(&self, variant: usize, uri: &str) -> Result<(), Failure> {
+    pub(crate) async fn may_read_kept(&self, variant: usize, uri: &str) -> Result<(), RpcError> {
         let not_found = || self.not_found(variant, Identifier::Resource(uri.to_owned()));
         let tool = self.gateway.lasting.kept.tool(uri, self.client.id);
         let tool = tool.ok_or_else(not_found)?;

@@ -14,7 +14,7 @@ use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_view::{UriRejection, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
-use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::response::{self, RpcError};
 
 use super::Call;
 use super::forward::Forwarding;
@@ -22,7 +22,7 @@ use crate::pipeline::exchange::Downward;
 use crate::pipeline::router::Outcome;
 
 impl Call<'_> {
-    pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn read(mut self) -> Result<Outcome, RpcError> {
         let uri = self.asked.params.string("uri").unwrap_or_default();
         if ResultStore::is_uri(&uri) {
             return self.read_kept(uri).await;
@@ -62,21 +62,21 @@ impl Call<'_> {
     }
 
     /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
-    async fn read_kept(&self, uri: String) -> Result<Outcome, Failure> {
+    async fn read_kept(&self, uri: String) -> Result<Outcome, RpcError> {
         let variant = self.active()?;
         self.may_read_kept(variant, &uri).await?;
         match self.gateway.lasting.kept.read(&uri, self.client.id) {
             Ok(rest) => {
                 let era = self.client.era();
                 let contents = rest.contents();
-                let sent = era::result_downward(&contents, era, Caching::Never);
+                let sent = era::to_client_result(&contents, era, Caching::Never);
                 Ok(Outcome::Done(response::result(
                     self.asked.id,
                     sent.as_bytes(),
                 )))
             }
             Err(ReadError::NotFound) => Err(self.not_found(variant, Identifier::Resource(uri))),
-            Err(ReadError::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),
+            Err(ReadError::Part(error)) => Err(RpcError::invalid_params(format!("`uri`: {error}"))),
         }
     }
 
@@ -93,7 +93,7 @@ impl Call<'_> {
         variant: usize,
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
-    ) -> Result<(usize, String), Failure> {
+    ) -> Result<(usize, String), RpcError> {
         let faces = &self.gateway.faces;
         let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
@@ -152,7 +152,7 @@ impl Call<'_> {
         variant: usize,
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
-    ) -> Failure {
+    ) -> RpcError {
         let catalog = self.class.catalog.current();
         let address = catalog.resolve_resource(&self.gateway.faces, variant, uri);
         let fault = match address {
@@ -164,7 +164,7 @@ impl Call<'_> {
         };
         let counters = &self.gateway.lasting.counters;
         counters.increment(Counter::RefusedUris);
-        let refused = Failure::invalid_params(format!("`uri` {fault}"));
+        let refused = RpcError::invalid_params(format!("`uri` {fault}"));
         self.about_the_variant(variant, refused)
     }
 

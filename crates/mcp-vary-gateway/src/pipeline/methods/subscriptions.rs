@@ -8,7 +8,7 @@ use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_upstream::SubscribeError;
 use mcp_vary_wire::methods::SUBSCRIBE;
-use mcp_vary_wire::response::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
+use mcp_vary_wire::response::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 
@@ -22,13 +22,13 @@ use crate::subscriptions::{Audience, Bound, Ear, Member, Place};
 
 impl Call<'_> {
     /// Subscribes a session to a resource of the active variant (SV-14).
-    pub(crate) async fn subscribe(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn subscribe(self) -> Result<Outcome, RpcError> {
         self.offers_subscriptions()?;
         let uri = self.asked.params.string("uri")?;
         let view = self.active()?;
         let session = self.client.session.as_ref();
         let session = session.ok_or_else(|| unknown(self.asked.method))?;
-        check_length(&uri).map_err(|why| Failure::invalid_params(format!("`uri` {why}")))?;
+        check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
         let (server, own) = self.located(view, &uri).await?;
         self.gateway.admit(session).await;
         if self.may_bind(session, &uri, view)? {
@@ -46,7 +46,7 @@ impl Call<'_> {
     ///
     /// > Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the
     /// > underlying resource is no longer available. (server-variants, "Resource Disappearance")
-    pub(crate) fn unsubscribe(&self) -> Result<Outcome, Failure> {
+    pub(crate) fn unsubscribe(&self) -> Result<Outcome, RpcError> {
         self.offers_subscriptions()?;
         let uri = self.asked.params.string("uri")?;
         if let Some(session) = &self.client.session {
@@ -62,7 +62,7 @@ impl Call<'_> {
     }
 
     /// Opens a stream of what the client asks for and its variant has (SV-15).
-    pub(crate) async fn listen(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn listen(self) -> Result<Outcome, RpcError> {
         let most = self.gateway.config.limits.subscriptions;
         let mut filter = Filter::read(self.asked.params.object("notifications")?, most)?;
         let view = self.active()?;
@@ -111,7 +111,7 @@ impl Call<'_> {
         &self,
         view: usize,
         filter: &mut Filter,
-    ) -> Result<Vec<(String, Bound)>, Failure> {
+    ) -> Result<Vec<(String, Bound)>, RpcError> {
         let asked = filter
             .resources
             .take()
@@ -123,7 +123,7 @@ impl Call<'_> {
             let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
             Ok((uri, memory))
         });
-        let leased: Vec<_> = leased.collect::<Result<_, Failure>>()?;
+        let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
         let honoured = leased.into_iter().map(|(uri, memory)| async move {
             let (server, own) = self.located(view, &uri).await.ok()?;
             let bound = self.bound(view, (server, &own), None, memory);
@@ -138,7 +138,7 @@ impl Call<'_> {
         &self.gateway.lasting.audience
     }
 
-    fn offers_subscriptions(&self) -> Result<(), Failure> {
+    fn offers_subscriptions(&self) -> Result<(), RpcError> {
         // A legacy server that does not declare it may have it all the same.
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
@@ -182,7 +182,7 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32602` when there is no such resource in the variant.
-    async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), Failure> {
+    async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), RpcError> {
         let located = self.located_resource(view, uri, Identifier::SubscribedResource);
         located.await.map_err(|failure| match failure.code() {
             RESOURCE_NOT_FOUND => self.no_resource(view, uri),
@@ -191,7 +191,7 @@ impl Call<'_> {
     }
 
     /// The connection that the session has alone: what its calls change there a server may tell of there only.
-    async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, Failure> {
+    async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, RpcError> {
         let alone = self.alone(server).await?;
         // Where sessions share nothing it is the same one.
         let alone = alone.filter(|alone| !alone.is_adopted());
@@ -221,7 +221,7 @@ impl Call<'_> {
         }
     }
 
-    fn no_resource(&self, view: usize, uri: &str) -> Failure {
+    fn no_resource(&self, view: usize, uri: &str) -> RpcError {
         self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
     }
 
@@ -230,13 +230,13 @@ impl Call<'_> {
     /// # Errors
     ///
     /// What it says when it refuses; and when it says nothing for a while.
-    async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), Failure> {
+    async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), RpcError> {
         let server = bound.source.name();
         let limit = bound.source.line.config().limits.ready_timeout;
         match timeout(limit, bound.subscription.settled()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(refused)) => Err(self.refusal(bound, uri, refused)),
-            Err(_elapsed) => Err(Failure::internal(format!(
+            Err(_elapsed) => Err(RpcError::internal(format!(
                 "server `{server}` did not answer resources/subscribe within {limit:?}"
             ))),
         }
@@ -256,15 +256,15 @@ impl Call<'_> {
         !matches!(settled.await, Ok(Err(_)))
     }
 
-    fn refusal(&self, bound: &Bound, uri: &str, refused: SubscribeError) -> Failure {
+    fn refusal(&self, bound: &Bound, uri: &str, refused: SubscribeError) -> RpcError {
         let failure = match refused {
-            SubscribeError::NotOffered => Failure::invalid_params(format!(
+            SubscribeError::NotOffered => RpcError::invalid_params(format!(
                 "server `{}` does not tell of changes of this resource",
                 bound.source.name()
             ))
             .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
             SubscribeError::Rejected(error) => {
-                let mut failure = Failure::told_by_upstream(&error);
+                let mut failure = RpcError::from_upstream_or_internal(&error);
                 // Only a read has a code of its own for what is not there.
                 if failure.code() == RESOURCE_NOT_FOUND {
                     failure.set_code(INVALID_PARAMS);
@@ -285,7 +285,7 @@ impl Call<'_> {
     ///
     /// > If a client wants notifications for the same resource URI in a different variant, it MUST […]
     /// > unsubscribe from the current subscription (server-variants, "Resubscription Across Variants")
-    fn may_bind(&self, session: &Session, uri: &str, view: usize) -> Result<bool, Failure> {
+    fn may_bind(&self, session: &Session, uri: &str, view: usize) -> Result<bool, RpcError> {
         let mut members = self.audience().lock();
         let member = members
             .of_session(session.client)
@@ -298,9 +298,9 @@ impl Call<'_> {
         member: Option<&Member>,
         uri: &str,
         view: usize,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, RpcError> {
         let Some(member) = member else {
-            return Err(Failure::internal(
+            return Err(RpcError::internal(
                 "the session cannot be told of changes now",
             ));
         };
@@ -316,18 +316,18 @@ impl Call<'_> {
                 let subscribed = json::string(subscribed.unwrap_or_default());
                 let why = "Resource is subscribed in another variant; unsubscribe first";
                 let more = format!(r#","subscribedVariant":{subscribed}"#);
-                Err(Failure::invalid_params(why).with_data(data(&more)))
+                Err(RpcError::invalid_params(why).with_data(data(&more)))
             }
             None if member.bound.len() >= self.gateway.config.limits.subscriptions => {
                 let why = "Too many subscriptions in this session; unsubscribe from some first";
-                Err(Failure::invalid_params(why).with_data(data("")))
+                Err(RpcError::invalid_params(why).with_data(data("")))
             }
             None => Ok(true),
         }
     }
 
     /// Binds a subscription that the server has taken, unless another request was faster.
-    fn bind(&self, session: &Session, uri: String, bound: Bound) -> Result<(), Failure> {
+    fn bind(&self, session: &Session, uri: String, bound: Bound) -> Result<(), RpcError> {
         let mut members = self.audience().lock();
         let member = members.of_session(session.client);
         let number = member.as_ref().map(|(number, _)| *number);

@@ -13,8 +13,8 @@ use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::RetryPolicy;
 use mcp_vary_view::ArgumentError;
 use mcp_vary_wire::headers;
-use mcp_vary_wire::refusal::Refusal;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::refusal::ParamsError;
+use mcp_vary_wire::response::RpcError;
 
 use super::forward::Forwarding;
 use super::{Call, sentence};
@@ -24,7 +24,7 @@ use crate::pipeline::router::Outcome;
 use crate::session::memory_cost;
 
 impl Call<'_> {
-    pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn tool(mut self) -> Result<Outcome, RpcError> {
         self.requires(ListKind::Tools).await?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
@@ -40,14 +40,16 @@ impl Call<'_> {
         let own = match self.server_arguments(&tool, arguments)? {
             Ok(own) => own,
             Err(faults) => {
-                if let Some(refusal) = Refusal::of_arguments(&faults) {
-                    return Err(refusal.counted(&self.gateway.lasting.counters));
+                if let Some(refusal) = ParamsError::of_arguments(&faults) {
+                    return Err(refusal.into_counted_error(&self.gateway.lasting.counters));
                 }
                 return Ok(self.answer(&refused_arguments(&faults)));
             }
         };
         let headers = tool.upstream_headers.iter();
-        let headers = headers.filter_map(|header| header.to_send(&own)).collect();
+        let headers = headers
+            .filter_map(|header| header.to_header(&own))
+            .collect();
         if let Cow::Owned(own) = own {
             self.asked.params.members.set("arguments", own);
         }
@@ -76,7 +78,7 @@ impl Call<'_> {
     }
 
     /// The tool that the variant lists as `name`, or that an app of a client that has such means by it.
-    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
+    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, RpcError> {
         let meant = |catalog: &Catalog| {
             let view = catalog.view(ListKind::Tools, variant);
             match view?.app_tool(name)? {
@@ -96,13 +98,13 @@ impl Call<'_> {
     }
 
     /// The failure of an app whose server cannot be told.
-    fn unclear(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> Failure {
+    fn unclear(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
         let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
         let why = format!(
             "several servers have a tool `{name}`; call one of {}",
             all.join(", ")
         );
-        self.about_the_variant(variant, Failure::invalid_params(why))
+        self.about_the_variant(variant, RpcError::invalid_params(why))
     }
 
     fn repeats(&self, server: usize) -> bool {
@@ -120,7 +122,7 @@ impl Call<'_> {
         &self,
         tool: &Tool,
         arguments: &'t str,
-    ) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, Failure> {
+    ) -> Result<Result<Cow<'t, str>, Vec<ArgumentError>>, RpcError> {
         let Some(prepared) = &tool.prepared else {
             return Ok(Ok(Cow::Borrowed(arguments)));
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::ServerFacts;
 use mcp_vary_wire::methods::COMPLETE;
-use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
+use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
 
 use super::Call;
 use crate::pipeline::router::unknown;
@@ -23,7 +23,9 @@ impl Undeclared {
     pub(crate) fn note(&self, outcome: Result<&str, &str>) {
         let has = match outcome {
             Ok(_) => true,
-            Err(error) if Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND => false,
+            Err(error) if RpcError::from_upstream_or_internal(error).code() == METHOD_NOT_FOUND => {
+                false
+            }
             Err(_) => return,
         };
         self.learned.undeclared_methods().note(self.method, has);
@@ -34,7 +36,7 @@ const READ: &str = "resources/read";
 
 impl Call<'_> {
     /// Refuses `completion/complete` where no server declares it, and each one is known not to have it.
-    pub(super) fn may_complete(&self) -> Result<(), Failure> {
+    pub(super) fn may_complete(&self) -> Result<(), RpcError> {
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
             sources
@@ -51,13 +53,13 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32601` where the server is known not to have the method.
-    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<Undeclared>>, Failure> {
+    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<Undeclared>>, RpcError> {
         self.undeclared(server, "completions", COMPLETE)
     }
 
     /// Refuses `resources/read` where no server has resources. The only server is not asked for its lists before: whether
     /// it has the method is remembered from its answer, as what is returned says.
-    pub(super) async fn requires_resources(&mut self) -> Result<Option<Box<Undeclared>>, Failure> {
+    pub(super) async fn requires_resources(&mut self) -> Result<Option<Box<Undeclared>>, RpcError> {
         let is_offered = self.catalog.has_list(ListKind::Resources);
         if !is_offered && self.class.sources().len() == 1 {
             return self.undeclared(0, "resources", READ);
@@ -73,7 +75,7 @@ impl Call<'_> {
         server: usize,
         capability: &str,
         method: &'static str,
-    ) -> Result<Option<Box<Undeclared>>, Failure> {
+    ) -> Result<Option<Box<Undeclared>>, RpcError> {
         let source = &self.class.sources()[server];
         let told = source.told();
         if told.handshake.is_none() || told.capabilities().contains(capability) {

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 use mcp_vary_upstream::UpstreamConnection;
-use mcp_vary_wire::handshake::Hello;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::handshake::Handshake;
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
@@ -67,7 +67,7 @@ impl Source {
         let gone = |kind: &ListKind| !told.listings.contains_key(kind);
         let gone = before.listings.keys().copied().filter(gone).collect();
         // The server's identity and era are a part of what all its lists say.
-        let same = |before: &Arc<Hello>| {
+        let same = |before: &Arc<Handshake>| {
             let now = told.handshake.as_ref();
             now.is_some_and(|now| now.result == before.result && now.era() == before.era())
         };
@@ -146,7 +146,7 @@ impl Source {
         &self,
         upstream: &UpstreamConnection,
         kind: ListKind,
-    ) -> Result<Listing, Failure> {
+    ) -> Result<Listing, RpcError> {
         let (server, list) = (self.name(), kind.method());
         let limit = self.line.config().limits.handshake;
         let views = self.views.load(Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl Source {
         let listing = reading.await.unwrap_or_else(|_| {
             let limit = limit.as_secs();
             let why = format!("server `{server}` did not answer {list} within {limit} s");
-            Err(Failure::internal(why))
+            Err(RpcError::internal(why))
         });
         match &listing {
             Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
@@ -167,7 +167,7 @@ impl Source {
     pub(super) fn put(
         &self,
         kind: ListKind,
-        listing: Result<Listing, Failure>,
+        listing: Result<Listing, RpcError>,
         life: Option<Duration>,
     ) -> bool {
         let _replacing = self.replacing();
@@ -212,15 +212,15 @@ impl Source {
 /// > In this case, the client relies entirely on TTL-based freshness.
 /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
 pub(super) fn expiry(
-    hello: &Hello,
+    hello: &Handshake,
     kind: ListKind,
-    listing: &Result<Listing, Failure>,
+    listing: &Result<Listing, RpcError>,
     list_ttl: Duration,
 ) -> Option<Duration> {
     let Ok(listing) = listing else {
         return Some(PAUSE);
     };
-    if hello.offers(kind.capability(), "listChanged") {
+    if hello.has_capability_flag(kind.capability(), "listChanged") {
         return None;
     }
     let said = listing.ttl.filter(|_| hello.era() == Era::Modern);

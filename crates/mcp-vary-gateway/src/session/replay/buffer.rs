@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::event::{At, EventId, event_with_id, priming};
+use mcp_vary_wire::event::{EventId, EventPosition, event_with_id, priming_event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -87,7 +87,7 @@ impl Log {
             number,
             client,
             is_of_request: request.is_some(),
-            ending: EventId::ending(request),
+            ending: EventId::suffix(request),
             total,
             state: Mutex::new(State {
                 events: VecDeque::new(),
@@ -109,30 +109,30 @@ impl Log {
     /// Lets the client come back before anything was said.
     pub(super) fn prime(&self) {
         let mut state = self.lock();
-        let id = self.id(At::Number(state.next));
-        self.add(&mut state, priming(&id));
+        let id = self.id(EventPosition::Number(state.next));
+        self.add(&mut state, priming_event(&id));
     }
 
     /// Adds a message.
     pub(super) fn push(&self, message: &[u8]) {
         let mut state = self.lock();
-        let id = self.id(At::Number(state.next));
+        let id = self.id(EventPosition::Number(state.next));
         self.add(&mut state, event_with_id(&id, message));
     }
 
     /// Adds the answer, or what is said in its place: nothing follows.
     pub(crate) fn conclude(&self, message: &[u8]) {
-        let id = self.id(At::End);
+        let id = self.id(EventPosition::End);
         let mut state = self.lock();
         state.fed = false;
         self.add(&mut state, event_with_id(&id, message));
     }
 
-    fn id(&self, at: At) -> String {
+    fn id(&self, at: EventPosition) -> String {
         let (stream, ending) = (self.number, &self.ending);
         match at {
-            At::Number(number) => format!("{stream:x}-{number}{ending}"),
-            At::End => format!("{stream:x}-end{ending}"),
+            EventPosition::Number(number) => format!("{stream:x}-{number}{ending}"),
+            EventPosition::End => format!("{stream:x}-end{ending}"),
         }
     }
 

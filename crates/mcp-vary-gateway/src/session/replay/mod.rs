@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_vary_wire::event::{At, EventId, event_with_id};
+use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
 
 pub(crate) use crate::pipeline::exchange::pump::feed;
 pub(crate) use crate::session::replay::buffer::{Connection, Log};
 use crate::settings::limits::Limits;
-use mcp_vary_base::environment::Outside;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::response::RpcError;
 
 /// The streams of a gateway.
 ///
@@ -55,7 +55,7 @@ pub(crate) enum Resumed {
 }
 
 impl Streams {
-    pub(crate) fn new(limits: &Limits, outside: Outside) -> Self {
+    pub(crate) fn new(limits: &Limits, outside: Environment) -> Self {
         let mut first = [0; 8];
         (outside.random)(&mut first);
         Self {
@@ -96,7 +96,7 @@ impl Streams {
 
     /// Lets `client` come back to where it was: after the event `last`.
     pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> Resumed {
-        let At::Number(number) = last.at else {
+        let EventPosition::Number(number) = last.position else {
             return Resumed::Ended;
         };
         let known = self.lock().get(&last.stream).cloned();
@@ -158,10 +158,10 @@ impl Streams {
 /// What is said in place of an answer that is not kept. It is the end, so that nobody comes back for more.
 fn lost(stream: u64, request: &str) -> bytes::Bytes {
     let why = "the answer is not kept any more, by this gateway at least; the request may have been carried out";
-    let message = Failure::internal(why).to_bytes(Some(request));
+    let message = RpcError::internal(why).to_bytes(Some(request));
     let end = EventId {
         stream,
-        at: At::End,
+        position: EventPosition::End,
         request: Some(request.to_owned()),
     };
     event_with_id(&end.to_text(), &message)
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn streams(room: usize) -> Streams {
-        let outside = Outside::new(|| 0, |bytes| bytes.fill(0));
+        let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
         let limits = Limits::default().with_replay_buffer(room, Duration::from_secs(120));
         Streams::new(&limits, outside)
     }
@@ -180,7 +180,7 @@ mod tests {
     fn at(log: &Log, number: u64) -> EventId {
         EventId {
             stream: log.number,
-            at: At::Number(number),
+            position: EventPosition::Number(number),
             request: Some("9".to_owned()),
         }
     }

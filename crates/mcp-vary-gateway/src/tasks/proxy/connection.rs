@@ -10,7 +10,7 @@ use mcp_vary_upstream::{
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::TASK_STATUS;
+use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
@@ -234,7 +234,7 @@ impl Road {
         let params = message.params.unwrap_or("{}");
         let is_its = || string(params, "taskId").as_deref() == Some(&*watched.own);
         match message.method.as_deref() {
-            Some(method) if TASK_STATUS.contains(&method) && is_its() => {
+            Some(method) if TASK_STATUS_METHODS.contains(&method) && is_its() => {
                 watched.said(params, lasting);
             }
             Some("notifications/progress") => self.progress(params, watched),
@@ -252,7 +252,7 @@ impl Road {
         {
             let sealed = |_: &str| Some(teller.sealed.to_string());
             let told = crate::tasks::related(params, &sealed);
-            let _ = session.tell(era::progress_downward(&told, &progress.theirs));
+            let _ = session.tell(era::to_client_progress(&told, &progress.theirs));
         }
     }
 
@@ -271,7 +271,7 @@ impl Road {
             }
             // It is a result of the client's era.
             Ok(result) => {
-                let result = era::result_downward(result, Era::Modern, Caching::None);
+                let result = era::to_client_result(result, Era::Modern, Caching::None);
                 ComeTo::Result(result.into_owned())
             }
             Err(error) => ComeTo::Error(error.to_owned()),

@@ -25,9 +25,9 @@ pub(crate) use crate::tasks::proxy::connection::{Allowed, Road};
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::{Failure, INTERNAL_ERROR, INVALID_PARAMS};
-use mcp_vary_wire::server_request_support::Askable;
-use mcp_vary_wire::task_dialect::{Form, RELATED};
+use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
+use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 
 /// The tasks that are watched, and what those came to that are over.
 ///
@@ -52,7 +52,7 @@ pub(crate) struct Watched {
     number: u64,
     whose: Whose,
     client: ClientId,
-    askable: Askable,
+    askable: ServerRequestSupport,
     /// The client's session, if it has one, and how that is told of the task.
     session: Option<(Weak<Session>, Teller)>,
     /// The connection that it was made on.
@@ -106,14 +106,14 @@ impl ComeTo {
 pub(crate) struct Maker {
     pub(crate) whose: Whose,
     pub(crate) client: ClientId,
-    pub(crate) askable: Askable,
+    pub(crate) askable: ServerRequestSupport,
     pub(crate) session: Option<(Weak<Session>, Teller)>,
 }
 
 /// The forms of every task here.
 pub(crate) const CROSSED: Forms = Forms {
-    client: Form::Extension,
-    server: Form::Core,
+    client: TaskDialect::Extension,
+    server: TaskDialect::Core,
 };
 
 impl Watches {
@@ -146,7 +146,7 @@ impl Watches {
     }
 
     /// Takes in a task; the one that is known by its key, if there is one.
-    fn put(&self, watched: &Arc<Watched>, bounds: Bounds) -> Result<Arc<Watched>, Failure> {
+    fn put(&self, watched: &Arc<Watched>, bounds: Bounds) -> Result<Arc<Watched>, RpcError> {
         let mut all = self.lock();
         if let Some(known) = all.get(&watched.key) {
             return Ok(Arc::clone(known));
@@ -158,7 +158,7 @@ impl Watches {
             of_one += usize::from(other.whose == watched.whose);
         }
         if in_all >= bounds.in_all || of_one >= bounds.per_principal {
-            return Err(Failure::internal(
+            return Err(RpcError::internal(
                 "it is a task of the server, and too many are waited for already; try again later",
             ));
         }
@@ -223,7 +223,7 @@ impl Watched {
         maker: Maker,
         road: Road,
         lasting: &Arc<Lasting>,
-    ) -> Result<Arc<Self>, Failure> {
+    ) -> Result<Arc<Self>, RpcError> {
         let said = lifetime(edit::get(task, "ttl")).filter(|said| *said <= road.lifetime);
         let watched = Arc::new(Self {
             ttl: said.is_none().then_some(road.lifetime.as_millis()),
@@ -272,7 +272,7 @@ impl Watched {
         &self,
         params: String,
         lasting: &Lasting,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, RpcError> {
         if !self.has_something_to_say() {
             match self.ask_server("tasks/get", Some(params), lasting).await? {
                 Ok(task) => {
@@ -380,7 +380,7 @@ impl Watched {
         &self,
         params: Option<String>,
         lasting: &Lasting,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RpcError> {
         if !self.is_over() {
             let cancelled = self.ask_server("tasks/cancel", params, lasting).await?;
             match cancelled {
@@ -397,10 +397,10 @@ impl Watched {
         method: &'static str,
         params: Option<String>,
         lasting: &Lasting,
-    ) -> Result<Result<String, Failure>, Failure> {
+    ) -> Result<Result<String, RpcError>, RpcError> {
         let line = self.line.upgrade();
         let line =
-            line.ok_or_else(|| Failure::internal("the connection of the task was closed"))?;
+            line.ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
         let turn = line.acquire().await?;
         let mut request = Request::new(method, Some(params.unwrap_or_else(|| self.params())));
         // On a connection that is its own whatever comes is about the task.
@@ -409,7 +409,7 @@ impl Watched {
         let answer = self.heard(exchange, lasting).await?;
         drop(turn);
         let outcome = answer.outcome().map(str::to_owned);
-        Ok(outcome.map_err(Failure::told_by_upstream))
+        Ok(outcome.map_err(RpcError::from_upstream_or_internal))
     }
 
     /// The parameters of a request about it.
@@ -420,7 +420,7 @@ impl Watched {
     /// The server asks something for it.
     fn asked(&self, request: ServerRequest, lasting: &Lasting) {
         let params = request.params().unwrap_or("{}");
-        if let Err(why) = self.askable.check(request.method(), params) {
+        if let Err(why) = self.askable.ensure_supported(request.method(), params) {
             pending_server_requests::refuse(&request, &why);
             return;
         }
@@ -482,7 +482,7 @@ impl Watched {
                 .or_else(|| session.upgrade())
         {
             // Whoever does not read now may ask how the task stands.
-            let _ = session.tell(Form::Extension.status(&teller.told(&told)));
+            let _ = session.tell(TaskDialect::Extension.status_notification(&teller.told(&told)));
         }
         lasting.audience.task_changed(&self.key, &told, None);
     }
@@ -513,7 +513,7 @@ impl Standing {
 /// The server's id of the task for which it asks something.
 fn related_to(request: &ServerRequest) -> Option<String> {
     let meta = edit::get(request.params()?, "_meta")?;
-    string(edit::get(meta, RELATED)?, "taskId")
+    string(edit::get(meta, RELATED_TASK_META)?, "taskId")
 }
 
 /// For what is known already, and on its way.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Outside};
+use mcp_vary_gateway::{Config, Environment};
 use serde_json::{Value, json};
 
 use super::with;
@@ -287,7 +287,7 @@ static NOW: AtomicU64 = AtomicU64::new(1_000);
 async fn a_state_expires() {
     let house = house(|mut config| {
         let now = || NOW.load(Ordering::SeqCst);
-        config.outside = Outside::new(now, config.outside.random);
+        config.outside = Environment::new(now, config.outside.random);
         config.limits.state_lifetime = Duration::from_secs(60);
         config
     })

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use mcp_vary::json;
 use mcp_vary_wire::methods::SUBSCRIBE;
-use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
+use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
@@ -116,7 +116,7 @@ fn apply(
         (Change::Subscribe(uri), Err(error)) => {
             let why = excerpt(error.as_bytes(), 200);
             tracing::debug!(server, why, "subscription refused");
-            let is_lacking = Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND;
+            let is_lacking = RpcError::from_upstream_or_internal(error).code() == METHOD_NOT_FOUND;
             if is_lacking && !Topic::Resources.is_offered(upstream.handshake()) {
                 shared
                     .server_facts

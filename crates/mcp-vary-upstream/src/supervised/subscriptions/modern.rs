@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
-use mcp_vary_wire::server_message::Frame;
+use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -263,7 +263,7 @@ fn classify(topic: Topic, message: Result<Message, UpstreamError>) -> StreamEven
         Ok(Message::Request(_)) => return StreamEvent::Ignored,
         Err(_) => return StreamEvent::Ended(None),
     };
-    let Ok(Frame::Notification { method, params }) = Frame::read(&message) else {
+    let Ok(ServerMessage::Notification { method, params }) = ServerMessage::read(&message) else {
         return StreamEvent::Ignored;
     };
     match &*method {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::task_dialect::{has_extension, with_extension};
 
 use crate::message::Event;
@@ -29,9 +29,9 @@ impl Topic {
     ///
     /// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
     /// > (MCP 2025-11-25, server/resources, "Capabilities")
-    pub(super) fn is_offered(self, hello: &Hello) -> bool {
+    pub(super) fn is_offered(self, hello: &Handshake) -> bool {
         match self {
-            Self::Resources => hello.offers("resources", "subscribe"),
+            Self::Resources => hello.has_capability_flag("resources", "subscribe"),
             Self::Tasks => has_extension(&hello.capabilities),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary::json::edit;
-use mcp_vary_wire::era::{self, PROGRESS_TOKEN, Upward};
+use mcp_vary_wire::era::{self, PROGRESS_TOKEN, UpstreamContext};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Failure, INVALID_PARAMS};
+use mcp_vary_wire::response::{INVALID_PARAMS, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect::with_extension;
@@ -23,7 +23,7 @@ use crate::tasks::{Awaited, Key, Teller, related_to};
 
 impl Call<'_> {
     /// What is said of a task that the gateway keeps, being done; none when there is no such task.
-    pub(super) fn finished(&self, id: &str) -> Option<Result<Outcome, Failure>> {
+    pub(super) fn finished(&self, id: &str) -> Option<Result<Outcome, RpcError>> {
         let finished = &self.gateway.lasting.finished;
         if self.client.era() == Era::Modern {
             return None;
@@ -49,7 +49,7 @@ impl Call<'_> {
     }
 
     /// Waits for what a task comes to.
-    pub(super) fn await_task(mut self, found: &Found, id: String) -> Result<Outcome, Failure> {
+    pub(super) fn await_task(mut self, found: &Found, id: String) -> Result<Outcome, RpcError> {
         let finish = self.finish_of(found)?;
         let inquiry = self.inquiry(found);
         let taken = Taken {
@@ -67,7 +67,7 @@ impl Call<'_> {
     /// > Receivers MUST reject cancellation requests for tasks already in a terminal status with error code `-32602`
     /// > […] and MUST transition the task to `cancelled` status before sending the response.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
-    pub(super) async fn cancel_task(mut self, found: &Found) -> Result<Outcome, Failure> {
+    pub(super) async fn cancel_task(mut self, found: &Found) -> Result<Outcome, RpcError> {
         let finish = self.finish_of(found)?;
         let inquiry = self.inquiry(found);
         let lasting = &self.gateway.lasting;
@@ -85,13 +85,13 @@ impl Call<'_> {
     }
 
     /// After which of its tasks the client wants to read on.
-    pub(super) fn cursor_of_tasks(&self) -> Result<u64, Failure> {
+    pub(super) fn cursor_of_tasks(&self) -> Result<u64, RpcError> {
         let Some(cursor) = self.asked.params.members.get("cursor") else {
             return Ok(0);
         };
         let cursor: Option<String> = serde_json::from_str(cursor).ok();
         let number = cursor.and_then(|cursor| cursor.parse().ok());
-        number.ok_or_else(|| Failure::invalid_params("Invalid cursor: it was not made here"))
+        number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not made here"))
     }
 
     /// The tasks that the client had made by servers of the extension, each as its server says that it stands now,
@@ -99,7 +99,7 @@ impl Call<'_> {
     pub(super) async fn tasks_of_extension(
         &self,
         after: u64,
-    ) -> Result<(Vec<String>, Option<u64>), Failure> {
+    ) -> Result<(Vec<String>, Option<u64>), RpcError> {
         let made = &self.gateway.lasting.made;
         let mut own = made.after(self.client.id, after, PAGE + 1);
         let is_last = own.len() <= PAGE;
@@ -116,7 +116,7 @@ impl Call<'_> {
     }
 
     /// How one task stands; none when it is not there any more.
-    async fn listed(&self, key: &Key, teller: &Teller) -> Result<Option<String>, Failure> {
+    async fn listed(&self, key: &Key, teller: &Teller) -> Result<Option<String>, RpcError> {
         let (server, own) = key;
         let mut sources = self.class.sources().iter();
         let Some(at) = sources.position(|source| source.name() == &**server) else {
@@ -137,7 +137,7 @@ impl Call<'_> {
                 Ok(Some(teller.told(&task)))
             }
             Err(error) => {
-                if Failure::told_by_upstream(&error).code() == INVALID_PARAMS {
+                if RpcError::from_upstream_or_internal(&error).code() == INVALID_PARAMS {
                     made.forget(key);
                 }
                 Ok(None)
@@ -164,17 +164,17 @@ impl Call<'_> {
         let config = self.class.sources()[server].line.config();
         let told = told.as_deref().unwrap_or(&config.capabilities);
         let hello = self.catalog.snapshots[server].handshake.as_ref();
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision: hello.map_or(Revision::V2026_07_28, |hello| hello.revision),
             capabilities: &with_extension(told),
             progress_token: None,
             log_level: None,
         };
-        era::params_upward(&mut params, &upward).into()
+        era::to_upstream_params(&mut params, &upward).into()
     }
 
     /// What it takes to turn an answer about a task into the client's.
-    fn finish_of(&self, found: &Found) -> Result<Finish, Failure> {
+    fn finish_of(&self, found: &Found) -> Result<Finish, RpcError> {
         let mut downward = self.downward_of(found);
         let own = Some(found.task.id.clone());
         let names = self.names(found.forms, found.variant, &found.place, own);
@@ -191,7 +191,7 @@ impl Call<'_> {
 }
 
 /// Cancels a task that stands so, and waits a little while until it is; how it stands then.
-async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, Failure> {
+async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, RpcError> {
     if let Err(error) = inquiry.ask("tasks/cancel", None).await? {
         return Ok(Err(error));
     }
@@ -210,8 +210,8 @@ async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, Failure>
     Ok(Ok(task))
 }
 
-fn not_to_be_cancelled(status: &str) -> Failure {
-    Failure::invalid_params(format!("Cannot cancel task: it is `{status}` already"))
+fn not_to_be_cancelled(status: &str) -> RpcError {
+    RpcError::invalid_params(format!("Cannot cancel task: it is `{status}` already"))
 }
 
 const CANCELLED: &str = r#""cancelled""#;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
-use mcp_vary_wire::era::{self, Upward};
-use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::era::{self, UpstreamContext};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
 use crate::mrtr::{Bounds, read_responses};
@@ -43,7 +43,7 @@ impl TaskNames {
         client: &Client,
         retelling: impl FnOnce() -> Retelling,
         road: Road,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, RpcError> {
         let sealed = self.sealed(own).ok_or_else(|| self.too_long(own))?;
         let teller = |sealed: &str| Teller {
             sealed: sealed.into(),
@@ -99,7 +99,7 @@ impl Call<'_> {
     }
 
     /// Answers a client of the extension about a task of the core form.
-    pub(super) async fn crossed_task(mut self, found: Found) -> Result<Outcome, Failure> {
+    pub(super) async fn crossed_task(mut self, found: Found) -> Result<Outcome, RpcError> {
         let lasting = Arc::clone(&self.gateway.lasting);
         let (_, own) = parted(&found.task.id);
         self.asked.params.members.set("taskId", json::string(own));
@@ -125,7 +125,7 @@ impl Call<'_> {
     }
 
     /// How a task stands, as the client is told it.
-    fn told_of(&self, found: &Found, stands: &str) -> Result<Outcome, Failure> {
+    fn told_of(&self, found: &Found, stands: &str) -> Result<Outcome, RpcError> {
         let mut downward = self.downward_of(found);
         downward.task = Some(Box::new(self.names_of(found)));
         let mut forwarding = Forwarding {
@@ -148,7 +148,7 @@ impl Call<'_> {
         }
     }
 
-    fn in_its_words(&self, found: &Found, mut failure: Failure) -> Failure {
+    fn in_its_words(&self, found: &Found, mut failure: RpcError) -> RpcError {
         if let Some(message) = self.names_of(found).in_words(failure.message()) {
             failure.set_message(message);
         }
@@ -159,13 +159,13 @@ impl Call<'_> {
     fn params_about(&mut self, found: &Found) -> String {
         let told = &self.catalog.snapshots[found.place.server];
         let revision = told.handshake.as_ref().map(|hello| hello.revision);
-        let upward = Upward {
+        let upward = UpstreamContext {
             revision: revision.unwrap_or(Revision::V2025_11_25),
             capabilities: "{}",
             progress_token: None,
             log_level: None,
         };
-        era::params_upward(&mut self.asked.params, &upward)
+        era::to_upstream_params(&mut self.asked.params, &upward)
     }
 
     /// Whether a task is watched, from now on if its server still knows it.
@@ -179,7 +179,7 @@ impl Call<'_> {
     }
 
     /// The task, watched: since it was made, or from now on if its server still knows it.
-    async fn watched(&self, found: &Found, params: &str) -> Result<Arc<Watched>, Failure> {
+    async fn watched(&self, found: &Found, params: &str) -> Result<Arc<Watched>, RpcError> {
         let lasting = &self.gateway.lasting;
         let server = self.server_name(found.place.server);
         let key = (server, Arc::from(found.task.id.as_str()));
@@ -200,7 +200,7 @@ impl Call<'_> {
             alone.settle();
         }
         let task = answer.outcome().map_err(|error| {
-            let said = self.in_its_words(found, Failure::told_by_upstream(error));
+            let said = self.in_its_words(found, RpcError::from_upstream_or_internal(error));
             Gone::lost(&found.task, said.message()).failure()
         })?;
         let road = road.held_by(alone, Some(InUse::new(&self.class)));

@@ -14,9 +14,11 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::Caching;
-use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
+use mcp_vary_wire::response::{METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, RpcError};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::{EXTENSION, Form, RELATED, gives_core_form, has_extension};
+use mcp_vary_wire::task_dialect::{
+    RELATED_TASK_META, TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
+};
 
 use crate::pipeline::exchange::{Downward, Retelling};
 use crate::pipeline::methods::{Call, Forwarding};
@@ -73,8 +75,8 @@ impl Gone {
         }
     }
 
-    pub(super) fn failure(&self) -> Failure {
-        Failure::invalid_params(format!("Task not found: {}", self.why))
+    pub(super) fn failure(&self) -> RpcError {
+        RpcError::invalid_params(format!("Task not found: {}", self.why))
     }
 }
 
@@ -90,16 +92,16 @@ impl Call<'_> {
     pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
         let place = &tool.item_ref;
         let is_wished = self.asked.params.members.contains("task");
-        let core = is_wished && self.knows(Form::Core);
-        let takes_wishes = core && self.offers(place.server, Form::Core);
+        let core = is_wished && self.knows(TaskDialect::Core);
+        let takes_wishes = core && self.offers(place.server, TaskDialect::Core);
         let wish = match is_wished && !takes_wishes {
             true => self.asked.params.members.remove("task"),
             false => None,
         };
-        let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
+        let extension = self.declares_tasks() && self.offers(place.server, TaskDialect::Extension);
         let form = match takes_wishes {
-            true => Some(Form::Core),
-            false => extension.then_some(Form::Extension),
+            true => Some(TaskDialect::Core),
+            false => extension.then_some(TaskDialect::Extension),
         };
         if let Some(form) = form {
             let names = self.names(Forms::both(form), variant, place, None);
@@ -113,8 +115,9 @@ impl Call<'_> {
                 ..names
             }));
         }
-        let is_crossed =
-            tool.needs_task && self.declares_tasks() && self.offers(place.server, Form::Core);
+        let is_crossed = tool.needs_task
+            && self.declares_tasks()
+            && self.offers(place.server, TaskDialect::Core);
         is_crossed.then(|| {
             self.asked.params.members.set("task", "{}");
             let lasting = &self.gateway.lasting;
@@ -130,7 +133,7 @@ impl Call<'_> {
         let becomes = tool.needs_task
             && self.client.era() == Era::Modern
             && !self.declares_tasks()
-            && self.offers(tool.item_ref.server, Form::Core);
+            && self.offers(tool.item_ref.server, TaskDialect::Core);
         if becomes {
             self.asked.params.members.set("task", "{}");
         }
@@ -164,21 +167,21 @@ impl Call<'_> {
         let told = self.catalog.snapshots.get(server);
         let hello = told.and_then(|told| told.handshake.as_ref());
         // A client that declares the extension has them by that.
-        let is_meant = self.knows(Form::Core) && !self.declares_tasks();
-        is_meant && hello.is_some_and(|hello| gives_core_form(hello))
+        let is_meant = self.knows(TaskDialect::Core) && !self.declares_tasks();
+        is_meant && hello.is_some_and(|hello| translates_to_core(hello))
     }
 
     /// Whether clients of `form` get tasks of a server.
-    fn makes(&self, server: usize, form: Form) -> bool {
+    fn makes(&self, server: usize, form: TaskDialect) -> bool {
         let is_crossed = form == CROSSED.client && self.offers(server, CROSSED.server);
-        let in_core_form = form == Form::Core && self.in_core_form(server);
+        let in_core_form = form == TaskDialect::Core && self.in_core_form(server);
         self.offers(server, form) || is_crossed || in_core_form
     }
 
-    fn offers(&self, server: usize, form: Form) -> bool {
+    fn offers(&self, server: usize, form: TaskDialect) -> bool {
         let told = self.catalog.snapshots.get(server);
         let hello = told.and_then(|told| told.handshake.as_ref());
-        hello.is_some_and(|hello| form.is_offered(hello))
+        hello.is_some_and(|hello| form.is_supported_by(hello))
     }
 
     /// Whether the client declares the extension, with this request or for its session.
@@ -191,10 +194,10 @@ impl Call<'_> {
     }
 
     /// Whether the client knows tasks of this form.
-    fn knows(&self, form: Form) -> bool {
+    fn knows(&self, form: TaskDialect) -> bool {
         match form {
-            Form::Core => self.client.era() == Era::Legacy,
-            Form::Extension => self.declares_tasks(),
+            TaskDialect::Core => self.client.era() == Era::Legacy,
+            TaskDialect::Extension => self.declares_tasks(),
         }
     }
 
@@ -203,19 +206,19 @@ impl Call<'_> {
     ///
     /// > Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and
     /// > `tasks/cancel` requests. (SEP-2663, "Protocol Errors")
-    fn forms(&self) -> Result<Vec<Form>, Failure> {
-        let has = |form: &Form| match self.action {
-            Action::Task(TaskAction::Update) => *form == Form::Extension,
-            Action::Task(TaskAction::Result) | Action::ListTasks => *form == Form::Core,
+    fn forms(&self) -> Result<Vec<TaskDialect>, RpcError> {
+        let has = |form: &TaskDialect| match self.action {
+            Action::Task(TaskAction::Update) => *form == TaskDialect::Extension,
+            Action::Task(TaskAction::Result) | Action::ListTasks => *form == TaskDialect::Core,
             _ => true,
         };
         let servers = 0..self.catalog.snapshots.len();
         // What a server makes in one form, clients of the other have of the gateway.
-        let is_offered = |form: &Form| {
+        let is_offered = |form: &TaskDialect| {
             let mut servers = servers.clone();
             servers.any(|server| self.makes(server, *form))
         };
-        let forms: Vec<_> = Form::BOTH
+        let forms: Vec<_> = TaskDialect::BOTH
             .into_iter()
             .filter(has)
             .filter(is_offered)
@@ -228,30 +231,31 @@ impl Call<'_> {
         if !known.is_empty() {
             return Ok(known);
         }
-        if self.client.era() == Era::Modern && forms.contains(&Form::Extension) {
-            self.declares(Form::Extension)?;
+        if self.client.era() == Era::Modern && forms.contains(&TaskDialect::Extension) {
+            self.declares(TaskDialect::Extension)?;
         }
         Err(unknown(self.asked.method))
     }
 
     /// Refuses a modern client that does not declare that it knows tasks of this form.
-    pub(crate) fn declares(&self, form: Form) -> Result<(), Failure> {
+    pub(crate) fn declares(&self, form: TaskDialect) -> Result<(), RpcError> {
         if self.knows(form) {
             return Ok(());
         }
-        let data = format!(r#"{{"requiredCapabilities":{{"extensions":{{"{EXTENSION}":{{}}}}}}}}"#);
-        let why = format!("declare the extension `{EXTENSION}` to ask about tasks");
-        Err(Failure::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
+        let data =
+            format!(r#"{{"requiredCapabilities":{{"extensions":{{"{TASKS_EXTENSION}":{{}}}}}}}}"#);
+        let why = format!("declare the extension `{TASKS_EXTENSION}` to ask about tasks");
+        Err(RpcError::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
     }
 
     /// Whether some server has tasks of this form.
-    pub(crate) fn has_servers_with(&self, form: Form) -> bool {
+    pub(crate) fn has_servers_with(&self, form: TaskDialect) -> bool {
         let mut servers = 0..self.catalog.snapshots.len();
         servers.any(|server| self.makes(server, form))
     }
 
     /// Asks the server that made a task about it.
-    pub(crate) async fn task(mut self) -> Result<Outcome, Failure> {
+    pub(crate) async fn task(mut self) -> Result<Outcome, RpcError> {
         let forms = self.forms();
         let id = self.asked.params.string("taskId")?;
         if let Some(outcome) = self.finished(&id) {
@@ -294,14 +298,14 @@ impl Call<'_> {
     /// > All requests, responses, and notifications associated with a task MUST include the
     /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
     pub(crate) fn relate_upward(&mut self) {
-        let Some(related) = self.asked.params.meta.get(RELATED) else {
+        let Some(related) = self.asked.params.meta.get(RELATED_TASK_META) else {
             return;
         };
         let keys = &self.gateway.lasting.cursor_keys;
         let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
         if let Some(own) = own {
             let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
-            self.asked.params.meta.set(RELATED, related);
+            self.asked.params.meta.set(RELATED_TASK_META, related);
         }
     }
 
@@ -331,10 +335,14 @@ impl Call<'_> {
     }
 
     /// What it takes to ask about a task, which is of one of these `forms`.
-    fn found(&self, (task, server): (Task, usize), forms: &[Form]) -> Result<Found, Failure> {
+    fn found(
+        &self,
+        (task, server): (Task, usize),
+        forms: &[TaskDialect],
+    ) -> Result<Found, RpcError> {
         let is_unknown = self.catalog.snapshots[server].handshake.is_none();
         // One that is not there is asked all the same, and says so.
-        let is_offered = |form: Form| is_unknown || self.offers(server, form);
+        let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
         let is_crossed = parted(&task.id).0.is_some()
             && forms.contains(&CROSSED.client)
             && is_offered(CROSSED.server);
@@ -342,7 +350,9 @@ impl Call<'_> {
         let forms = match form {
             _ if is_crossed => CROSSED,
             Some(form) => Forms::both(form),
-            None if forms.contains(&Form::Core) && self.in_core_form(server) => Forms::TO_CORE,
+            None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
+                Forms::TO_CORE
+            }
             None => return Err(Gone::from(&task, "makes no tasks any more").failure()),
         };
         let variant = self.variant_of(&task);
@@ -371,7 +381,7 @@ impl Call<'_> {
         downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
         let teller = Teller {
             // What is watched is told in the form of its clients.
-            forms: Forms::both(Form::Extension),
+            forms: Forms::both(TaskDialect::Extension),
             sealed: id.into(),
             server: self.server_name(found.place.server),
             retelling: Retelling::new(downward, self.changed_uris(found.variant)),
@@ -382,7 +392,8 @@ impl Call<'_> {
 
     /// What it takes to ask about a task of the extension.
     pub(super) fn found_by(&self, id: &str) -> Option<Found> {
-        self.found(self.opened(id).ok()?, &[Form::Extension]).ok()
+        self.found(self.opened(id).ok()?, &[TaskDialect::Extension])
+            .ok()
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.
@@ -395,13 +406,13 @@ impl Call<'_> {
     }
 
     /// The tasks that the client had made, of all servers, as far as they are remembered.
-    pub(crate) async fn list_tasks(&self) -> Result<Outcome, Failure> {
+    pub(crate) async fn list_tasks(&self) -> Result<Outcome, RpcError> {
         self.forms()?;
         let after = self.cursor_of_tasks()?;
         let mut tasks = self.finished_tasks(after);
         let (others, next) = self.tasks_of_extension(after).await?;
         for (at, source) in self.class.sources().iter().enumerate() {
-            if after == 0 && self.offers(at, Form::Core) {
+            if after == 0 && self.offers(at, TaskDialect::Core) {
                 // A server knows the tasks of a client where that had them made.
                 let alone = self.alone(at).await?;
                 let line = alone.as_ref().map_or(&source.line, Held::line);
@@ -420,7 +431,7 @@ impl Call<'_> {
         &self,
         server: &str,
         line: &SupervisedConnection,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<String>, RpcError> {
         let server: Arc<str> = server.into();
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
