@@ -56,10 +56,13 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let config = config.starting_without_servers(patience);
     let gateway = connect(config, &mut stop).await?;
     let (servers, collisions) = (gateway.servers(), gateway.collisions());
-    let slips = gateway.slips().into_iter().map(|(variant, slip)| {
-        let slip = file.places.slip(&variant, &slip);
-        (variant, slip)
-    });
+    let slips = gateway
+        .unmatched_overrides()
+        .into_iter()
+        .map(|(variant, slip)| {
+            let slip = file.places.slip(&variant, &slip);
+            (variant, slip)
+        });
     let mut slips: Vec<_> = slips.collect();
     // One entry of the file can match nothing on several servers.
     slips.dedup();

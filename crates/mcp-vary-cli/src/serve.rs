@@ -307,7 +307,7 @@ fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {
 
 /// A server in one line, or why it is not ready.
 fn server_status(server: &ServerReport) -> String {
-    let (Some(hello), ConnectionState::Connected(_)) = (&server.hello, &server.state) else {
+    let (Some(hello), ConnectionState::Connected(_)) = (&server.handshake, &server.state) else {
         return match &server.state {
             ConnectionState::Connecting => {
                 "still starting; what it offers is announced when it is ready".to_owned()

@@ -51,10 +51,13 @@ pub(crate) fn with_args(
 
 /// A warning line for each selection or override of a variant that matches nothing.
 pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &VariantSpans) -> String {
-    let lines = gateway.slips().into_iter().map(|(variant, slip)| {
-        let slip = places.slip(&variant, &slip);
-        format!("\nwarning: {name}:{slip}")
-    });
+    let lines = gateway
+        .unmatched_overrides()
+        .into_iter()
+        .map(|(variant, slip)| {
+            let slip = places.slip(&variant, &slip);
+            format!("\nwarning: {name}:{slip}")
+        });
     let mut lines: Vec<_> = lines.collect();
     // One entry of the file can match nothing on several servers.
     lines.dedup();

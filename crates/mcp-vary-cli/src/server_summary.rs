@@ -1,6 +1,6 @@
 //! A summary of the servers of a gateway: status, what each serves, and collisions.
 
-use mcp_vary_gateway::{Collision, Gateway, Served, ServerReport};
+use mcp_vary_gateway::{Collision, Gateway, ServedItem, ServerReport};
 use serde_json::{Map, Value, json};
 
 use crate::print::servers::{reason, state, status_table};
@@ -10,7 +10,7 @@ use crate::print::{self, sanitize};
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSummary {
     pub(crate) servers: Vec<ServerReport>,
-    pub(crate) served: Vec<Served>,
+    pub(crate) served: Vec<ServedItem>,
     pub(crate) collisions: Vec<Collision>,
 }
 
@@ -26,7 +26,10 @@ impl ServerSummary {
     /// One server in a line, several as a table.
     pub(crate) fn to_text(&self) -> String {
         if let [server] = &self.servers[..] {
-            let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
+            let revision = server
+                .handshake
+                .as_ref()
+                .map(|hello| hello.revision.as_str());
             let line =
                 print::server_line(server_info(server).as_ref(), revision.unwrap_or("unknown"));
             return line + "\n";
@@ -41,7 +44,7 @@ impl ServerSummary {
         }
         let servers = self.servers.iter().map(server_json);
         let served = self.served.iter().map(|served| {
-            json!({"list": served.list, "id": served.id, "server": served.server, "own": served.own})
+            json!({"list": served.list, "id": served.id, "server": served.server, "own": served.upstream_name})
         });
         let collisions = self.collisions.iter().map(collision_json);
         let mut all = Map::new();
@@ -76,7 +79,10 @@ pub(crate) fn collision_json(collision: &Collision) -> Value {
 
 /// What a server declared in its handshake.
 fn handshake_json(server: &ServerReport) -> Map<String, Value> {
-    let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
+    let revision = server
+        .handshake
+        .as_ref()
+        .map(|hello| hello.revision.as_str());
     let mut said = Map::new();
     said.insert("server".to_owned(), json!(server_info(server)));
     said.insert("revision".to_owned(), json!(revision));
@@ -84,6 +90,6 @@ fn handshake_json(server: &ServerReport) -> Map<String, Value> {
 }
 
 fn server_info(server: &ServerReport) -> Option<Value> {
-    let hello = server.hello.as_ref()?;
+    let hello = server.handshake.as_ref()?;
     serde_json::from_str(hello.server_info.as_deref()?).ok()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::{Config, Explanation, Gateway, Served, UpstreamConfig};
+use mcp_vary_gateway::{Config, Explanation, Gateway, ServedItem, UpstreamConfig};
 use mcp_vary_wire::handshake::Handshake;
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -68,7 +68,7 @@ impl TargetSession {
         let hello = behind
             .servers
             .iter()
-            .find_map(|server| server.hello.as_deref());
+            .find_map(|server| server.handshake.as_deref());
         if let (Some(server), true) = (only, hello.is_some_and(knows_extensions)) {
             stop.unless_requested(serving.stop()).await?;
             return Ok(Self {
@@ -136,7 +136,7 @@ impl TargetSession {
 
 /// Whether a server has the tool `needed`.
 fn has_tool(gateway: &Gateway, needed: Option<&str>) -> bool {
-    let is_needed = |it: &Served| it.list == "tools/list" && Some(&*it.id) == needed;
+    let is_needed = |it: &ServedItem| it.list == "tools/list" && Some(&*it.id) == needed;
     needed.is_some() && gateway.served().iter().any(is_needed)
 }
 

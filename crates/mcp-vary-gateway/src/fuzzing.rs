@@ -118,7 +118,7 @@ pub struct Checked {
 pub fn check_params(method: &str, params: &str) -> Option<Checked> {
     let action = [Era::Legacy, Era::Modern]
         .into_iter()
-        .find_map(|era| router::action(method, era).ok())?;
+        .find_map(|era| router::method_action(method, era).ok())?;
     let params = Params::read(Some(params)).ok()?;
     member_check::check(action, &params).ok()?;
     let members = params.members.iter();

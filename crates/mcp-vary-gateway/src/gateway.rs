@@ -11,8 +11,8 @@ use mcp_vary_upstream::ConnectError;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
-use crate::pipeline::runtime::Lasting;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::runtime::Services;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::Source;
 use crate::settings::config::Config;
 
@@ -22,16 +22,16 @@ use crate::settings::config::Config;
 #[derive(Debug)]
 pub struct Gateway {
     /// Requests take it without a lock.
-    pub(crate) current: ArcSwap<Setup>,
-    pub(crate) lasting: Arc<Lasting>,
+    pub(crate) current: ArcSwap<ConfigSnapshot>,
+    pub(crate) services: Arc<Services>,
     /// Held while one configuration takes the place of another, and at the end.
-    pub(crate) replacing: Mutex<()>,
+    pub(crate) reloading: Mutex<()>,
     /// Whether clients are answered, or wait until the servers are ready.
-    answers: AtomicBool,
+    client_responses: AtomicBool,
     /// Changes when that does.
-    answering: watch::Sender<bool>,
+    client_responses_task: watch::Sender<bool>,
     /// How many ways in there are for clients.
-    entrances: Arc<AtomicUsize>,
+    endpoints: Arc<AtomicUsize>,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
     _stop_when_dropped: DropGuard,
 }
@@ -55,57 +55,54 @@ impl Gateway {
     /// could not be connected to, for [`Config::start_patience`] at most, or until [`answer_now`](Self::answer_now);
     /// what servers list after that is announced. Closing the gateway ends in order what was begun.
     pub async fn open(config: Config) -> Arc<Self> {
-        let lasting = Arc::new(Lasting::new(&config));
-        let stop_when_dropped = lasting.stopped.clone().drop_guard();
-        let setup = Setup::open(config, Arc::clone(&lasting), None).await;
+        let lasting = Arc::new(Services::new(&config));
+        let stop_when_dropped = lasting.shutdown.clone().drop_guard();
+        let setup = ConfigSnapshot::open(config, Arc::clone(&lasting), None).await;
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(setup),
-            lasting,
-            replacing: Mutex::default(),
-            answers: AtomicBool::new(false),
-            answering: watch::Sender::new(false),
-            entrances: Arc::default(),
+            services: lasting,
+            reloading: Mutex::default(),
+            client_responses: AtomicBool::new(false),
+            client_responses_task: watch::Sender::new(false),
+            endpoints: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
-        gateway.answer_soon();
+        gateway.queue_client_response();
         gateway
     }
 
     /// Answers clients as soon as the servers were read, or when they have been waited for long enough.
-    fn answer_soon(self: &Arc<Self>) {
+    fn queue_client_response(self: &Arc<Self>) {
         let setup = self.current();
-        let (base, limit) = (
-            Arc::clone(setup.classes.base()),
-            setup.config.start_patience,
-        );
-        let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
-        self.lasting.tasks.spawn(async move {
+        let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_patience);
+        let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
+        self.services.background_tasks.spawn(async move {
             stopped
                 .run_until_cancelled(base.first_readings(limit))
                 .await;
             if let Some(gateway) = gateway.upgrade() {
-                gateway.answer_now().await;
+                gateway.apply_client_response().await;
             }
         });
     }
 
     /// Answers clients from now on with what the servers have listed; what the others list is announced later.
-    pub async fn answer_now(&self) {
-        if self.answers.load(Ordering::Acquire) {
+    pub async fn apply_client_response(&self) {
+        if self.client_responses.load(Ordering::Acquire) {
             return;
         }
-        self.current().classes.publish().await;
-        self.answers.store(true, Ordering::Release);
-        self.answering.send_replace(true);
+        self.current().pool.publish().await;
+        self.client_responses.store(true, Ordering::Release);
+        self.client_responses_task.send_replace(true);
     }
 
     /// Waits until clients are answered.
-    pub(crate) async fn answering(&self) {
-        if !self.answers.load(Ordering::Acquire) {
+    pub(crate) async fn apply_client_responses(&self) {
+        if !self.client_responses.load(Ordering::Acquire) {
             // An error would mean that the gateway is gone.
             let _ = self
-                .answering
+                .client_responses_task
                 .subscribe()
                 .wait_for(|answers| *answers)
                 .await;
@@ -132,16 +129,16 @@ impl Gateway {
         mut is_enough: impl FnMut(&Self) -> bool,
     ) -> Result<(), ConnectError> {
         let setup = self.current();
-        let base = setup.classes.base();
+        let base = setup.pool.base();
         let readings = base.sources().iter().map(|source| source.first_reading());
         let mut readings: FuturesUnordered<_> = readings.collect();
         loop {
             tokio::select! {
-                () = self.answering() => break,
+                () = self.apply_client_responses() => break,
                 Some(_) = readings.next() => {}
             }
             if is_enough(self) {
-                self.answer_now().await;
+                self.apply_client_response().await;
                 break;
             }
         }
@@ -165,25 +162,25 @@ impl Gateway {
     }
 
     /// What the gateway is configured to be at this moment.
-    pub(crate) fn current(&self) -> Arc<Setup> {
+    pub(crate) fn current(&self) -> Arc<ConfigSnapshot> {
         self.current.load_full()
     }
 
     /// Closes connections that nobody uses any more, gives up streams that nobody came back to and lets go of
     /// sessions that have expired, in the background.
     fn sweep(self: &Arc<Self>) {
-        let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
+        let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         let pause = move || {
             let gateway = gateway.upgrade()?;
             let setup = gateway.current();
-            gateway.lasting.streams.sweep();
-            gateway.lasting.sessions.sweep();
-            gateway.lasting.finished.sweep();
+            gateway.services.replay_streams.sweep();
+            gateway.services.sessions.sweep();
+            gateway.services.completed_tasks.sweep();
             let now = (setup.config.outside.now)();
-            gateway.lasting.audience.sweep(now);
-            Some(setup.classes.sweep())
+            gateway.services.hub.sweep(now);
+            Some(setup.pool.sweep())
         };
-        self.lasting.tasks.spawn(async move {
+        self.services.background_tasks.spawn(async move {
             while let Some(pause) = pause() {
                 let slept = stopped.run_until_cancelled(tokio::time::sleep(pause));
                 if slept.await.is_none() {
@@ -194,30 +191,30 @@ impl Gateway {
     }
 
     /// Opens a way in for clients.
-    pub(crate) fn entrance(&self) -> Entrance {
-        self.entrances.fetch_add(1, Ordering::Relaxed);
-        Entrance(Arc::clone(&self.entrances))
+    pub(crate) fn new_endpoint(&self) -> Endpoint {
+        self.endpoints.fetch_add(1, Ordering::Relaxed);
+        Endpoint(Arc::clone(&self.endpoints))
     }
 
     /// Ends the connections to the servers, so that calls which still wait there are answered: that nothing
     /// comes of them any more.
-    pub(crate) fn give_up_calls(&self) {
+    pub(crate) fn cancel_calls(&self) {
         let setup = self.current();
-        self.lasting
-            .tasks
-            .spawn(async move { setup.classes.close().await });
+        self.services
+            .background_tasks
+            .spawn(async move { setup.pool.close().await });
     }
 
     /// Ends what runs in the background and the connections to the servers.
     pub async fn close(&self) {
-        self.lasting.stopped.cancel();
+        self.services.shutdown.cancel();
         // What was about to take the place of this configuration is given up now.
-        let _replacing = self.replacing.lock().await;
-        self.lasting.tasks.close();
+        let _replacing = self.reloading.lock().await;
+        self.services.background_tasks.close();
         let setup = self.current();
-        setup.classes.close().await;
+        setup.pool.close().await;
         let drain = setup.config.limits.drain;
-        if tokio::time::timeout(drain, self.lasting.tasks.wait())
+        if tokio::time::timeout(drain, self.services.background_tasks.wait())
             .await
             .is_err()
         {
@@ -228,16 +225,16 @@ impl Gateway {
 
 /// A way in for clients; closed when dropped.
 #[derive(Debug)]
-pub(crate) struct Entrance(Arc<AtomicUsize>);
+pub(crate) struct Endpoint(Arc<AtomicUsize>);
 
-impl Entrance {
+impl Endpoint {
     /// Whether clients have no other.
     pub(crate) fn is_last(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 1
     }
 }
 
-impl Drop for Entrance {
+impl Drop for Endpoint {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

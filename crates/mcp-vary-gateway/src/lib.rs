@@ -35,5 +35,5 @@ pub use mcp_vary_upstream::{ConnectError, Target, UpstreamConfig};
 pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;
 pub use reload::{Changes, ReloadError, Reloaded};
-pub use report::{Served, ServerReport};
+pub use report::{ServedItem, ServerReport};
 pub use status::{ServerStatus, Status, VariantStatus};

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::gateway::Gateway;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::{self, Source};
 use crate::settings::config::Config;
 
@@ -49,7 +49,7 @@ pub struct Changes<T> {
     /// Those whose entry is another: such servers were connected to anew.
     pub replaced: Vec<T>,
     /// What is as before: of servers their connections, of variants their ids.
-    pub kept: Vec<T>,
+    pub unchanged: Vec<T>,
 }
 
 impl<T> Default for Changes<T> {
@@ -58,7 +58,7 @@ impl<T> Default for Changes<T> {
             added: Vec::new(),
             removed: Vec::new(),
             replaced: Vec::new(),
-            kept: Vec::new(),
+            unchanged: Vec::new(),
         }
     }
 }
@@ -76,48 +76,51 @@ pub enum ReloadError {
 }
 
 impl Reloaded {
-    fn between(before: &Setup, after: &Setup) -> Self {
+    fn between(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Self {
         Self {
             servers: servers(before, after),
             variants: variants(before, after),
-            at_next_start: after.lasting.fixed(&after.config),
+            at_next_start: after.services.unchangeable_settings(&after.config),
             renamed: renamed(before, after),
         }
     }
 }
 
-fn servers(before: &Setup, after: &Setup) -> Changes<String> {
-    let names = |setup: &Setup| -> Vec<_> {
+fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
+    let names = |setup: &ConfigSnapshot| -> Vec<_> {
         let servers = setup.config.servers.iter();
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
-    let is_same = |name: &String| after.classes.keeps(name, &before.classes);
-    (changes.kept, changes.replaced) = changes.kept.into_iter().partition(is_same);
+    let is_same = |name: &String| after.pool.keeps(name, &before.pool);
+    (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);
     changes
 }
 
-fn variants(before: &Setup, after: &Setup) -> Changes<VariantId> {
-    let ids = |setup: &Setup| -> Vec<_> {
+fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantId> {
+    let ids = |setup: &ConfigSnapshot| -> Vec<_> {
         let variants = setup.variants.iter().filter(|_| setup.config.variants);
         variants.map(|variant| variant.id.clone()).collect()
     };
     let mut changes = Changes::between(ids(before), ids(after));
-    let config = |setup: &Setup, id: &VariantId| {
-        let all = setup.faces.configs.iter();
+    let config = |setup: &ConfigSnapshot, id: &VariantId| {
+        let all = setup.variant_set.configs.iter();
         // What is shown of a variant is what it is made of.
         all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
             .find_map(|it| it)
     };
     let is_same = |id: &VariantId| config(before, id) == config(after, id);
-    (changes.kept, changes.replaced) = changes.kept.into_iter().partition(is_same);
+    (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);
     changes
 }
 
 /// What tools of each variant are called now that were called otherwise.
-fn renamed(before: &Setup, after: &Setup) -> Vec<(VariantId, Vec<(String, String)>)> {
-    let names = |setup: &Setup, id: &VariantId| -> BTreeMap<(String, String), String> {
-        let catalog = setup.classes.base().catalog.current();
+fn renamed(
+    before: &ConfigSnapshot,
+    after: &ConfigSnapshot,
+) -> Vec<(VariantId, Vec<(String, String)>)> {
+    let names = |setup: &ConfigSnapshot, id: &VariantId| -> BTreeMap<(String, String), String> {
+        let catalog = setup.pool.base().catalog.current();
         let at = setup
             .variant_index(id.as_str())
             .filter(|_| setup.config.variants);
@@ -144,14 +147,14 @@ impl<T: PartialEq> Changes<T> {
     fn between(before: Vec<T>, after: Vec<T>) -> Self {
         let removed = before.iter().map(|old| !after.contains(old));
         let removed: Vec<_> = removed.collect();
-        let (kept, added) = after.into_iter().partition(|new| before.contains(new));
+        let (unchanged, added) = after.into_iter().partition(|new| before.contains(new));
         let removed = before.into_iter().zip(removed);
         let removed = removed.filter_map(|(old, is_gone)| is_gone.then_some(old));
         Self {
             added,
             removed: removed.collect(),
             replaced: Vec::new(),
-            kept,
+            unchanged,
         }
     }
 }
@@ -196,8 +199,8 @@ impl<T: fmt::Display> Changes<T> {
                 format!("{} {what} ({})", which.len(), names.join(", "))
             })
             .collect();
-        if !self.kept.is_empty() {
-            parts.push(format!("{} as before", self.kept.len()));
+        if !self.unchanged.is_empty() {
+            parts.push(format!("{} as before", self.unchanged.len()));
         }
         if parts.is_empty() {
             parts.push("none".to_owned());
@@ -229,59 +232,59 @@ impl Gateway {
     /// When there are new or changed servers, none of all servers can be connected to, and `config` does not say
     /// [`starting_without_servers`](Config::starting_without_servers); or when the gateway is closed.
     pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
-        let _replacing = self.replacing.lock().await;
+        let _replacing = self.reloading.lock().await;
         let before = self.current();
-        let stopped = &self.lasting.stopped;
-        let built = stopped.run_until_cancelled(built(self, config, &before));
+        let stopped = &self.services.shutdown;
+        let built = stopped.run_until_cancelled(build_snapshot(self, config, &before));
         let after = built.await.ok_or(ReloadError::Closed)??;
         let reloaded = Reloaded::between(&before, &after);
-        after.classes.publish().await;
+        after.pool.publish().await;
         self.current.store(Arc::clone(&after));
-        self.tell_of(&after);
-        self.give_up(before, &after);
+        self.log_reload(&after);
+        self.cancel_removed(before, &after);
         info!(%reloaded, "configuration reloaded");
         Ok(reloaded)
     }
 
     /// Tells whoever hears of changes what is another under the configuration `after`.
-    fn tell_of(&self, after: &Arc<Setup>) {
-        let (audience, after) = (Arc::clone(&self.lasting.audience), Arc::clone(after));
+    fn log_reload(&self, after: &Arc<ConfigSnapshot>) {
+        let (audience, after) = (Arc::clone(&self.services.hub), Arc::clone(after));
         let telling = async move { audience.follow(&after).await };
-        let stopped = self.lasting.stopped.clone();
+        let stopped = self.services.shutdown.clone();
         let telling = stopped.run_until_cancelled_owned(telling);
-        self.lasting.tasks.spawn(telling);
+        self.services.background_tasks.spawn(telling);
     }
 
     /// Ends what only the configuration `before` had, as soon as nobody uses it.
-    fn give_up(self: &Arc<Self>, before: Arc<Setup>, after: &Setup) {
-        let classes = Arc::clone(&before.classes);
-        after.classes.inherit(&classes);
-        let lines = classes.given_up_by(&after.classes);
-        let released = before.released();
+    fn cancel_removed(self: &Arc<Self>, before: Arc<ConfigSnapshot>, after: &ConfigSnapshot) {
+        let classes = Arc::clone(&before.pool);
+        after.pool.inherit(&classes);
+        let lines = classes.given_up_by(&after.pool);
+        let released = before.superseded();
         drop(before);
-        let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
-        self.lasting.tasks.spawn(async move {
+        let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
+        self.services.background_tasks.spawn(async move {
             // Until then somebody may be about to send a request, or to open a class.
             stopped.run_until_cancelled(released.cancelled()).await;
             if let Some(gateway) = gateway.upgrade() {
-                gateway.current().classes.inherit(&classes);
+                gateway.current().pool.inherit(&classes);
             }
             drop(classes);
-            join_all(lines.iter().map(|line| ended(line, &stopped))).await;
+            join_all(lines.iter().map(|line| close_snapshot(line, &stopped))).await;
         });
     }
 }
 
 /// What `config` makes of the gateway, its new servers connected to.
-async fn built(
+async fn build_snapshot(
     gateway: &Gateway,
     config: Config,
-    before: &Setup,
-) -> Result<Arc<Setup>, ConnectError> {
-    let lasting = Arc::clone(&gateway.lasting);
-    let setup = Setup::open(config, lasting, Some(before)).await;
-    let all = setup.classes.base().sources();
-    let old = before.classes.base().sources();
+    before: &ConfigSnapshot,
+) -> Result<Arc<ConfigSnapshot>, ConnectError> {
+    let lasting = Arc::clone(&gateway.services);
+    let setup = ConfigSnapshot::open(config, lasting, Some(before)).await;
+    let all = setup.pool.base().sources();
+    let old = before.pool.base().sources();
     let is_new = |source: &&Arc<Source>| !old.iter().any(|old| Arc::ptr_eq(old, source));
     let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
     source::first_readings(&new, setup.config.start_patience).await;
@@ -295,7 +298,7 @@ async fn built(
 }
 
 /// Lets the calls on a connection come to their end, unless the gateway stops, and closes it.
-async fn ended(line: &SupervisedConnection, stopped: &CancellationToken) {
+async fn close_snapshot(line: &SupervisedConnection, stopped: &CancellationToken) {
     stopped.run_until_cancelled(line.drained()).await;
     line.close().await;
 }

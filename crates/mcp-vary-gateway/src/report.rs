@@ -26,7 +26,7 @@ pub struct ServerReport {
     /// How the connection to it stands.
     pub state: ConnectionState,
     /// What it said about itself when it was last connected to.
-    pub hello: Option<Arc<Handshake>>,
+    pub handshake: Option<Arc<Handshake>>,
     /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are
     /// left out.
     pub counts: Vec<(&'static str, usize)>,
@@ -41,7 +41,7 @@ impl ServerReport {
         Self {
             name: source.name().to_owned(),
             state: source.line.state().borrow().clone(),
-            hello: told.handshake.clone(),
+            handshake: told.handshake.clone(),
             counts: counts.collect(),
         }
     }
@@ -50,7 +50,7 @@ impl ServerReport {
 /// One thing that the gateway offers, and which server it belongs to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Served {
+pub struct ServedItem {
     /// The list, by its method: `tools/list` for example.
     pub list: &'static str,
     /// The name or URI by which clients know it.
@@ -58,7 +58,7 @@ pub struct Served {
     /// The name of the server.
     pub server: String,
     /// The name or URI at the server.
-    pub own: String,
+    pub upstream_name: String,
 }
 
 impl Gateway {
@@ -67,7 +67,7 @@ impl Gateway {
         let late = |source: &&Arc<Source>| source.told().handshake.is_none();
         let setup = self.current();
         let late: Vec<_> = setup
-            .classes
+            .pool
             .base()
             .sources()
             .iter()
@@ -91,15 +91,15 @@ impl Gateway {
     #[must_use]
     pub fn servers(&self) -> Vec<ServerReport> {
         let setup = self.current();
-        let sources = setup.classes.base().sources().iter();
+        let sources = setup.pool.base().sources().iter();
         sources.map(|source| ServerReport::of(source)).collect()
     }
 
     /// Everything that some variant offers by whatever name, and which server it belongs to.
     #[must_use]
-    pub fn served(&self) -> Vec<Served> {
+    pub fn served(&self) -> Vec<ServedItem> {
         let setup = self.current();
-        let catalog = setup.classes.base().catalog.current();
+        let catalog = setup.pool.base().catalog.current();
         let mut served = Vec::new();
         for lists in catalog.lists() {
             let list = lists.merged.kind.method();
@@ -109,11 +109,11 @@ impl Gateway {
             let views = lists.views.iter().flat_map(|view| view.item_refs());
             for (id, place) in items.chain(views) {
                 if known.insert((id, place.server, &place.upstream_name)) {
-                    served.push(Served {
+                    served.push(ServedItem {
                         list,
                         id: id.to_string(),
                         server: setup.config.servers[place.server].name.clone(),
-                        own: place.upstream_name.to_string(),
+                        upstream_name: place.upstream_name.to_string(),
                     });
                 }
             }
@@ -125,7 +125,7 @@ impl Gateway {
     /// declaration that a client repeats, word for word, is read again now and then only.
     #[must_use]
     pub fn ignored_declarations(&self) -> u64 {
-        self.lasting.ignorings.count()
+        self.services.ignored_declarations.count()
     }
 
     /// How many results were not told as configured, since a projection or template failed; clients got them
@@ -153,7 +153,7 @@ impl Gateway {
     #[must_use]
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let setup = self.current();
-        let catalog = setup.classes.base().catalog.current();
+        let catalog = setup.pool.base().catalog.current();
         let variants = setup.variants.iter().filter(|_| setup.config.variants);
         let tools = variants.enumerate().map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at);
@@ -175,7 +175,7 @@ impl Gateway {
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
         let setup = self.current();
-        let catalog = setup.classes.base().catalog.current();
+        let catalog = setup.pool.base().catalog.current();
         let collisions = catalog
             .lists()
             .flat_map(|lists| lists.merged.collisions.clone());
@@ -185,10 +185,10 @@ impl Gateway {
     /// What is wrong with the variants' configuration, as far as the servers' lists show: the id of the
     /// variant, and the mistake.
     #[must_use]
-    pub fn slips(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
+    pub fn unmatched_overrides(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
         let setup = self.current();
-        let catalog = setup.classes.base().catalog.current();
-        let slips = catalog.unmatched_overrides(&setup.faces).into_iter();
+        let catalog = setup.pool.base().catalog.current();
+        let slips = catalog.unmatched_overrides(&setup.variant_set).into_iter();
         let slips = slips.map(|(at, mistake)| (setup.variant_id(at).clone(), mistake));
         slips.collect()
     }

@@ -10,7 +10,7 @@ use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
 use crate::gateway::Gateway;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
 
 /// How a running gateway stands. As JSON it is what `GET /status` answers.
@@ -42,15 +42,15 @@ pub struct Status {
     /// Resources that servers tell of, since somebody is subscribed to them.
     pub subscriptions: usize,
     /// What clients are asked and have not answered yet.
-    pub questions: usize,
+    pub pending_server_requests: usize,
     /// Calls that wait for clients whose requests ended with what the server asks.
-    pub held_calls: usize,
+    pub suspended_calls: usize,
     /// Tasks of servers that are waited for, since their clients know another form of tasks.
-    pub watched_tasks: usize,
+    pub proxied_tasks: usize,
     /// Results that came before a client's wish for a task was fulfilled, and are kept as tasks that are done.
-    pub finished_tasks: usize,
+    pub completed_tasks: usize,
     /// Connections to servers that one client each has alone.
-    pub own_connections: usize,
+    pub dedicated_connections: usize,
     /// Bytes of `limits.memory` that are taken now, by requests and subscriptions.
     pub memory: usize,
     /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
@@ -87,7 +87,7 @@ pub struct ServerStatus {
     /// Why a list of it could not be read when that was last tried, by the method of the list; of the list before, if
     /// there is one, clients still see what it held.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub unread: BTreeMap<&'static str, String>,
+    pub failed_lists: BTreeMap<&'static str, String>,
 }
 
 /// One variant.
@@ -123,12 +123,12 @@ impl Gateway {
     /// together. Each is warned about in the log once a day.
     #[must_use]
     pub fn deprecated_use(&self) -> Vec<DeprecatedUse> {
-        self.lasting.deprecations.all()
+        self.services.deprecations.all()
     }
 }
 
 /// Of why a list could not be read so many characters, which may be the server's, are shown.
-const SHOWN: usize = 300;
+const MAX_DEPRECATED_USES: usize = 300;
 
 /// None outside of a runtime.
 fn tasks() -> usize {
@@ -136,44 +136,44 @@ fn tasks() -> usize {
     runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks())
 }
 
-impl Setup {
+impl ConfigSnapshot {
     pub(crate) fn status(&self) -> Status {
         let now = (self.config.outside.now)();
-        let (listeners, subscriptions) = self.lasting.audience.count();
+        let (listeners, subscriptions) = self.services.hub.count();
         Status {
             version: env!("CARGO_PKG_VERSION"),
-            uptime: now.saturating_sub(self.lasting.opened),
+            uptime: now.saturating_sub(self.services.started_at),
             servers: self.server_statuses(now),
             variants: self.variant_statuses(Date::from_unix(now)),
-            deprecated_use: self.lasting.deprecations.all(),
-            sessions: self.lasting.sessions.known(),
-            streams: self.lasting.streams.count(),
+            deprecated_use: self.services.deprecations.all(),
+            sessions: self.services.sessions.known(),
+            streams: self.services.replay_streams.count(),
             listeners,
             subscriptions,
-            questions: self.lasting.questions.count(),
-            held_calls: self.lasting.held.count(),
-            watched_tasks: self.lasting.watches.count(),
-            finished_tasks: self.lasting.finished.count(),
-            own_connections: self.lasting.own.count(),
-            memory: self.lasting.memory.used(),
+            pending_server_requests: self.services.pending_server_requests.count(),
+            suspended_calls: self.services.suspended_calls.count(),
+            proxied_tasks: self.services.proxied_tasks.count(),
+            completed_tasks: self.services.completed_tasks.count(),
+            dedicated_connections: self.services.dedicated_pool.count(),
+            memory: self.services.memory.used(),
             tasks: tasks(),
             rankings: self.rankings.computed(),
-            counters: self.lasting.counters.above_zero(),
+            counters: self.services.counters.above_zero(),
         }
     }
 
     fn server_statuses(&self, now: u64) -> Vec<ServerStatus> {
-        let sources = self.classes.base().sources().iter();
+        let sources = self.pool.base().sources().iter();
         let left_out = self.config.left_out.iter();
         let left_out = left_out.map(|(name, reason)| ServerStatus {
             name: name.clone(),
             state: "invalid",
-            since: now.saturating_sub(self.lasting.opened),
+            since: now.saturating_sub(self.services.started_at),
             reason: Some(format!("server `{name}` is left out: {reason}")),
             eras: Vec::new(),
             undeclared: BTreeMap::new(),
             tools: None,
-            unread: BTreeMap::new(),
+            failed_lists: BTreeMap::new(),
         });
         sources
             .map(|source| {
@@ -181,7 +181,7 @@ impl Setup {
                 let listed = told.listings.get(&ListKind::Tools).cloned();
                 let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
                 let unread = told.read_errors.iter();
-                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), SHOWN);
+                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_DEPRECATED_USES);
                 let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
                 let (state, reason) = match &*source.line.state().borrow() {
                     ConnectionState::Connected(_) => ("up", None),
@@ -199,7 +199,7 @@ impl Setup {
                     eras: source.line.server_facts().known_revisions(),
                     undeclared: source.line.server_facts().undeclared_methods().all(),
                     tools,
-                    unread: unread.collect(),
+                    failed_lists: unread.collect(),
                 }
             })
             .chain(left_out)

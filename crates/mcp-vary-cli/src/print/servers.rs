@@ -21,7 +21,7 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for server in servers {
-        let hello = server.hello.as_ref();
+        let hello = server.handshake.as_ref();
         let era = hello.map_or("-", |hello| match hello.era() {
             Era::Legacy => "legacy",
             Era::Modern => "modern",

@@ -8,11 +8,11 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use tokio::net::TcpListener;
 
-use super::http::{Site, with_type};
+use super::http::{AddressKind, json_response};
 use crate::frontend::sse_body::Body;
-use crate::frontend::validation::{self, TurnedAway};
+use crate::frontend::validation::{self, Rejection};
 use crate::gateway::Gateway;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// Where the status is.
 const STATUS: &str = "/status";
@@ -31,16 +31,17 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        self.serve(Site::Admin, listener, shutdown, None).await
+        self.serve(AddressKind::Admin, listener, shutdown, None)
+            .await
     }
 }
 
-impl Setup {
-    pub(super) fn administer(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
+impl ConfigSnapshot {
+    pub(super) fn admin_response(&self, head: &Parts) -> Result<Response<Body>, Rejection> {
         validation::check_target(&head.uri)?;
         validation::check_origin(&head.headers)?;
         if head.uri.path() != STATUS {
-            return Err(TurnedAway {
+            return Err(Rejection {
                 status: StatusCode::NOT_FOUND,
                 reason: format!("there is nothing here; the status is at {STATUS}"),
             });
@@ -54,6 +55,6 @@ impl Setup {
         }
         let status = serde_json::to_string(&self.status()).unwrap_or_default();
         let body = Body::from(bytes::Bytes::from(status));
-        Ok(with_type(StatusCode::OK, "application/json", body))
+        Ok(json_response(StatusCode::OK, "application/json", body))
     }
 }

@@ -15,16 +15,16 @@ use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
 use super::http::{accepted, event_stream, json};
-use super::{begin, heard};
+use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
-use crate::pipeline::exchange::Step;
-use crate::pipeline::methods::carry;
-use crate::pipeline::router::{Asked, Outcome, dispatch};
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::exchange::ResponseEvent;
+use crate::pipeline::methods::forward_notification;
+use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 
 /// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
-const WAITING: usize = 16;
+const BATCH_BUFFER: usize = 16;
 
 /// Answers a batch over HTTP: an event for each message, the answers in the order they come.
 ///
@@ -32,7 +32,7 @@ const WAITING: usize = 16;
 /// > `Content-Type: text/event-stream`, to initiate an SSE stream, or `Content-Type:
 /// > application/json`. (MCP 2025-03-26, basic/transports)
 pub(crate) async fn answer(
-    gateway: Arc<Setup>,
+    gateway: Arc<ConfigSnapshot>,
     head: &Parts,
     told: &VariantRequest,
     messages: Result<Vec<&str>, WireError>,
@@ -46,7 +46,7 @@ pub(crate) async fn answer(
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };
-    match open(&session, messages) {
+    match open_batch(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
             let mut answers = run(&gateway, &session, told, &messages, memory);
@@ -68,7 +68,7 @@ fn refused(failure: &RpcError) -> Reply {
 
 /// The messages of a batch, if it is one and no larger than what a client may have in flight.
 pub(crate) fn readable<'a>(
-    gateway: &Setup,
+    gateway: &ConfigSnapshot,
     messages: Result<Vec<&'a str>, WireError>,
 ) -> Result<Vec<&'a str>, RpcError> {
     let messages = messages.map_err(|why| RpcError::from(&why))?;
@@ -81,7 +81,7 @@ pub(crate) fn readable<'a>(
 }
 
 /// The messages of a batch, if this session may send one.
-pub(crate) fn open<'a>(
+pub(crate) fn open_batch<'a>(
     session: &Session,
     messages: Vec<&'a str>,
 ) -> Result<Vec<&'a str>, RpcError> {
@@ -94,13 +94,13 @@ pub(crate) fn open<'a>(
 
 /// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
 pub(crate) fn run(
-    gateway: &Arc<Setup>,
+    gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
     told: &VariantRequest,
     messages: &[&str],
     memory: Lease,
 ) -> mpsc::Receiver<Bytes> {
-    let (sender, answers) = mpsc::channel(WAITING);
+    let (sender, answers) = mpsc::channel(BATCH_BUFFER);
     let memory = Arc::new(memory);
     for message in messages {
         let work = one(
@@ -111,7 +111,7 @@ pub(crate) fn run(
             sender.clone(),
         );
         let memory = Arc::clone(&memory);
-        gateway.lasting.tasks.spawn(async move {
+        gateway.services.background_tasks.spawn(async move {
             work.await;
             drop(memory);
         });
@@ -120,7 +120,7 @@ pub(crate) fn run(
 }
 
 async fn one(
-    gateway: Arc<Setup>,
+    gateway: Arc<ConfigSnapshot>,
     session: Arc<Session>,
     told: VariantRequest,
     text: String,
@@ -137,7 +137,7 @@ async fn one(
 
 /// Runs one request and sends its notifications; returns its answer, if it gets one.
 async fn request(
-    gateway: Arc<Setup>,
+    gateway: Arc<ConfigSnapshot>,
     session: &Arc<Session>,
     told: &VariantRequest,
     message: &Message<'_>,
@@ -146,17 +146,17 @@ async fn request(
     let params = match Params::read(message.params) {
         Ok(params) => params,
         Err(refusal) => {
-            let failure = refusal.into_counted_error(&gateway.lasting.counters);
+            let failure = refusal.into_counted_error(&gateway.services.counters);
             return message.id.map(|id| failure.to_bytes(Some(id)));
         }
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         // A member without an answer has no status either: what nobody asked is in the log.
-        let _ = heard(&gateway, session, message, &params);
+        let _ = receive_client_message(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
             && let Ok(client) = gateway.legacy_client(session, told, &params)
         {
-            carry(&gateway, &client, method, params).await;
+            forward_notification(&gateway, &client, method, params).await;
         }
         return None;
     };
@@ -164,7 +164,7 @@ async fn request(
         let failure = RpcError::invalid_request("`initialize` must not be part of a batch");
         return Some(failure.to_bytes(Some(id)));
     }
-    let place = match begin(&gateway, session, id) {
+    let place = match admit(&gateway, session, id) {
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
@@ -172,7 +172,7 @@ async fn request(
         Ok(client) => client,
         Err(failure) => return Some(failure.to_bytes(Some(id))),
     };
-    let asked = Asked {
+    let asked = IncomingRequest {
         id,
         method,
         params,
@@ -182,12 +182,12 @@ async fn request(
     let outcome = dispatch(&gateway, &client, asked).await;
     drop(gateway);
     let mut running = match outcome {
-        Outcome::Done(reply) => return Some(reply.body),
-        Outcome::Running(running) => running,
+        Dispatch::Done(reply) => return Some(reply.body),
+        Dispatch::InFlight(running) => running,
         // No revision with batches has what is answered so.
-        Outcome::Listening(_) => return None,
+        Dispatch::Listen(_) => return None,
     };
-    running.hold(place);
+    running.hold_guard(place);
     loop {
         let step = tokio::select! {
             biased;
@@ -196,9 +196,9 @@ async fn request(
             step = running.next() => step,
         };
         match step {
-            Step::Done(reply) => return Some(reply.body),
-            Step::Message(message) => drop(answers.send(message).await),
-            Step::Cancelled => return None,
+            ResponseEvent::Done(reply) => return Some(reply.body),
+            ResponseEvent::Message(message) => drop(answers.send(message).await),
+            ResponseEvent::Cancelled => return None,
         }
     }
 }

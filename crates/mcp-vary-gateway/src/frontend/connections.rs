@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::frontend::sse_body::Body;
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::runtime::Services;
 
 /// The open connections of one listener.
 ///
@@ -36,9 +36,9 @@ use crate::pipeline::runtime::Lasting;
 #[derive(Debug)]
 pub(super) struct Connections {
     limit: usize,
-    patience: Duration,
-    lasting: Arc<Lasting>,
-    began: Instant,
+    header_timeout: Duration,
+    counters_: Arc<Services>,
+    started: Instant,
     open: Mutex<Open>,
     freed: Notify,
 }
@@ -81,39 +81,39 @@ impl Activity {
 
 /// The place of one connection, free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
 }
 
 impl Connections {
-    pub(super) fn new(limit: usize, patience: Duration, lasting: &Arc<Lasting>) -> Arc<Self> {
+    pub(super) fn new(limit: usize, patience: Duration, lasting: &Arc<Services>) -> Arc<Self> {
         Arc::new(Self {
             limit: limit.max(1),
-            patience,
-            lasting: Arc::clone(lasting),
-            began: Instant::now(),
+            header_timeout: patience,
+            counters_: Arc::clone(lasting),
+            started: Instant::now(),
             open: Mutex::default(),
             freed: Notify::new(),
         })
     }
 
     /// A place for a new connection. When all are taken, another one is closed first; `closed` ends this one.
-    pub(super) async fn admit(self: &Arc<Self>, closed: &CancellationToken) -> Place {
-        let deadline = Instant::now() + self.patience;
+    pub(super) async fn admit(self: &Arc<Self>, closed: &CancellationToken) -> ConnectionGuard {
+        let deadline = Instant::now() + self.header_timeout;
         loop {
             let freed = self.freed.notified();
-            if let Some(place) = self.take(closed) {
+            if let Some(place) = self.insert(closed) {
                 return place;
             }
-            self.make_room(Instant::now() >= deadline);
+            self.evict_one(Instant::now() >= deadline);
             // What gives way now may be in use a moment later, and the other way round.
-            let _ = timeout(AGAIN, freed).await;
+            let _ = timeout(WARNING_INTERVAL, freed).await;
         }
     }
 
-    fn take(self: &Arc<Self>, closed: &CancellationToken) -> Option<Place> {
+    fn insert(self: &Arc<Self>, closed: &CancellationToken) -> Option<ConnectionGuard> {
         let mut open = self.lock();
         if open.all.len() >= self.limit {
             return None;
@@ -127,7 +127,7 @@ impl Connections {
             evicted: closed.child_token(),
         });
         open.all.insert(number, Arc::clone(&connection));
-        Some(Place {
+        Some(ConnectionGuard {
             connections: Arc::clone(self),
             number,
             connection,
@@ -135,7 +135,7 @@ impl Connections {
     }
 
     /// Closes one connection, unless one closes already.
-    fn make_room(&self, may_end_calls: bool) {
+    fn evict_one(&self, may_end_calls: bool) {
         let open = self.lock();
         if open.all.values().any(|it| it.evicted.is_cancelled()) {
             return;
@@ -146,7 +146,7 @@ impl Connections {
         };
         if let Some(evicted) = open.all.values().nth(at) {
             evicted.evicted.cancel();
-            let counters: &Counters = &self.lasting.counters;
+            let counters: &Counters = &self.counters_.counters;
             let count = counters.increment(Counter::EvictedConnections);
             if count.is_power_of_two() {
                 let (limit, activity) = (self.limit, all[at].activity);
@@ -161,7 +161,7 @@ impl Connections {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -170,9 +170,9 @@ impl Connections {
 }
 
 impl Connection {
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> VictimView {
         let activity = usize::from(self.activity.load(Ordering::Relaxed));
-        Seen {
+        VictimView {
             activity: Activity::ALL[activity.min(Activity::ALL.len() - 1)],
             since: self.since.load(Ordering::Relaxed),
             session: self.session.load(Ordering::Relaxed),
@@ -182,7 +182,7 @@ impl Connection {
 
 /// A connection as the choice of a victim sees it.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct VictimView {
     activity: Activity,
     since: u64,
     session: u64,
@@ -193,7 +193,7 @@ struct Seen {
 /// First the oldest of those that have sent nothing, if they are more than an eighth: they are the cheapest to open. Then
 /// one of the session that holds the most, calls not counted; of several the idlest, then the oldest. Connections
 /// without a session count one each.
-fn victim(all: &[Seen], limit: usize, may_end_calls: bool) -> Option<usize> {
+fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize> {
     let new = || {
         let all = all.iter().enumerate();
         all.filter(|(_, it)| it.activity == Activity::New)
@@ -205,7 +205,7 @@ fn victim(all: &[Seen], limit: usize, may_end_calls: bool) -> Option<usize> {
     for it in all.iter().filter(|it| it.activity != Activity::Calling) {
         *held.entry(it.session).or_default() += 1;
     }
-    let share = |it: &Seen| match it.session {
+    let share = |it: &VictimView| match it.session {
         0 => 1,
         session => held.get(&session).copied().unwrap_or_default(),
     };
@@ -215,22 +215,22 @@ fn victim(all: &[Seen], limit: usize, may_end_calls: bool) -> Option<usize> {
     first.map(|(at, _)| at)
 }
 
-impl Place {
+impl ConnectionGuard {
     /// Cancelled when the connection has to end.
-    pub(super) fn evicted(&self) -> CancellationToken {
+    pub(super) fn until_evicted(&self) -> CancellationToken {
         self.connection.evicted.clone()
     }
 
     /// A request has come in.
-    pub(super) fn begin(self: &Arc<Self>, head: &Parts) -> InFlight {
+    pub(super) fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
         let session = head.headers.get(SESSION_ID);
         let session = session.map_or(0, |id| tail(id.as_bytes()));
         self.connection.session.store(session, Ordering::Relaxed);
-        self.note(Activity::Calling);
+        self.note_session(Activity::Calling);
         InFlight(Arc::clone(self))
     }
 
-    fn note(&self, activity: Activity) {
+    fn note_session(&self, activity: Activity) {
         let connection = &self.connection;
         connection
             .since
@@ -245,7 +245,7 @@ fn tail(id: &[u8]) -> u64 {
     u64::from_le_bytes(last)
 }
 
-impl Drop for Place {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.connections.lock().all.remove(&self.number);
         self.connections.freed.notify_one();
@@ -254,13 +254,13 @@ impl Drop for Place {
 
 /// A request in flight, until its response has been sent.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Place>);
+pub(super) struct InFlight(Arc<ConnectionGuard>);
 
 impl InFlight {
     /// The response, which carries this to its end.
     pub(super) fn respond(self, response: Response<Body>) -> Response<Tracked> {
         if response.body().only_listens() {
-            self.0.note(Activity::Listening);
+            self.0.note_session(Activity::Listening);
         }
         response.map(|body| Tracked {
             body,
@@ -271,7 +271,7 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.note(Activity::Idle);
+        self.0.note_session(Activity::Idle);
     }
 }
 
@@ -303,7 +303,7 @@ impl http_body::Body for Tracked {
 }
 
 /// How soon a new connection looks again for one that can be closed.
-const AGAIN: Duration = Duration::from_millis(50);
+const WARNING_INTERVAL: Duration = Duration::from_millis(50);
 /// Connections that have sent nothing yet may be one of so many.
 const NEW_SHARE: usize = 8;
 
@@ -318,7 +318,7 @@ mod tests {
     fn gives_way(all: &[(Activity, u64)], may_end_calls: bool, expected: Option<usize>) {
         let all = all.iter().zip(0..);
         let all: Vec<_> = all
-            .map(|((activity, session), since)| Seen {
+            .map(|((activity, session), since)| VictimView {
                 activity: *activity,
                 since,
                 session: *session,

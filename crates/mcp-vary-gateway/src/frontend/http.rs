@@ -27,14 +27,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::connections::{Connections, Place};
-use super::give_up;
+use super::cancel_orphans;
+use super::connections::{ConnectionGuard, Connections};
 use super::post;
-use crate::frontend::sse_body::{Body, Stream, Told as Telling, understands_priming};
-use crate::frontend::validation::{self, TurnedAway};
-use crate::frontend::write_timeout::Deadline;
-use crate::gateway::{Entrance, Gateway};
-use crate::pipeline::snapshot::Setup;
+use crate::frontend::sse_body::{Body, StandaloneStream as Telling, Stream, understands_priming};
+use crate::frontend::validation::{self, Rejection};
+use crate::frontend::write_timeout::WriteTimeout;
+use crate::gateway::{Endpoint, Gateway};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::replay::{Connection, Resumed};
 
@@ -56,22 +56,22 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let entrance = self.entrance();
-        self.serve(Site::Mcp, listener, shutdown, Some(entrance))
+        let entrance = self.new_endpoint();
+        self.serve(AddressKind::Mcp, listener, shutdown, Some(entrance))
             .await
     }
 
     pub(super) async fn serve(
         self: &Arc<Self>,
-        site: Site,
+        site: AddressKind,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
-        entrance: Option<Entrance>,
+        entrance: Option<Endpoint>,
     ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
-        let door = Door {
+        let door = HttpServer {
             site,
-            ..Door::default()
+            ..HttpServer::default()
         };
         tokio::select! {
             () = self.accept(&listener, &door) => {}
@@ -83,14 +83,14 @@ impl Gateway {
     }
 
     /// Accepts connections for ever, as many at once as the limits allow; when there are more, one is closed.
-    async fn accept(self: &Arc<Self>, listener: &TcpListener, door: &Door) {
+    async fn accept(self: &Arc<Self>, listener: &TcpListener, door: &HttpServer) {
         let limits = self.current().config.limits;
-        let connections = Connections::new(limits.connections, limits.read_timeout, &self.lasting);
+        let connections = Connections::new(limits.connections, limits.read_timeout, &self.services);
         loop {
             match listener.accept().await {
                 Ok((socket, _)) => {
                     let place = Arc::new(connections.admit(&door.closed).await);
-                    let evicted = place.evicted();
+                    let evicted = place.until_evicted();
                     let connection = self.connection(socket, door, place);
                     door.connections
                         .spawn(evicted.run_until_cancelled_owned(connection));
@@ -108,8 +108,8 @@ impl Gateway {
     fn connection(
         self: &Arc<Self>,
         socket: TcpStream,
-        door: &Door,
-        place: Arc<Place>,
+        door: &HttpServer,
+        place: Arc<ConnectionGuard>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
         let shared = Arc::new((Arc::clone(self), door.stopping.clone()));
@@ -119,21 +119,21 @@ impl Gateway {
             async move {
                 let (gateway, stopping) = &*shared;
                 let (head, body) = request.into_parts();
-                let in_flight = place.begin(&head);
+                let in_flight = place.start_request(&head);
                 let is_of_gateway = chain::is_from_gateway(&head.headers);
-                if let Site::Mcp = site {
+                if let AddressKind::Mcp = site {
                     // Before it waits: a gateway that connects to itself must not wait for itself.
                     if is_of_gateway
                         && let Err(away) =
                             validation::check_chain(&head.headers, &gateway.current())
                     {
-                        return Ok(in_flight.respond(turned_away(away)));
+                        return Ok(in_flight.respond(rejected(away)));
                     }
-                    gateway.answering().await;
+                    gateway.apply_client_responses().await;
                 }
                 let setup = gateway.current();
                 let position = is_of_gateway.then(|| Arc::clone(&setup));
-                let mut response = setup.respond(site, head, body, stopping).await;
+                let mut response = setup.http_response(site, head, body, stopping).await;
                 if let Some(setup) = position {
                     setup.position.add_via(response.headers_mut());
                 }
@@ -141,7 +141,7 @@ impl Gateway {
             }
         });
         let limits = self.current().config.limits;
-        let socket = Deadline::new(socket, limits.write_timeout);
+        let socket = WriteTimeout::new(socket, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.read_timeout)
@@ -156,21 +156,21 @@ impl Gateway {
     }
 }
 
-impl Setup {
-    async fn respond(
+impl ConfigSnapshot {
+    async fn http_response(
         self: Arc<Self>,
-        site: Site,
+        site: AddressKind,
         head: Parts,
         body: Incoming,
         stopping: &CancellationToken,
     ) -> Response<Body> {
         let responded = match site {
-            Site::Mcp => self.route_http(&head, body, stopping).await,
-            Site::Admin => self.administer(&head),
+            AddressKind::Mcp => self.route_http(&head, body, stopping).await,
+            AddressKind::Admin => self.admin_response(&head),
         };
         match responded {
             Ok(response) => response,
-            Err(away) => turned_away(away),
+            Err(away) => rejected(away),
         }
     }
 
@@ -179,10 +179,10 @@ impl Setup {
         head: &Parts,
         body: Incoming,
         stopping: &CancellationToken,
-    ) -> Result<Response<Body>, TurnedAway> {
+    ) -> Result<Response<Body>, Rejection> {
         validation::check_target(&head.uri)?;
         validation::check_origin(&head.headers)?;
-        let told = VariantRequest::read(head, &self.config.choosing).ok_or_else(|| TurnedAway {
+        let told = VariantRequest::read(head, &self.config.choosing).ok_or_else(|| Rejection {
             status: StatusCode::NOT_FOUND,
             reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
         })?;
@@ -207,17 +207,18 @@ impl Setup {
         &self,
         head: &Parts,
         stopping: &CancellationToken,
-    ) -> Result<Response<Body>, TurnedAway> {
+    ) -> Result<Response<Body>, Rejection> {
         if speaks_modern(head) {
             return Ok(not_allowed(head));
         }
         validation::check_accept(&head.headers, &["text/event-stream"])?;
-        let session = match post::version_told(&head.headers).and_then(|_| self.session_of(head)) {
-            Ok(session) => session,
-            Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
-        };
+        let session =
+            match post::requested_version(&head.headers).and_then(|_| self.session_of(head)) {
+                Ok(session) => session,
+                Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
+            };
         let last = last_event_id(head);
-        let streams = &self.lasting.streams;
+        let streams = &self.services.replay_streams;
         match last
             .as_ref()
             .map(|last| streams.resume(session.client, last))
@@ -225,38 +226,41 @@ impl Setup {
             Some(Resumed::Ended) => Ok(not_allowed(head)),
             Some(Resumed::Lost(event)) => Ok(event_stream(Body::from(event))),
             Some(Resumed::Call(connection)) => {
-                let first = beginning(&session, last.as_ref());
-                let stream = Stream::kept(connection, None, Some(first));
+                let first = sse_preamble(&session, last.as_ref());
+                let stream = Stream::of_replay(connection, None, Some(first));
                 Ok(event_stream(Body::Stream(stream)))
             }
             Some(Resumed::Told(connection)) => {
-                let first = beginning(&session, last.as_ref());
-                self.tell(&session, Some(connection), Some(first), stopping)
+                let first = sse_preamble(&session, last.as_ref());
+                self.receive_notification(&session, Some(connection), Some(first), stopping)
                     .await
             }
-            Some(Resumed::Anew) | None => self.tell(&session, None, None, stopping).await,
+            Some(Resumed::Anew) | None => {
+                self.receive_notification(&session, None, None, stopping)
+                    .await
+            }
         }
     }
 
     /// Tells a client what belongs to none of its requests, on the stream that it came back to or on another.
-    async fn tell(
+    async fn receive_notification(
         &self,
         session: &Arc<Session>,
         resumed: Option<Connection>,
         first: Option<Bytes>,
         stopping: &CancellationToken,
-    ) -> Result<Response<Body>, TurnedAway> {
+    ) -> Result<Response<Body>, Rejection> {
         // The connection that a stream had before is not always gone yet.
         let limit = self.config.limits.streams * (1 + usize::from(resumed.is_some()));
-        let messages = session.open_stream(limit).ok_or_else(|| TurnedAway {
+        let messages = session.open_stream(limit).ok_or_else(|| Rejection {
             status: StatusCode::TOO_MANY_REQUESTS,
             reason: "this session has too many open streams; close one".to_owned(),
         })?;
         let primed = understands_priming(session.fixed.revision);
-        let first = first.or_else(|| (!primed).then(|| beginning(session, None)));
-        let streams = &self.lasting.streams;
+        let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
+        let streams = &self.services.replay_streams;
         let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
-        let left = session.left(self.lasting.now());
+        let left = session.left(self.services.now());
         let stopping = stopping.clone();
         let over = async move {
             let expired = tokio::time::sleep(left);
@@ -265,10 +269,10 @@ impl Setup {
         let told = Telling {
             messages,
             over: Box::pin(over),
-            lasting: Arc::clone(&self.lasting),
+            services: Arc::clone(&self.services),
         };
         self.admit(session).await;
-        let stream = Stream::kept(connection, Some(told), first);
+        let stream = Stream::of_replay(connection, Some(told), first);
         Ok(event_stream(Body::Stream(stream)))
     }
 
@@ -276,18 +280,18 @@ impl Setup {
         if speaks_modern(head) {
             return not_allowed(head);
         }
-        let found = post::version_told(&head.headers).and_then(|_| self.session_of(head));
+        let found = post::requested_version(&head.headers).and_then(|_| self.session_of(head));
         let session = match found {
             Ok(session) => session,
             Err(failure) => return json(failure.reply(None, Era::Legacy)),
         };
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-        self.lasting.sessions.delete(id.unwrap_or_default());
-        self.lasting.questions.forget(session.client);
-        self.lasting.audience.forget(session.client);
-        self.classes.forget(session.client);
-        self.lasting.streams.forget(session.client);
-        with_type(StatusCode::OK, "application/json", Body::empty())
+        self.services.sessions.delete(id.unwrap_or_default());
+        self.services.pending_server_requests.forget(session.client);
+        self.services.hub.forget(session.client);
+        self.pool.forget(session.client);
+        self.services.replay_streams.forget(session.client);
+        json_response(StatusCode::OK, "application/json", Body::empty())
     }
 
     /// The session that a legacy request belongs to.
@@ -304,14 +308,14 @@ impl Setup {
         let found = id
             .to_str()
             .ok()
-            .and_then(|id| self.lasting.sessions.find(id));
+            .and_then(|id| self.services.sessions.find(id));
         found
-            .filter(|session| self.order_of(session).is_some())
+            .filter(|session| self.variant_order_of(session).is_some())
             .ok_or_else(RpcError::session_not_found)
     }
 }
 
-fn turned_away(away: TurnedAway) -> Response<Body> {
+fn rejected(away: Rejection) -> Response<Body> {
     let is_overloaded = away.status == StatusCode::SERVICE_UNAVAILABLE;
     let code = match is_overloaded {
         true => INTERNAL_ERROR,
@@ -319,7 +323,7 @@ fn turned_away(away: TurnedAway) -> Response<Body> {
     };
     let failure = RpcError::new(code, away.reason);
     let body = Body::from(failure.to_bytes(None));
-    let mut response = with_type(away.status, "application/json", body);
+    let mut response = json_response(away.status, "application/json", body);
     if is_overloaded {
         let headers = response.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -329,7 +333,7 @@ fn turned_away(away: TurnedAway) -> Response<Body> {
 
 /// What a listener is for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Site {
+pub(super) enum AddressKind {
     /// Clients of the MCP endpoint.
     #[default]
     Mcp,
@@ -339,8 +343,8 @@ pub(super) enum Site {
 
 /// What one listener has open.
 #[derive(Default)]
-struct Door {
-    site: Site,
+struct HttpServer {
+    site: AddressKind,
     graceful: GracefulShutdown,
     connections: TaskTracker,
     /// Cancelled when streams that only listen must end, so that connections can close.
@@ -349,16 +353,16 @@ struct Door {
     closed: CancellationToken,
 }
 
-impl Door {
+impl HttpServer {
     /// Lets requests in flight finish, for as long as the limits say.
-    async fn close(self, gateway: &Gateway, entrance: Option<Entrance>) {
+    async fn close(self, gateway: &Gateway, entrance: Option<Endpoint>) {
         self.stopping.cancel();
         self.connections.close();
         let drain = gateway.current().config.limits.drain;
         let mut finished = pin!(self.graceful.shutdown());
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
-            give_up(gateway, entrance.as_ref(), finished).await;
+            cancel_orphans(gateway, entrance.as_ref(), finished).await;
             self.closed.cancel();
         }
         self.connections.wait().await;
@@ -374,7 +378,7 @@ fn last_event_id(head: &Parts) -> Option<EventId> {
 ///
 /// A client that comes back is told where it was, since it may lose this connection, too, before it hears
 /// more.
-fn beginning(session: &Session, last: Option<&EventId>) -> Bytes {
+fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
     match last.filter(|_| understands_priming(session.fixed.revision)) {
         Some(last) => event::priming_event(&last.to_text()),
         None => Bytes::from_static(b": open\n\n"),
@@ -397,7 +401,7 @@ fn refuse_off_loopback(listener: &TcpListener) -> io::Result<()> {
 
 /// Whether the request names a stateless revision, which has neither sessions nor their streams.
 fn speaks_modern(head: &Parts) -> bool {
-    let told = post::version_told(&head.headers);
+    let told = post::requested_version(&head.headers);
     told.is_ok_and(|told| told.is_some_and(|revision| revision.era() == Era::Modern))
 }
 
@@ -415,11 +419,11 @@ fn not_allowed(head: &Parts) -> Response<Body> {
 }
 
 pub(crate) fn json(reply: Reply) -> Response<Body> {
-    with_type(reply.status, "application/json", Body::from(reply.body))
+    json_response(reply.status, "application/json", Body::from(reply.body))
 }
 
 pub(crate) fn event_stream(events: Body) -> Response<Body> {
-    let mut response = with_type(StatusCode::OK, "text/event-stream", events);
+    let mut response = json_response(StatusCode::OK, "text/event-stream", events);
     let headers = response.headers_mut();
     headers.insert(
         CACHE_CONTROL,
@@ -435,7 +439,7 @@ pub(crate) fn accepted() -> Response<Body> {
     response
 }
 
-pub(super) fn with_type(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
+pub(super) fn json_response(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response

@@ -15,8 +15,8 @@ mod write_timeout;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gateway::{Entrance, Gateway};
-use crate::pipeline::snapshot::Setup;
+use crate::gateway::{Endpoint, Gateway};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::{Place, Refused, Session};
 use crate::tasks;
 use mcp_vary_wire::envelope::Message;
@@ -25,20 +25,24 @@ use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 /// How long a client has, at the end, to read that nothing comes of its request any more.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_REASON: Duration = Duration::from_secs(1);
 
 /// Has clients answered that wait after the time for that is over, and waits for what `finished` says of them.
 ///
 /// Where others come in another way they need the servers, and nobody is answered.
-async fn give_up(gateway: &Gateway, entrance: Option<&Entrance>, finished: impl Future) {
-    if entrance.is_some_and(Entrance::is_last) {
-        gateway.give_up_calls();
-        let _ = tokio::time::timeout(FAREWELL, finished).await;
+async fn cancel_orphans(gateway: &Gateway, entrance: Option<&Endpoint>, finished: impl Future) {
+    if entrance.is_some_and(Endpoint::is_last) {
+        gateway.cancel_calls();
+        let _ = tokio::time::timeout(SHUTDOWN_REASON, finished).await;
     }
 }
 
 /// Takes the place of a request in its session.
-pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
+pub(crate) fn admit(
+    gateway: &ConfigSnapshot,
+    session: &Arc<Session>,
+    id: &str,
+) -> Result<Place, Reply> {
     session
         .begin(id, gateway.config.limits.in_flight)
         .map_err(|refused| {
@@ -57,13 +61,13 @@ pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result
 /// # Errors
 ///
 /// When a response answers what nobody here asked.
-pub(crate) fn heard(
-    gateway: &Setup,
+pub(crate) fn receive_client_message(
+    gateway: &ConfigSnapshot,
     session: &Session,
     message: &Message<'_>,
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
-    let lasting = &gateway.lasting;
+    let lasting = &gateway.services;
     let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
         (None, Some(id)) => {
@@ -71,7 +75,7 @@ pub(crate) fn heard(
                 (Some(result), _) => Ok(result),
                 (None, error) => Err(error.unwrap_or_default()),
             };
-            let questions = &lasting.questions;
+            let questions = &lasting.pending_server_requests;
             if !questions.answer(session.client, id, outcome, &names) {
                 return Err(RpcError::invalid_request(
                     "this gateway has not asked that; if several share the sessions, send what belongs to one \
@@ -86,11 +90,13 @@ pub(crate) fn heard(
         }
         (Some("notifications/progress"), _) => {
             let params = message.params.unwrap_or_default();
-            lasting.questions.progress(session.client, params, &names);
+            lasting
+                .pending_server_requests
+                .progress(session.client, params, &names);
         }
         (Some("notifications/roots/list_changed"), _) => {
             lasting
-                .own
+                .dedicated_pool
                 .tell(session.client, "notifications/roots/list_changed");
         }
         _ => {}

@@ -25,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch;
 use super::http::{accepted, event_stream, json};
-use super::{begin, heard};
+use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
-use crate::frontend::validation::{self, TurnedAway};
-use crate::pipeline::exchange::{Running, Step};
-use crate::pipeline::methods::{carry, is_of_an_extension};
-use crate::pipeline::router::{Asked, Outcome, dispatch};
-use crate::pipeline::snapshot::Setup;
+use crate::frontend::validation::{self, Rejection};
+use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
+use crate::pipeline::methods::{forward_notification, is_of_an_extension};
+use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::{Client, check_version, modern_version};
 use crate::session::memory_cost;
 use crate::session::replay::Streams;
@@ -40,12 +40,12 @@ use crate::subscriptions::Listener;
 
 /// Answers a `POST` whose head was found in order.
 pub(crate) async fn answer(
-    gateway: Arc<Setup>,
+    gateway: Arc<ConfigSnapshot>,
     head: &Parts,
     told: &VariantRequest,
     body: Incoming,
     stopping: &CancellationToken,
-) -> Result<Response<Body>, TurnedAway> {
+) -> Result<Response<Body>, Rejection> {
     if let Err(failure) = check_session(&gateway, head, &body) {
         discard(&gateway, head, body);
         return Ok(json(failure.reply(None, Era::Legacy)));
@@ -64,24 +64,24 @@ pub(crate) async fn answer(
             }));
         }
     };
-    let begun = begin_message(&gateway, head, told, (&bytes, &message)).await;
+    let begun = dispatch_message(&gateway, head, told, (&bytes, &message)).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
-    let lasting = Arc::clone(&gateway.lasting);
+    let lasting = Arc::clone(&gateway.services);
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
     Ok(match begun {
-        Ok(Begun::Answered(response)) => response,
-        Ok(Begun::Replied(reply, resuming)) => {
+        Ok(Dispatched::Answered(response)) => response,
+        Ok(Dispatched::Replied(reply, resuming)) => {
             let id = message.id.unwrap_or_default();
-            let resumable = resuming.map(|client| (&lasting.streams, client, id));
+            let resumable = resuming.map(|client| (&lasting.replay_streams, client, id));
             replied(reply, is_streamed, resumable)
         }
-        Ok(Begun::Running(mut running)) => {
+        Ok(Dispatched::Running(mut running)) => {
             running.hold_memory(memory);
-            conclude(running, patience, is_streamed).await
+            buffer_or_stream(running, patience, is_streamed).await
         }
-        Ok(Begun::Listening(listener)) => {
+        Ok(Dispatched::Listening(listener)) => {
             let listener = listener.until(stopping.clone());
             event_stream(Body::Stream(Stream::of_listener(listener)))
         }
@@ -90,36 +90,36 @@ pub(crate) async fn answer(
 }
 
 /// What became of a message so far.
-enum Begun {
+enum Dispatched {
     Answered(Response<Body>),
     /// To a request that needs nothing more; with the client, if it can resume streams that begin with a priming
     /// event.
     Replied(Reply, Option<ClientId>),
     /// The server works on it.
-    Running(Box<Running>),
+    Running(Box<InFlightRequest>),
     /// The client hears of changes.
     Listening(Box<Listener>),
 }
 
-async fn begin_message(
-    gateway: &Arc<Setup>,
+async fn dispatch_message(
+    gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
     told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
-) -> Result<Begun, Reply> {
+) -> Result<Dispatched, Reply> {
     let bad = |failure: RpcError, era| Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(message.id, era)
     };
     let params = Params::read(message.params).map_err(|refusal| {
-        let failure = refusal.into_counted_error(&gateway.lasting.counters);
+        let failure = refusal.into_counted_error(&gateway.services.counters);
         bad(failure, Era::Legacy)
     })?;
     // Where the body names a revision, it is held against the header.
     if params.is_modern() {
         return modern(gateway, head, told, (body, message), params).await;
     }
-    let version = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
+    let version = requested_version(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
     if version.is_some_and(|revision| revision.era() == Era::Modern) {
         return modern(gateway, head, told, (body, message), params).await;
     }
@@ -131,7 +131,7 @@ async fn begin_message(
             )
         })?;
         let opened = Box::pin(initialize(gateway, id, told, &params)).await?;
-        return Ok(Begun::Answered(opened));
+        return Ok(Dispatched::Answered(opened));
     }
     let session = gateway
         .session_of(head)
@@ -143,7 +143,7 @@ async fn begin_message(
 ///
 /// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
 /// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
-pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, RpcError> {
+pub(crate) fn requested_version(headers: &HeaderMap) -> Result<Option<Revision>, RpcError> {
     let Some(version) = headers.get(VERSION) else {
         return Ok(None);
     };
@@ -154,7 +154,7 @@ pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, RpcE
 }
 
 async fn initialize(
-    gateway: &Arc<Setup>,
+    gateway: &Arc<ConfigSnapshot>,
     id: &str,
     told: &VariantRequest,
     params: &Params<'_>,
@@ -166,12 +166,12 @@ async fn initialize(
     let lifetime = gateway.config.session_lifetime;
     let count = |features: Option<&Features>| features.map_or(0, |it| it.tags().len());
     let declared = count(fixed.features.as_deref());
-    let (session_id, session) = gateway.lasting.sessions.open(fixed, lifetime);
+    let (session_id, session) = gateway.services.sessions.open(fixed, lifetime);
     let dropped = declared.saturating_sub(count(session.fixed.features.as_deref()));
     if dropped > 0 {
-        let lasting = &gateway.lasting;
+        let lasting = &gateway.services;
         lasting.counters.add(Counter::DroppedTags, dropped as u64);
-        lasting.ignorings.tags_dropped(dropped);
+        lasting.ignored_declarations.tags_dropped(dropped);
     }
     let mut response = json(response::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {
@@ -181,17 +181,17 @@ async fn initialize(
 }
 
 async fn legacy(
-    gateway: &Arc<Setup>,
+    gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
     told: &VariantRequest,
     message: &Message<'_>,
     params: Params<'_>,
-) -> Result<Begun, Reply> {
+) -> Result<Dispatched, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
         // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
         // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
-        heard(gateway, session, message, &params).map_err(|failure| Reply {
+        receive_client_message(gateway, session, message, &params).map_err(|failure| Reply {
             status: StatusCode::BAD_REQUEST,
             ..failure.reply(None, Era::Legacy)
         })?;
@@ -201,15 +201,15 @@ async fn legacy(
             .filter(|it| is_of_an_extension(it))
             && let Ok(client) = gateway.legacy_client(session, told, &params)
         {
-            Box::pin(carry(gateway, &client, method, params)).await;
+            Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
-        return Ok(Begun::Answered(accepted()));
+        return Ok(Dispatched::Answered(accepted()));
     };
-    let place = begin(gateway, session, id)?;
+    let place = admit(gateway, session, id)?;
     let client = gateway
         .legacy_client(session, told, &params)
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
-    let asked = Asked {
+    let asked = IncomingRequest {
         id,
         method,
         params,
@@ -217,16 +217,16 @@ async fn legacy(
         message: None,
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(begun(outcome, Some(place), resuming(&client)))
+    Ok(dispatched(outcome, Some(place), resume_stream(&client)))
 }
 
 async fn modern(
-    gateway: &Arc<Setup>,
+    gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
     told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
     params: Params<'_>,
-) -> Result<Begun, Reply> {
+) -> Result<Dispatched, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         if let Some(method) = message
             .method
@@ -234,9 +234,9 @@ async fn modern(
             .filter(|it| is_of_an_extension(it))
             && let Ok(client) = gateway.modern_client(method, told, &params)
         {
-            Box::pin(carry(gateway, &client, method, params)).await;
+            Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
-        return Ok(Begun::Answered(accepted()));
+        return Ok(Dispatched::Answered(accepted()));
     };
     let bad = |failure: RpcError| Reply {
         status: StatusCode::BAD_REQUEST,
@@ -244,7 +244,7 @@ async fn modern(
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
     let client = gateway.modern_client(method, told, &params).map_err(bad)?;
-    let asked = Asked {
+    let asked = IncomingRequest {
         id,
         method,
         params,
@@ -252,7 +252,7 @@ async fn modern(
         message: Some(body),
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(begun(outcome, None, None))
+    Ok(dispatched(outcome, None, None))
 }
 
 /// Holds the headers of a modern request against its body.
@@ -271,20 +271,20 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     headers::check_standard(headers, method, named.as_deref())
 }
 
-fn begun(outcome: Outcome, place: Option<Place>, resuming: Option<ClientId>) -> Begun {
+fn dispatched(outcome: Dispatch, place: Option<Place>, resuming: Option<ClientId>) -> Dispatched {
     match (outcome, place) {
-        (Outcome::Done(reply), _) => Begun::Replied(reply, resuming),
-        (Outcome::Running(mut running), Some(place)) => {
-            running.hold(place);
-            Begun::Running(running)
+        (Dispatch::Done(reply), _) => Dispatched::Replied(reply, resuming),
+        (Dispatch::InFlight(mut running), Some(place)) => {
+            running.hold_guard(place);
+            Dispatched::Running(running)
         }
-        (Outcome::Running(running), None) => Begun::Running(running),
-        (Outcome::Listening(listener), _) => Begun::Listening(listener),
+        (Dispatch::InFlight(running), None) => Dispatched::Running(running),
+        (Dispatch::Listen(listener), _) => Dispatched::Listening(listener),
     }
 }
 
 /// The client, if it can resume streams that begin with a priming event.
-fn resuming(client: &Client) -> Option<ClientId> {
+fn resume_stream(client: &Client) -> Option<ClientId> {
     let revision = client.revision;
     let is_primed = understands_priming(revision) && revision.era() == Era::Legacy;
     is_primed.then_some(client.id)
@@ -314,40 +314,40 @@ fn replied(
 ///
 /// So does an answer that takes its time, for clients that can come back to a stream: what waits for JSON
 /// has neither signs of life nor another try when its connection is lost.
-async fn conclude(
-    mut running: Box<Running>,
+async fn buffer_or_stream(
+    mut running: Box<InFlightRequest>,
     patience: Duration,
     is_streamed: bool,
 ) -> Response<Body> {
     let revision = running.client().revision;
-    let resuming = resuming(running.client());
+    let resuming = resume_stream(running.client());
     let first = match resuming {
         Some(_) => tokio::time::timeout(patience, running.next()).await.ok(),
         None => Some(running.next().await),
     };
     match first {
-        Some(Step::Done(reply)) => {
-            let streams = &running.lasting().streams;
+        Some(ResponseEvent::Done(reply)) => {
+            let streams = &running.services().replay_streams;
             let resumable = resuming.map(|client| (streams, client, running.id()));
             replied(reply, is_streamed, resumable)
         }
-        Some(Step::Message(first)) if revision.era() == Era::Modern => {
+        Some(ResponseEvent::Message(first)) if revision.era() == Era::Modern => {
             event_stream(Body::Stream(Stream::of_request(running, &first)))
         }
-        Some(Step::Message(first)) => {
+        Some(ResponseEvent::Message(first)) => {
             event_stream(Body::Stream(Stream::of_call(running, Some(&first))))
         }
         None => event_stream(Body::Stream(Stream::of_call(running, None))),
         // A cancelled request has no answer, but its `POST` must end.
-        Some(Step::Cancelled) => accepted(),
+        Some(ResponseEvent::Cancelled) => accepted(),
     }
 }
 
 /// Whether the session of a request exists, before a body is read that takes memory of others.
-fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), RpcError> {
+fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    let version = version_told(&head.headers).ok().flatten();
+    let version = requested_version(&head.headers).ok().flatten();
     let is_legacy = version.is_none_or(|version| version.era() == Era::Legacy);
     // The answer to a small one can name its id.
     if memory_cost::of_message(length) == 0 || !is_legacy || !head.headers.contains_key(SESSION_ID)
@@ -359,31 +359,31 @@ fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), R
 
 /// The body, and the memory that it is held in.
 async fn read_body(
-    gateway: &Setup,
+    gateway: &ConfigSnapshot,
     head: &Parts,
     mut body: Incoming,
-) -> Result<(Bytes, Lease), TurnedAway> {
+) -> Result<(Bytes, Lease), Rejection> {
     let limits = &gateway.config.limits;
-    let turned_away = |status, reason: String| TurnedAway { status, reason };
-    let mut memory = gateway.lasting.memory.empty_lease();
+    let turned_away = |status, reason: String| Rejection { status, reason };
+    let mut memory = gateway.services.memory.empty_lease();
     let reading = collect(&mut body, limits.body, &mut memory);
     let read = tokio::time::timeout(limits.read_timeout, reading).await;
-    if let Ok(Err(Unread::TooLarge | Unread::NoMemory)) = read {
+    if let Ok(Err(BodyError::TooLarge | BodyError::NoMemory)) = read {
         discard(gateway, head, body);
     }
     match read {
         Ok(Ok(bytes)) => Ok((bytes, memory)),
-        Ok(Err(Unread::NoMemory)) => {
-            let counters = &gateway.lasting.counters;
+        Ok(Err(BodyError::NoMemory)) => {
+            let counters = &gateway.services.counters;
             counters.increment(Counter::RefusedForMemory);
             let reason = Exhausted::REASON.to_owned();
             Err(turned_away(StatusCode::SERVICE_UNAVAILABLE, reason))
         }
-        Ok(Err(Unread::TooLarge)) => Err(turned_away(
+        Ok(Err(BodyError::TooLarge)) => Err(turned_away(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the message is larger than {} bytes", limits.body),
         )),
-        Ok(Err(Unread::Broken)) => Err(turned_away(
+        Ok(Err(BodyError::Broken)) => Err(turned_away(
             StatusCode::BAD_REQUEST,
             "the message ended early".to_owned(),
         )),
@@ -399,7 +399,7 @@ async fn read_body(
 
 /// Reads the rest of a body that was refused, beside the response: many clients read only when they have written all,
 /// and a connection that is closed before that takes the response with it. Not for long, and not much.
-fn discard(gateway: &Setup, head: &Parts, mut body: Incoming) {
+fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
     // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
         return;
@@ -408,56 +408,60 @@ fn discard(gateway: &Setup, head: &Parts, mut body: Incoming) {
         let mut read = 0;
         while let Some(Ok(frame)) = body.frame().await {
             read += frame.data_ref().map_or(0, Bytes::len);
-            if read > DISCARDED {
+            if read > MAX_DISCARDED {
                 break;
             }
         }
     };
-    let stopped = gateway.lasting.stopped.clone();
-    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARDING, rest));
-    gateway.lasting.tasks.spawn(rest);
+    let stopped = gateway.services.shutdown.clone();
+    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARD_TIMEOUT, rest));
+    gateway.services.background_tasks.spawn(rest);
 }
 
 /// Bytes of a refused body that are read.
-const DISCARDED: usize = 64 << 20;
+const MAX_DISCARDED: usize = 64 << 20;
 /// For how long.
-const DISCARDING: Duration = Duration::from_secs(10);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Room that is made for a body that was only announced; more is made as it comes.
-const RESERVED: usize = 1 << 20;
+const PREALLOCATED: usize = 1 << 20;
 
-enum Unread {
+enum BodyError {
     TooLarge,
     NoMemory,
     Broken,
 }
 
 /// The whole body; one frame, the common case, is not copied.
-async fn collect(body: &mut Incoming, limit: usize, memory: &mut Lease) -> Result<Bytes, Unread> {
+async fn collect(
+    body: &mut Incoming,
+    limit: usize,
+    memory: &mut Lease,
+) -> Result<Bytes, BodyError> {
     // A length that was declared is enough to refuse; nothing has to be sent first.
     if body.size_hint().lower() > limit as u64 {
-        return Err(Unread::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let mut first: Option<Bytes> = None;
     let mut whole: Option<BytesMut> = None;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else {
             continue;
         };
         let so_far = whole.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
         if so_far + data.len() > limit {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         memory
             .grow_to(memory_cost::of_message(so_far + data.len()))
-            .map_err(|_| Unread::NoMemory)?;
+            .map_err(|_| BodyError::NoMemory)?;
         match (&mut whole, first.take()) {
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),
             (None, Some(before)) => {
                 let coming = usize::try_from(body.size_hint().lower()).unwrap_or(0);
                 let length = before.len() + data.len() + coming;
-                let mut joined = BytesMut::with_capacity(length.min(limit).min(RESERVED));
+                let mut joined = BytesMut::with_capacity(length.min(limit).min(PREALLOCATED));
                 joined.extend_from_slice(&before);
                 joined.extend_from_slice(&data);
                 whole = Some(joined);

@@ -13,8 +13,8 @@ use mcp_vary_wire::event::event;
 use mcp_vary_wire::revision::Revision;
 use tokio::time::{Instant, Sleep};
 
-use crate::pipeline::exchange::{Running, Step};
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
+use crate::pipeline::runtime::Services;
 use crate::session::OpenStream;
 use crate::session::replay::{self, Connection, Streams};
 use crate::subscriptions::Listener;
@@ -37,7 +37,7 @@ impl Body {
             Self::Whole(_) => false,
             Self::Stream(stream) => matches!(
                 stream.source,
-                Source::Kept(_, Some(_)) | Source::Listener(_)
+                Source::Replay(_, Some(_)) | Source::Listener(_)
             ),
         }
     }
@@ -82,7 +82,7 @@ impl http_body::Body for Body {
 pub(crate) struct Stream {
     source: Source,
     first: Option<Bytes>,
-    quiet: Pin<Box<Sleep>>,
+    keep_alive: Pin<Box<Sleep>>,
 }
 
 impl std::fmt::Debug for Stream {
@@ -97,34 +97,34 @@ enum Source {
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
     /// A stream that can be come back to, and what feeds it if that is nobody else.
-    Kept(Connection, Option<Told>),
+    Replay(Connection, Option<StandaloneStream>),
     /// What a modern client wants to hear of.
     Listener(Box<Listener>),
-    Over,
+    Finished,
 }
 
 /// What the client is told on its own, until its session ends or expires, or the listener stops.
-pub(crate) struct Told {
+pub(crate) struct StandaloneStream {
     pub(crate) messages: OpenStream,
     pub(crate) over: Pin<Box<dyn Future<Output = ()> + Send>>,
-    pub(crate) lasting: Arc<Lasting>,
+    pub(crate) services: Arc<Services>,
 }
 
-type Next = Pin<Box<dyn Future<Output = (Box<Running>, Step)> + Send>>;
+type Next = Pin<Box<dyn Future<Output = (Box<InFlightRequest>, ResponseEvent)> + Send>>;
 
 /// A comment is sent after this long without an event.
-const QUIET: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(15);
 
 impl Stream {
     /// The stream of `running` for a client that hears it on this connection or not at all; its first message
     /// has arrived.
-    pub(crate) fn of_request(running: Box<Running>, first: &[u8]) -> Box<Self> {
+    pub(crate) fn of_request(running: Box<InFlightRequest>, first: &[u8]) -> Box<Self> {
         Self::new(Source::Request(next(running)), Some(event(first)))
     }
 
     /// A stream that is one message.
     pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
-        Self::new(Source::Over, Some(event(answer)))
+        Self::new(Source::Finished, Some(event(answer)))
     }
 
     /// The stream of an answer that `client` can ask for again if it loses its connection; it begins with a priming
@@ -140,21 +140,21 @@ impl Stream {
     ) -> Box<Self> {
         let connection = streams.open(client, Some(request), true);
         streams.conclude(connection.log(), answer);
-        Self::kept(connection, None, None)
+        Self::of_replay(connection, None, None)
     }
 
     /// The same for a client that may lose its connection and come back.
-    pub(crate) fn of_call(running: Box<Running>, first: Option<&[u8]>) -> Box<Self> {
-        let lasting = Arc::clone(running.lasting());
-        let (client, streams) = (running.client(), &lasting.streams);
+    pub(crate) fn of_call(running: Box<InFlightRequest>, first: Option<&[u8]>) -> Box<Self> {
+        let lasting = Arc::clone(running.services());
+        let (client, streams) = (running.client(), &lasting.replay_streams);
         let primed = understands_priming(client.revision);
         let connection = streams.open(client.id, Some(running.id()), primed);
         if let Some(first) = first {
             streams.push(connection.log(), first);
         }
-        let feeding = replay::feed(Arc::clone(&lasting), running, Arc::clone(connection.log()));
-        lasting.tasks.spawn(feeding);
-        Self::kept(connection, None, None)
+        let feeding = replay::pump(Arc::clone(&lasting), running, Arc::clone(connection.log()));
+        lasting.background_tasks.spawn(feeding);
+        Self::of_replay(connection, None, None)
     }
 
     pub(crate) fn of_channel(
@@ -165,12 +165,12 @@ impl Stream {
     }
 
     /// What a client reads of a stream that it may come back to, after `first`.
-    pub(crate) fn kept(
+    pub(crate) fn of_replay(
         connection: Connection,
-        told: Option<Told>,
+        told: Option<StandaloneStream>,
         first: Option<Bytes>,
     ) -> Box<Self> {
-        Self::new(Source::Kept(connection, told), first)
+        Self::new(Source::Replay(connection, told), first)
     }
 
     /// What a modern client wants to hear of; the acknowledgement comes first.
@@ -182,7 +182,7 @@ impl Stream {
         Box::new(Self {
             source,
             first,
-            quiet: Box::pin(tokio::time::sleep(QUIET)),
+            keep_alive: Box::pin(tokio::time::sleep(KEEP_ALIVE_AFTER)),
         })
     }
 
@@ -191,11 +191,15 @@ impl Stream {
             return Poll::Ready(Some(first));
         }
         if let Poll::Ready(event) = self.source.poll_event(cx) {
-            self.quiet.as_mut().reset(Instant::now() + QUIET);
+            self.keep_alive
+                .as_mut()
+                .reset(Instant::now() + KEEP_ALIVE_AFTER);
             return Poll::Ready(event);
         }
-        ready!(self.quiet.as_mut().poll(cx));
-        self.quiet.as_mut().reset(Instant::now() + QUIET);
+        ready!(self.keep_alive.as_mut().poll(cx));
+        self.keep_alive
+            .as_mut()
+            .reset(Instant::now() + KEEP_ALIVE_AFTER);
         Poll::Ready(Some(Bytes::from_static(self.source.comment())))
     }
 }
@@ -206,9 +210,11 @@ impl Source {
             Self::Request(waiting) => {
                 let (running, step) = ready!(waiting.as_mut().poll(cx));
                 let (message, after) = match step {
-                    Step::Message(message) => (Some(message), Self::Request(next(running))),
-                    Step::Done(reply) => (Some(reply.body), Self::Over),
-                    Step::Cancelled => (None, Self::Over),
+                    ResponseEvent::Message(message) => {
+                        (Some(message), Self::Request(next(running)))
+                    }
+                    ResponseEvent::Done(reply) => (Some(reply.body), Self::Finished),
+                    ResponseEvent::Cancelled => (None, Self::Finished),
                 };
                 *self = after;
                 (message.map(|message| event(&message)), false)
@@ -221,15 +227,15 @@ impl Source {
                 let message = ready!(listener.poll_next(cx));
                 (message.map(|message| event(&message)), false)
             }
-            Self::Kept(connection, told) => {
-                let event = ready!(poll_kept(connection, told.as_mut(), cx));
+            Self::Replay(connection, told) => {
+                let event = ready!(poll_replay(connection, told.as_mut(), cx));
                 let is_last = event.is_none();
                 (event, is_last)
             }
-            Self::Over => (None, false),
+            Self::Finished => (None, false),
         };
         if is_last {
-            *self = Self::Over;
+            *self = Self::Finished;
         }
         Poll::Ready(event)
     }
@@ -240,16 +246,16 @@ impl Source {
     /// httpx-sse does, which earlier ones take for a message.
     fn comment(&self) -> &'static [u8] {
         match self {
-            Self::Kept(..) => b": still here\n",
+            Self::Replay(..) => b": still here\n",
             _ => b": still here\n\n",
         }
     }
 }
 
 /// The next event of a stream; what the client is told on its own becomes one first.
-fn poll_kept(
+fn poll_replay(
     connection: &Connection,
-    mut told: Option<&mut Told>,
+    mut told: Option<&mut StandaloneStream>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Bytes>> {
     loop {
@@ -263,7 +269,10 @@ fn poll_kept(
             return Poll::Ready(None);
         }
         match ready!(told.messages.poll_next(cx)) {
-            Some(message) => told.lasting.streams.push(connection.log(), &message),
+            Some(message) => told
+                .services
+                .replay_streams
+                .push(connection.log(), &message),
             None => return Poll::Ready(None),
         }
     }
@@ -274,7 +283,7 @@ pub(crate) fn understands_priming(revision: Revision) -> bool {
     revision >= Revision::V2025_11_25
 }
 
-fn next(mut running: Box<Running>) -> Next {
+fn next(mut running: Box<InFlightRequest>) -> Next {
     Box::pin(async move {
         let step = running.next().await;
         (running, step)

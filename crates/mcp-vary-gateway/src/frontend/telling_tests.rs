@@ -9,7 +9,7 @@ use mcp_vary_upstream::{Target, UpstreamConfig};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::stdio::Connection;
+use super::stdio::StdioConnection;
 use crate::gateway::Gateway;
 use crate::session::Session;
 use crate::settings::config::Config;
@@ -41,8 +41,8 @@ async fn over_stdio_it_is_written_in_order() {
     let (output, input) = duplex(1 << 16);
     let mut input = BufReader::new(input);
     let gateway = gateway().await;
-    let (mut connection, writer) = Connection::over::<DuplexStream>(&gateway, output);
-    connection.take_line(INITIALIZE).await;
+    let (mut connection, writer) = StdioConnection::over::<DuplexStream>(&gateway, output);
+    connection.receive_line(INITIALIZE).await;
     assert!(lines(&mut input, 1).await.contains("protocolVersion"));
     let session = connection.legacy_session().unwrap();
     assert!(session.listens() && tell(&session, &[r#"{"a":1}"#, r#"{"b":2}"#]));
@@ -75,7 +75,7 @@ impl Client {
         );
         http.get_mut().write_all(head.as_bytes()).await.unwrap();
         let id = field(&mut http, "mcp-session-id: ").await;
-        let session = gateway.lasting.sessions.find(&id).unwrap();
+        let session = gateway.services.sessions.find(&id).unwrap();
         Self {
             address,
             id,

@@ -6,17 +6,17 @@ use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// Why a request is turned away at the door.
 #[derive(Debug)]
-pub(crate) struct TurnedAway {
+pub(crate) struct Rejection {
     pub(crate) status: StatusCode,
     pub(crate) reason: String,
 }
 
-fn turned_away(status: StatusCode, reason: impl Into<String>) -> TurnedAway {
-    TurnedAway {
+fn rejection(status: StatusCode, reason: impl Into<String>) -> Rejection {
+    Rejection {
         status,
         reason: reason.into(),
     }
@@ -28,7 +28,7 @@ fn turned_away(status: StatusCode, reason: impl Into<String>) -> TurnedAway {
 /// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
 ///
 /// The name that the client looked up is in `Host`: after rebinding it is the attacker's.
-pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
+pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Rejection> {
     let is_ours = |host: &HeaderValue| {
         if is_plainly_loopback(host.as_bytes()) {
             return true;
@@ -39,7 +39,7 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
     };
     if !headers.contains_key(HOST) || !headers.get_all(HOST).iter().all(is_ours) {
         let reason = "the Host header must name this machine: localhost, 127.0.0.1 or [::1]";
-        return Err(turned_away(StatusCode::FORBIDDEN, reason));
+        return Err(rejection(StatusCode::FORBIDDEN, reason));
     }
     let is_ours = |origin: &HeaderValue| {
         let origin = origin.to_str().ok();
@@ -48,7 +48,7 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
     };
     if !headers.get_all(ORIGIN).iter().all(is_ours) {
         let reason = "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]";
-        return Err(turned_away(StatusCode::FORBIDDEN, reason));
+        return Err(rejection(StatusCode::FORBIDDEN, reason));
     }
     Ok(())
 }
@@ -56,12 +56,12 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
 /// > When an origin server receives a request with an absolute-form of request-target, the origin
 /// > server MUST ignore the received Host header field (if any) and instead use the host information
 /// > of the request-target. (RFC 9112, section 3.2.2)
-pub(crate) fn check_target(uri: &Uri) -> Result<(), TurnedAway> {
+pub(crate) fn check_target(uri: &Uri) -> Result<(), Rejection> {
     if uri.host().is_none_or(is_loopback) {
         return Ok(());
     }
     let reason = "the request must name this machine: localhost, 127.0.0.1 or [::1]";
-    Err(turned_away(StatusCode::FORBIDDEN, reason))
+    Err(rejection(StatusCode::FORBIDDEN, reason))
 }
 
 /// Whether this is the usual spelling, with a port or without; others are parsed.
@@ -87,13 +87,13 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Refuses a request that has already passed this gateway.
-pub(crate) fn check_chain(headers: &HeaderMap, setup: &Setup) -> Result<(), TurnedAway> {
+pub(crate) fn check_chain(headers: &HeaderMap, setup: &ConfigSnapshot) -> Result<(), Rejection> {
     let checked = setup.position.check(headers);
-    checked.map_err(|reason| turned_away(StatusCode::LOOP_DETECTED, reason))
+    checked.map_err(|reason| rejection(StatusCode::LOOP_DETECTED, reason))
 }
 
 /// A body is JSON.
-pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), TurnedAway> {
+pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Rejection> {
     let told = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -103,19 +103,19 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), TurnedAway> 
     if media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
-    Err(turned_away(
+    Err(rejection(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "send the message as `Content-Type: application/json`",
     ))
 }
 
 /// A client of a `POST` takes JSON and an event stream, one of a `GET` an event stream.
-pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), TurnedAway> {
+pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), Rejection> {
     if is_usual(headers) || wanted.iter().all(|media| accepts(headers, media)) {
         return Ok(());
     }
     let reason = format!("send `Accept: {}`", wanted.join(", "));
-    Err(turned_away(StatusCode::NOT_ACCEPTABLE, reason))
+    Err(rejection(StatusCode::NOT_ACCEPTABLE, reason))
 }
 
 /// As nearly all clients write it.

@@ -13,14 +13,14 @@ use tokio::time::{Sleep, sleep};
 /// What waits for a peer that has stopped reading would otherwise wait for ever, with the connection
 /// and the request behind it.
 #[derive(Debug)]
-pub(crate) struct Deadline<S> {
+pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
     /// Runs since the stream took no more bytes.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Deadline<S> {
+impl<S> WriteTimeout<S> {
     pub(crate) fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
@@ -30,7 +30,7 @@ impl<S> Deadline<S> {
     }
 
     /// What came of an attempt to write, unless the peer has had its time.
-    fn in_time(
+    fn poll_deadline(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -47,7 +47,7 @@ impl<S> Deadline<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Deadline<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -57,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Deadline<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Deadline<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,7 +65,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Deadline<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        this.in_time(cx, written)
+        this.poll_deadline(cx, written)
     }
 
     fn poll_write_vectored(
@@ -75,7 +75,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Deadline<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
-        this.in_time(cx, written)
+        this.poll_deadline(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -100,7 +100,7 @@ mod tests {
     #[tokio::test]
     async fn who_reads_nothing_has_its_time_and_no_more() {
         let (_reader, stream) = duplex(4);
-        let mut stream = Deadline::new(stream, Duration::from_millis(1));
+        let mut stream = WriteTimeout::new(stream, Duration::from_millis(1));
         stream.write_all(b"1234").await.unwrap();
         let error = stream.write_all(b"5").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn who_reads_slowly_is_waited_for() {
         let (mut reader, stream) = duplex(4);
-        let mut stream = Deadline::new(stream, Duration::from_secs(3_600));
+        let mut stream = WriteTimeout::new(stream, Duration::from_secs(3_600));
         stream.write_all(b"1234").await.unwrap();
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let waits = Pin::new(&mut stream).poll_write(&mut cx, b"5").is_pending();

@@ -15,9 +15,9 @@ use std::borrow::Cow;
 
 use mcp_vary::json::{self, Members};
 
-use crate::pipeline::methods::Call;
-use crate::pipeline::router::Action;
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::methods::RequestContext;
+use crate::pipeline::router::MethodAction;
+use crate::pipeline::runtime::Services;
 use mcp_vary::json::edit;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::refusal::ParamsError;
@@ -25,12 +25,14 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::{self, ELICIT, ServerRequestSupport};
 
-pub(crate) use self::relay::{Next, Relay, Waiting, answered, said};
+pub(crate) use self::relay::{InputRelay, PendingInput, RelayEvent, answered, into_result};
 use self::required::without_elicitation_id;
-pub(crate) use self::required::{Required, asks_for_input, with_elicitation_id};
-use crate::mrtr::request_state::State;
-pub(crate) use crate::mrtr::request_state::{Seal, Subject};
-pub(crate) use crate::mrtr::suspended::{Bounds, HeldCall, HeldCalls, InputRequests, Whose};
+pub(crate) use self::required::{InputRequired, is_input_required, with_elicitation_id};
+use crate::mrtr::request_state::RequestState;
+pub(crate) use crate::mrtr::request_state::{RequestBinding, RequestStateCodec};
+pub(crate) use crate::mrtr::suspended::{
+    InputRequests, Quota, QuotaKey, SuspendedCall, SuspendedCalls,
+};
 
 const REQUEST_STATE: &str = "requestState";
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
@@ -38,65 +40,65 @@ pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 
 /// In which round a request is.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Round {
+pub(crate) enum RetriedCall {
     /// It is of a method without rounds, which may mean something else by the same words.
     Foreign,
     /// Its client knows none.
     None,
     First,
     /// A later one, with the state of a modern server.
-    Told(String),
+    Sealed(String),
     /// A later one of a call that waits under this number.
-    Held(u64),
+    Suspended(u64),
     /// A later one, after the client was shown what to visit.
-    Visited,
+    UrlVisited,
 }
 
-impl Action {
+impl MethodAction {
     /// The method, when its requests may take several rounds.
     ///
     /// > Servers MUST NOT send `InputRequiredResult` responses on any other client requests.
     /// > (MCP 2026-07-28, basic/patterns/mrtr, "Supported Requests")
-    pub(crate) const fn in_rounds(self) -> Option<&'static str> {
+    pub(crate) const fn can_ask_for_input(self) -> Option<&'static str> {
         match self {
-            Self::Call => Some("tools/call"),
-            Self::Read => Some("resources/read"),
-            Self::Prompt => Some("prompts/get"),
+            Self::CallTool => Some("tools/call"),
+            Self::ReadResource => Some("resources/read"),
+            Self::GetPrompt => Some("prompts/get"),
             _ => None,
         }
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// What the request is about, in the client's own words, which is what a state of it is bound to; nothing
     /// for legacy clients, whose requests have no second round.
-    pub(crate) fn subject(&self, name: &str) -> Option<Subject> {
+    pub(crate) fn request_binding(&self, name: &str) -> Option<RequestBinding> {
         let is_modern = self.client.era() == Era::Modern;
-        let arguments = self.asked.params.members.get("arguments");
-        is_modern.then(|| Subject {
+        let arguments = self.request.params.members.get("arguments");
+        is_modern.then(|| RequestBinding {
             name: name.to_owned(),
-            arguments: arguments.map(|arguments| self.asked.keep(arguments)),
+            arguments: arguments.map(|arguments| self.request.retain(arguments)),
         })
     }
 
     /// What seals the states of a request for `subject`.
-    pub(crate) fn seal_of_rounds(
+    pub(crate) fn request_state_codec(
         &self,
         variant: usize,
         server: usize,
-        subject: Option<Subject>,
-    ) -> Option<Seal> {
-        let gateway = self.gateway;
+        subject: Option<RequestBinding>,
+    ) -> Option<RequestStateCodec> {
+        let gateway = self.snapshot;
         let limits = &gateway.config.limits;
-        Some(Seal {
+        Some(RequestStateCodec {
             variant: gateway.variant_id(variant).clone(),
-            method: self.action.in_rounds()?,
+            method: self.action.can_ask_for_input()?,
             principal: self.client.principal(),
-            whose: (self.client.principal(), self.client.connection),
-            subject: subject?,
+            owner: (self.client.principal(), self.client.connection),
+            request: subject?,
             server: self.server_name(server),
             lifetime: limits.state_lifetime,
-            bounds: Bounds::of(limits),
+            bounds: Quota::of(limits),
         })
     }
 
@@ -106,29 +108,39 @@ impl Call<'_> {
     ///
     /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
     /// another gateway whose call waits there.
-    pub(crate) fn round(&self, variant: usize, seal: Option<&Seal>) -> Result<Round, RpcError> {
-        if self.action.in_rounds().is_none() {
-            return Ok(Round::Foreign);
+    pub(crate) fn retried_call(
+        &self,
+        variant: usize,
+        seal: Option<&RequestStateCodec>,
+    ) -> Result<RetriedCall, RpcError> {
+        if self.action.can_ask_for_input().is_none() {
+            return Ok(RetriedCall::Foreign);
         }
         let Some(seal) = seal else {
-            return Ok(Round::None);
+            return Ok(RetriedCall::None);
         };
-        let Some(sealed) = self.asked.params.members.get(REQUEST_STATE) else {
-            return Ok(Round::First);
+        let Some(sealed) = self.request.params.members.get(REQUEST_STATE) else {
+            return Ok(RetriedCall::First);
         };
-        let lasting = &self.gateway.lasting;
-        if let Some(key) = seal.subject.ambiguous_key() {
+        let lasting = &self.snapshot.services;
+        if let Some(key) = seal.request.ambiguous_key() {
             let failure = ParamsError::ambiguous(&key).into_counted_error(&lasting.counters);
-            return Err(self.about_the_variant(variant, failure));
+            return Err(self.with_active_variant(variant, failure));
         }
         let opened = seal.open(lasting, sealed);
-        let opened = opened.map_err(|failure| self.about_the_variant(variant, failure))?;
+        let opened = opened.map_err(|failure| self.with_active_variant(variant, failure))?;
         match opened {
-            State::Told { server, state } if server == *seal.server => Ok(Round::Told(state)),
-            State::Visit { server } if server == *seal.server => Ok(Round::Visited),
-            State::Told { .. } | State::Visit { .. } => Err(not_there()),
-            State::Held { gateway, call } if gateway == lasting.number => Ok(Round::Held(call)),
-            State::Held { .. } => Err(RpcError::internal(
+            RequestState::Sealed { server, state } if server == *seal.server => {
+                Ok(RetriedCall::Sealed(state))
+            }
+            RequestState::UrlVisit { server } if server == *seal.server => {
+                Ok(RetriedCall::UrlVisited)
+            }
+            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
+            RequestState::Suspended { gateway, call } if gateway == lasting.instance => {
+                Ok(RetriedCall::Suspended(call))
+            }
+            RequestState::Suspended { .. } => Err(RpcError::internal(
                 "the call waits at another gateway, or was lost with one that was started again; \
                  send the request without `requestState`",
             )),
@@ -141,7 +153,7 @@ impl Call<'_> {
     ///
     /// `-32602` when that is no object of objects.
     pub(crate) fn responses(&self) -> Result<Members<'_>, RpcError> {
-        responses(&self.asked.params)
+        responses(&self.request.params)
     }
 }
 
@@ -168,30 +180,30 @@ pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, RpcEr
     Ok(responses)
 }
 
-fn not_there() -> RpcError {
+fn missing_response() -> RpcError {
     RpcError::invalid_params(
         "what asked for input is not there any more; send the request without `requestState`",
     )
 }
 
 /// The failure of a client that comes back to a call that does not wait any more.
-pub(crate) fn not_held() -> RpcError {
+pub(crate) fn unknown_suspended_call() -> RpcError {
     RpcError::invalid_params(
         "the call does not wait for input any more: it went on, or was cancelled since nobody came back in time; \
          send the request without `requestState`",
     )
 }
 
-impl Round {
+impl RetriedCall {
     /// Puts into `params` what a server of `era` is to get of the round.
     ///
     /// # Errors
     ///
     /// When the server is of another era now, or the client would not visit what the server wants visited.
-    pub(crate) fn prepare(self, params: &mut Params<'_>, era: Era) -> Result<(), RpcError> {
+    pub(crate) fn resume_request(self, params: &mut Params<'_>, era: Era) -> Result<(), RpcError> {
         match (self, era) {
             (Self::First, Era::Modern) | (Self::Foreign, _) => Ok(()),
-            (Self::Told(state), Era::Modern) => {
+            (Self::Sealed(state), Era::Modern) => {
                 params.members.set(REQUEST_STATE, json::string(&state));
                 Ok(())
             }
@@ -203,7 +215,7 @@ impl Round {
                 params.members.remove(INPUT_RESPONSES);
                 Ok(())
             }
-            (Self::Visited, Era::Legacy) => {
+            (Self::UrlVisited, Era::Legacy) => {
                 if !all_accepted(&responses(params)?) {
                     return Err(RpcError::internal(
                         "the server wants an address visited first, and the user would not",
@@ -213,7 +225,7 @@ impl Round {
                 params.members.remove(INPUT_RESPONSES);
                 Ok(())
             }
-            _ => Err(not_there()),
+            _ => Err(missing_response()),
         }
     }
 }
@@ -228,10 +240,13 @@ fn all_accepted(responses: &Members<'_>) -> bool {
 /// # Errors
 ///
 /// What the server does wrong, to be said after its name.
-pub(crate) fn may_be_asked(task: &str, askable: ServerRequestSupport) -> Result<(), String> {
+pub(crate) fn validate_input_requests(
+    task: &str,
+    askable: ServerRequestSupport,
+) -> Result<(), String> {
     match edit::get(task, INPUT_REQUESTS) {
         None | Some("{}") => Ok(()),
-        Some(_) => Required::read(task)?.check(askable),
+        Some(_) => InputRequired::read(task)?.ensure_supported(askable),
     }
 }
 
@@ -241,20 +256,24 @@ pub(crate) fn may_be_asked(task: &str, askable: ServerRequestSupport) -> Result<
 /// # Errors
 ///
 /// When the server asks what it must not ask.
-pub(crate) fn passed_on(
+pub(crate) fn seal_input_required(
     result: &str,
-    seal: &Seal,
+    seal: &RequestStateCodec,
     askable: ServerRequestSupport,
-    lasting: &Lasting,
+    lasting: &Services,
 ) -> Result<String, RpcError> {
     let faulty = |why: String| RpcError::internal(format!("server `{}` {why}", seal.server));
-    let required = Required::read(result).map_err(faulty)?;
-    required.check(askable).map_err(faulty)?;
-    let named = named(result, &required, lasting.questions.asker(&seal.server));
+    let required = InputRequired::read(result).map_err(faulty)?;
+    required.ensure_supported(askable).map_err(faulty)?;
+    let named = named(
+        result,
+        &required,
+        lasting.pending_server_requests.asker(&seal.server),
+    );
     let Some(state) = required.state else {
         return Ok(named.into_owned());
     };
-    let state = State::Told {
+    let state = RequestState::Sealed {
         server: seal.server.to_string(),
         state,
     };
@@ -263,7 +282,7 @@ pub(crate) fn passed_on(
 }
 
 /// A result that asks for input, with the name of its server in each request.
-fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'a, str> {
+fn named<'a>(result: &'a str, required: &InputRequired, asker: Option<&str>) -> Cow<'a, str> {
     if asker.is_none() {
         return Cow::Borrowed(result);
     }
@@ -288,11 +307,11 @@ fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'
 ///
 /// > When a request cannot be processed until an elicitation is completed, the server MAY return a
 /// > `URLElicitationRequiredError` (code `-32042`). (MCP 2025-11-25, client/elicitation)
-pub(crate) fn to_visit(
+pub(crate) fn url_required(
     data: &str,
-    seal: &Seal,
+    seal: &RequestStateCodec,
     askable: ServerRequestSupport,
-    lasting: &Lasting,
+    lasting: &Services,
 ) -> Option<String> {
     let elicitations = json::elements(edit::get(data, "elicitations")?).ok()?;
     let mut requests = Members::default();
@@ -300,7 +319,7 @@ pub(crate) fn to_visit(
         let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
         let params = server_request_support::with_server_name(
-            lasting.questions.asker(&seal.server),
+            lasting.pending_server_requests.asker(&seal.server),
             ELICIT,
             &params,
         );
@@ -311,7 +330,7 @@ pub(crate) fn to_visit(
     if requests.is_empty() {
         return None;
     }
-    let state = State::Visit {
+    let state = RequestState::UrlVisit {
         server: seal.server.to_string(),
     };
     let (requests, state) = (
@@ -328,17 +347,19 @@ pub(crate) fn to_visit(
 /// # Errors
 ///
 /// When too many calls wait.
-pub(crate) fn hold(
-    call: HeldCall,
-    seal: &Seal,
-    lasting: &std::sync::Arc<Lasting>,
+pub(crate) fn suspend(
+    call: SuspendedCall,
+    seal: &RequestStateCodec,
+    lasting: &std::sync::Arc<Services>,
 ) -> Result<String, RpcError> {
-    let (gateway, asked) = (lasting.number, {
-        let asker = lasting.questions.asker(&seal.server);
+    let (gateway, asked) = (lasting.instance, {
+        let asker = lasting.pending_server_requests.asker(&seal.server);
         call.input.to_json(asker)
     });
-    let call = lasting.held.put(call, seal.whose, seal.bounds, lasting)?;
-    let state = seal.seal(lasting, &State::Held { gateway, call });
+    let call = lasting
+        .suspended_calls
+        .insert(call, seal.owner, seal.bounds, lasting)?;
+    let state = seal.seal(lasting, &RequestState::Suspended { gateway, call });
     let state = json::string(&state);
     Ok(format!(
         r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{asked},"{REQUEST_STATE}":{state}}}"#

@@ -15,29 +15,29 @@ use mcp_vary_wire::server_request_support::{self, ServerRequestSupport};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use super::required::{Required, with_elicitation_id};
+use super::required::{InputRequired, with_elicitation_id};
 use super::{INPUT_RESPONSES, REQUEST_STATE};
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::runtime::Services;
 use crate::session::Session;
 use crate::session::pending_server_requests::{Answered, Question};
 
 /// What it takes to send a request once more, with what the client said.
 #[derive(Debug)]
-pub(crate) struct Relay {
+pub(crate) struct InputRelay {
     /// The request as it was sent at first.
     sent: Arc<SentRequest>,
-    rounds: usize,
+    rounds_done: usize,
     limit: usize,
-    round: Option<Round>,
+    round: Option<RelayRound>,
 }
 
 /// What the client is asked in one round.
 #[derive(Debug, Default)]
-struct Round {
+struct RelayRound {
     state: Option<String>,
     /// What the client is to be sent.
     unsent: VecDeque<Bytes>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingInput>,
     responses: Members<'static>,
     /// Where the server asks nothing but to be asked again.
     not_before: Option<Instant>,
@@ -47,18 +47,18 @@ struct Round {
 
 /// A question that the client was sent.
 #[derive(Debug)]
-pub(crate) struct Waiting<K = String> {
+pub(crate) struct PendingInput<K = String> {
     /// What the server calls it.
     pub(crate) key: K,
     pub(crate) method: String,
-    pub(crate) question: Question,
+    pub(crate) server_request: Question,
     pub(crate) answer: oneshot::Receiver<Answered>,
 }
 
 /// What comes next for a request in a round.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it lives for one step")]
-pub(crate) enum Next {
+pub(crate) enum RelayEvent {
     /// The client is sent this.
     Message(Bytes),
     /// The request was sent once more.
@@ -66,18 +66,18 @@ pub(crate) enum Next {
     Failed(RpcError),
 }
 
-impl Relay {
+impl InputRelay {
     pub(crate) const fn new(sent: Arc<SentRequest>, limit: usize) -> Self {
         Self {
             sent,
-            rounds: 0,
+            rounds_done: 0,
             limit,
             round: None,
         }
     }
 
     /// Whether the client is being asked.
-    pub(crate) const fn is_asking(&self) -> bool {
+    pub(crate) const fn is_active(&self) -> bool {
         self.round.is_some()
     }
 
@@ -90,54 +90,57 @@ impl Relay {
         &mut self,
         result: &str,
         (session, askable): (&Session, ServerRequestSupport),
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<(), RpcError> {
         let server = self.sent.connection.name();
         let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
-        let required = Required::read(result).map_err(faulty)?;
-        required.check(askable).map_err(faulty)?;
-        if self.rounds >= self.limit {
-            return Err(faulty(format!("asked for input {} times", self.rounds)));
+        let required = InputRequired::read(result).map_err(faulty)?;
+        required.ensure_supported(askable).map_err(faulty)?;
+        if self.rounds_done >= self.limit {
+            return Err(faulty(format!(
+                "asked for input {} times",
+                self.rounds_done
+            )));
         }
-        let mut round = Round {
+        let mut round = RelayRound {
             state: required.state,
-            ..Round::default()
+            ..RelayRound::default()
         };
         if required.requests.is_empty() {
-            let pause = PAUSE * (1 << self.rounds.min(6));
+            let pause = RETRY_PAUSE * (1 << self.rounds_done.min(6));
             round.not_before = Some(Instant::now() + pause);
         }
         for (key, asked) in required.requests {
-            let params = with_elicitation_id(&asked, || lasting.new_name());
-            let asker = lasting.questions.asker(server);
+            let params = with_elicitation_id(&asked, || lasting.random_name());
+            let asker = lasting.pending_server_requests.asker(server);
             let params = server_request_support::with_server_name(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.questions.ask(session, ask)?;
+            let (question, message, answer) = lasting.pending_server_requests.ask(session, ask)?;
             round.unsent.push_back(message);
             let method = asked.method.clone();
-            round.waiting.push(Waiting {
+            round.waiting.push(PendingInput {
                 key,
                 method,
-                question,
+                server_request: question,
                 answer,
             });
         }
-        self.rounds += 1;
+        self.rounds_done += 1;
         self.round = Some(round);
         Ok(())
     }
 
     /// Waits for the client, and sends the request once more when it has said everything. Safe to drop while it
     /// waits.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> RelayEvent {
         let Some(round) = &mut self.round else {
-            return Next::Failed(RpcError::internal("the server asks for nothing"));
+            return RelayEvent::Failed(RpcError::internal("the server asks for nothing"));
         };
         if let Some(message) = round.unsent.pop_front() {
-            return Next::Message(message);
+            return RelayEvent::Message(message);
         }
         if let Some(failure) = round.failed.take() {
-            return Next::Failed(failure);
+            return RelayEvent::Failed(failure);
         }
         if let Some(until) = round.not_before {
             tokio::time::sleep_until(until).await;
@@ -150,15 +153,15 @@ impl Relay {
                 return match round.unsent.pop_front() {
                     Some(message) => {
                         round.failed = Some(failure);
-                        Next::Message(message)
+                        RelayEvent::Message(message)
                     }
-                    None => Next::Failed(failure),
+                    None => RelayEvent::Failed(failure),
                 };
             }
         }
         match self.send().await {
-            Ok((turn, exchange)) => Next::Sent(turn, exchange),
-            Err(failure) => Next::Failed(failure),
+            Ok((turn, exchange)) => RelayEvent::Sent(turn, exchange),
+            Err(failure) => RelayEvent::Failed(failure),
         }
     }
 
@@ -166,7 +169,7 @@ impl Relay {
         let turn = self.sent.supervised.acquire().await?;
         let mut request = self.sent.request.clone();
         if let (Some(params), Some(round)) = (&request.params, &self.round) {
-            request.params = Some(round.said(params));
+            request.params = Some(round.record_response(params));
         }
         let exchange = self.sent.resend(request).await?;
         self.round = None;
@@ -174,21 +177,21 @@ impl Relay {
     }
 }
 
-impl Round {
+impl RelayRound {
     /// Takes what the client said, or its silence; how the round fails by it.
     fn take(
         &mut self,
-        waiting: Waiting,
+        waiting: PendingInput,
         answered: Option<Answered>,
         server: &str,
     ) -> Option<RpcError> {
-        let Waiting {
+        let PendingInput {
             key,
             method,
-            question,
+            server_request: question,
             ..
         } = waiting;
-        let failure = match said(answered, server, &method) {
+        let failure = match into_result(answered, server, &method) {
             Ok(result) => {
                 self.responses.set(key, result);
                 return None;
@@ -198,12 +201,12 @@ impl Round {
         self.unsent.extend(question.give_up());
         let others = std::mem::take(&mut self.waiting).into_iter();
         self.unsent
-            .extend(others.filter_map(|other| other.question.give_up()));
+            .extend(others.filter_map(|other| other.server_request.give_up()));
         Some(failure)
     }
 
     /// `params` with what the client said, and the server's own state.
-    fn said(&self, params: &str) -> String {
+    fn record_response(&self, params: &str) -> String {
         let params = match self.responses.is_empty() {
             true => params.to_owned(),
             false => edit::set(params, INPUT_RESPONSES, &self.responses.to_json()).into_owned(),
@@ -220,7 +223,7 @@ impl Round {
 /// # Errors
 ///
 /// When it refused, or said nothing in time.
-pub(crate) fn said(
+pub(crate) fn into_result(
     answered: Option<Answered>,
     server: &str,
     method: &str,
@@ -239,9 +242,9 @@ pub(crate) fn said(
 }
 
 /// The next answer of the client, and to which question; none for one that it did not answer in time.
-pub(crate) async fn answered<K>(waiting: &mut [Waiting<K>]) -> (usize, Option<Answered>) {
+pub(crate) async fn answered<K>(waiting: &mut [PendingInput<K>]) -> (usize, Option<Answered>) {
     let answers = waiting.iter_mut().map(|waiting| {
-        let (answer, question) = (&mut waiting.answer, &waiting.question);
+        let (answer, question) = (&mut waiting.answer, &waiting.server_request);
         Box::pin(async move {
             tokio::select! {
                 biased;
@@ -255,4 +258,4 @@ pub(crate) async fn answered<K>(waiting: &mut [Waiting<K>]) -> (usize, Option<An
 }
 
 /// Before a server is asked again that wants nothing else; twice as long each time.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);

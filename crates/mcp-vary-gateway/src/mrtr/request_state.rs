@@ -11,24 +11,24 @@ use mcp_vary_wire::response::RpcError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::mrtr::suspended::{Bounds, Whose};
-use crate::pipeline::runtime::Lasting;
+use crate::mrtr::suspended::{Quota, QuotaKey};
+use crate::pipeline::runtime::Services;
 
 /// What a sealed state says.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum RequestState {
     /// The state of a modern server.
-    Told { server: String, state: String },
+    Sealed { server: String, state: String },
     /// A call of a legacy server that waits at a gateway.
-    Held { gateway: u64, call: u64 },
+    Suspended { gateway: u64, call: u64 },
     /// What a legacy server wants visited before it is asked again.
-    Visit { server: String },
+    UrlVisit { server: String },
 }
 
 /// What a request is about, as the client wrote it.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct RequestBinding {
     /// The name of a tool or prompt, or a URI.
     pub(crate) name: String,
     /// JSON text.
@@ -36,7 +36,7 @@ pub(crate) struct Subject {
 }
 
 /// Without the arguments, which may hold secrets.
-impl fmt::Debug for Subject {
+impl fmt::Debug for RequestBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject")
             .field("name", &self.name)
@@ -44,7 +44,7 @@ impl fmt::Debug for Subject {
     }
 }
 
-impl Subject {
+impl RequestBinding {
     fn parameters(&self) -> Parameters {
         let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
         Parameters::of_json(&self.name, arguments.as_deref()).unwrap_or_else(|_| {
@@ -65,31 +65,31 @@ impl Subject {
 
 /// Seals the states of one request.
 #[derive(Clone, Debug)]
-pub(crate) struct Seal {
+pub(crate) struct RequestStateCodec {
     pub(super) variant: VariantId,
     pub(super) method: &'static str,
     pub(super) principal: &'static str,
     /// Whose calls wait together.
-    pub(super) whose: Whose,
-    pub(super) subject: Subject,
+    pub(super) owner: QuotaKey,
+    pub(super) request: RequestBinding,
     /// The server that is asked.
     pub(super) server: Arc<str>,
     /// How long the client may take, where nothing waits for it.
     pub(super) lifetime: Duration,
     /// How many calls may wait for clients.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: Quota,
 }
 
-impl Seal {
+impl RequestStateCodec {
     /// What the client is to send back.
-    pub(super) fn seal(&self, lasting: &Lasting, state: &State) -> String {
+    pub(super) fn seal(&self, lasting: &Services, state: &RequestState) -> String {
         let text = serde_json::to_string(state).unwrap_or_default();
         let lifetime = match state {
-            State::Held { .. } => lasting.questions.patience(),
-            State::Told { .. } | State::Visit { .. } => self.lifetime,
+            RequestState::Suspended { .. } => lasting.pending_server_requests.patience(),
+            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => self.lifetime,
         };
         let expires = lasting.now().saturating_add(lifetime.as_secs());
-        let parameters = self.subject.parameters();
+        let parameters = self.request.parameters();
         seal(
             &lasting.cursor_keys,
             &self.binding(&parameters),
@@ -99,10 +99,10 @@ impl Seal {
     }
 
     /// Opens what a client sent back, JSON text.
-    pub(super) fn open(&self, lasting: &Lasting, written: &str) -> Result<State, RpcError> {
+    pub(super) fn open(&self, lasting: &Services, written: &str) -> Result<RequestState, RpcError> {
         let sealed: String = serde_json::from_str(written)
             .map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?;
-        let parameters = self.subject.parameters();
+        let parameters = self.request.parameters();
         let binding = self.binding(&parameters);
         let opened = open(&lasting.cursor_keys, &binding, &sealed, lasting.now());
         let opened = opened.map_err(|error| {

@@ -9,7 +9,7 @@ use mcp_vary_wire::server_request_support::{ELICIT, ServerRequestSupport};
 use super::{INPUT_REQUESTS, REQUEST_STATE};
 
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
-pub(crate) fn asks_for_input(result: &str) -> bool {
+pub(crate) fn is_input_required(result: &str) -> bool {
     // Few results hold the word, and an escape could hide it.
     if !result.contains("input_required") && !result.contains("\\u") {
         return false;
@@ -20,21 +20,21 @@ pub(crate) fn asks_for_input(result: &str) -> bool {
 
 /// What a server asks in a result.
 #[derive(Debug)]
-pub(crate) struct Required {
+pub(crate) struct InputRequired {
     /// Each request under the server's key.
-    pub(crate) requests: Vec<(String, Asked)>,
+    pub(crate) requests: Vec<(String, InputRequest)>,
     pub(crate) state: Option<String>,
 }
 
 /// One request of a server.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct InputRequest {
     pub(crate) method: String,
     /// JSON text of an object.
     pub(crate) params: String,
 }
 
-impl Required {
+impl InputRequired {
     /// Reads a result that [asks for input](asks_for_input).
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Required {
 
     /// > Servers MUST NOT send an `inputRequests` that the client has not declared support for in its
     /// > capabilities. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
-    pub(crate) fn check(&self, askable: ServerRequestSupport) -> Result<(), String> {
+    pub(crate) fn ensure_supported(&self, askable: ServerRequestSupport) -> Result<(), String> {
         for (_, asked) in &self.requests {
             askable
                 .ensure_supported(&asked.method, &asked.params)
@@ -91,7 +91,10 @@ pub(super) fn without_elicitation_id<'a>(
 }
 
 /// The params of an elicitation as legacy clients know them: those with an address to visit have an id.
-pub(crate) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) -> Cow<'_, str> {
+pub(crate) fn with_elicitation_id(
+    asked: &InputRequest,
+    id: impl FnOnce() -> String,
+) -> Cow<'_, str> {
     let is_visit = asked.method == ELICIT && edit::get(&asked.params, "mode") == Some("\"url\"");
     match is_visit && edit::get(&asked.params, ELICITATION_ID).is_none() {
         true => edit::set(
@@ -105,12 +108,12 @@ pub(crate) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) ->
 
 const ELICITATION_ID: &str = "elicitationId";
 
-fn requests(text: &str) -> Option<Vec<(String, Asked)>> {
+fn requests(text: &str) -> Option<Vec<(String, InputRequest)>> {
     let members = Members::parse(text).ok()?;
     let requests = members.iter().map(|(key, request)| {
         let request = Members::parse(request).ok()?;
         let params = request.get("params").unwrap_or("{}");
-        let asked = Asked {
+        let asked = InputRequest {
             method: request.get_str("method")?,
             params: params.starts_with('{').then(|| params.to_owned())?,
         };
@@ -125,9 +128,9 @@ mod tests {
 
     #[track_caller]
     fn is_faulty(result: &str, expected: &str) {
-        assert!(asks_for_input(result));
-        let read = Required::read(result).and_then(|read| {
-            read.check(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
+        assert!(is_input_required(result));
+        let read = InputRequired::read(result).and_then(|read| {
+            read.ensure_supported(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
         });
         assert_eq!(read.unwrap_err(), expected);
     }
@@ -135,11 +138,11 @@ mod tests {
     #[test]
     fn a_server_that_asks_badly_is_told_from_one_that_asks() {
         let plain = r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"\u0041"}"#;
-        let read = Required::read(plain).unwrap();
+        let read = InputRequired::read(plain).unwrap();
         assert_eq!(read.state.as_deref(), Some("A"));
         assert_eq!(read.requests[0].1.params, "{}");
         assert!(
-            read.check(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
+            read.ensure_supported(ServerRequestSupport::from_capabilities(r#"{"roots":{}}"#))
                 .is_ok()
         );
         is_faulty(
@@ -171,7 +174,7 @@ mod tests {
             r#"{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage"}}}"#,
             "asks for `sampling/createMessage`: the client declared no `sampling`",
         );
-        assert!(!asks_for_input(
+        assert!(!is_input_required(
             r#"{"content":[{"text":"input_required"}]}"#
         ));
     }

@@ -12,8 +12,8 @@ use mcp_vary_wire::server_request_support;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::pipeline::exchange::Taken;
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::exchange::Leases;
+use crate::pipeline::runtime::Services;
 use crate::settings::limits::Limits;
 
 /// The calls that wait.
@@ -22,28 +22,28 @@ use crate::settings::limits::Limits;
 ///
 /// Each is taken out once: by the client that comes back, or when its time is over, which cancels it at the server.
 #[derive(Debug, Default)]
-pub(crate) struct HeldCalls {
+pub(crate) struct SuspendedCalls {
     next: AtomicU64,
-    all: Mutex<BTreeMap<u64, Waiting>>,
+    all: Mutex<BTreeMap<u64, SuspendedEntry>>,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    whose: Whose,
-    call: HeldCall,
+struct SuspendedEntry {
+    owner: QuotaKey,
+    call: SuspendedCall,
 }
 
 /// Whose calls count together: those of a principal, and where nobody is told apart those of one connection, or all
 /// that come without any.
-pub(crate) type Whose = (&'static str, Option<ClientId>);
+pub(crate) type QuotaKey = (&'static str, Option<ClientId>);
 
 /// A call that the server works on, and what it asks for it.
 #[derive(Debug)]
-pub(crate) struct HeldCall {
+pub(crate) struct SuspendedCall {
     pub(crate) exchange: Exchange,
     pub(crate) input: InputRequests,
     /// Given back after the exchange has ended.
-    pub(crate) taken: Taken,
+    pub(crate) leases: Leases,
     /// The token that the server tells progress with.
     pub(crate) progress: Option<String>,
 }
@@ -58,54 +58,54 @@ pub(crate) struct InputRequests {
 
 /// How many calls may wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) in_all: usize,
+pub(crate) struct Quota {
+    pub(crate) total: usize,
     pub(crate) per_principal: usize,
 }
 
-impl Bounds {
+impl Quota {
     pub(crate) const fn of(limits: &Limits) -> Self {
         Self {
-            in_all: limits.suspended_calls,
+            total: limits.suspended_calls,
             per_principal: limits.suspended_calls_per_principal,
         }
     }
 }
 
-impl HeldCalls {
+impl SuspendedCalls {
     /// Lets `call` wait; the number by which it is found.
     ///
     /// # Errors
     ///
     /// When too many wait; the call is cancelled then.
-    pub(crate) fn put(
+    pub(crate) fn insert(
         &self,
-        call: HeldCall,
-        whose: Whose,
-        bounds: Bounds,
-        lasting: &Arc<Lasting>,
+        call: SuspendedCall,
+        whose: QuotaKey,
+        bounds: Quota,
+        lasting: &Arc<Services>,
     ) -> Result<u64, RpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut all = self.lock();
-        let of_one = all.values().filter(|it| it.whose == whose).count();
-        if all.len() >= bounds.in_all || of_one >= bounds.per_principal {
+        let of_one = all.values().filter(|it| it.owner == whose).count();
+        if all.len() >= bounds.total || of_one >= bounds.per_principal {
             drop(all);
             call.cancel("too many calls wait for input");
             return Err(RpcError::internal(
                 "the server asks for input, and too many calls wait for some already; try again later",
             ));
         }
-        all.insert(id, Waiting { whose, call });
+        all.insert(id, SuspendedEntry { owner: whose, call });
         drop(all);
         let lasting_on = Arc::clone(lasting);
-        let patience = lasting.questions.patience();
-        lasting.tasks.spawn(async move {
+        let patience = lasting.pending_server_requests.patience();
+        lasting.background_tasks.spawn(async move {
             let time = tokio::time::sleep(patience);
-            let reason = match lasting_on.stopped.run_until_cancelled(time).await {
+            let reason = match lasting_on.shutdown.run_until_cancelled(time).await {
                 Some(()) => "the client did not come back in time",
                 None => "the gateway stops",
             };
-            if let Some(call) = lasting_on.held.take(id) {
+            if let Some(call) = lasting_on.suspended_calls.take(id) {
                 call.cancel(reason);
             }
         });
@@ -118,16 +118,16 @@ impl HeldCalls {
     }
 
     /// The call that waits under `id`, which does so no longer.
-    pub(crate) fn take(&self, id: u64) -> Option<HeldCall> {
+    pub(crate) fn take(&self, id: u64) -> Option<SuspendedCall> {
         self.lock().remove(&id).map(|waiting| waiting.call)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl HeldCall {
+impl SuspendedCall {
     fn cancel(self, reason: &'static str) {
         debug!(reason, "call that waited for input cancelled");
         self.exchange.cancel(Some(reason));

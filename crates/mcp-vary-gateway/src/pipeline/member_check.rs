@@ -13,7 +13,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 
-use crate::pipeline::router::Action;
+use crate::pipeline::router::MethodAction;
 
 /// The members of `params` that decide what a request of the protocol reaches or means.
 const PARAMS: &[&str] = &[
@@ -50,20 +50,20 @@ const META: &[&str] = &[
 /// # Errors
 ///
 /// When a member imitates a known one, or when an object that is checked repeats a key.
-pub(crate) fn check(action: Action, params: &Params<'_>) -> Result<(), ParamsError> {
+pub(crate) fn check(action: MethodAction, params: &Params<'_>) -> Result<(), ParamsError> {
     let known: &[&str] = match action {
-        Action::OfExtension => &["_meta"],
+        MethodAction::Extension => &["_meta"],
         _ => PARAMS,
     };
     check_members("params", &params.members, known)?;
     check_meta(&params.meta)?;
     match action {
-        Action::Complete => {
+        MethodAction::Complete => {
             check_object(params, "ref", &["type", "name", "uri"])?;
             check_object(params, "argument", &["name", "value"])?;
             check_object(params, "context", &["arguments"])
         }
-        Action::Call => check_object(params, "task", &["ttl"]),
+        MethodAction::CallTool => check_object(params, "task", &["ttl"]),
         _ => Ok(()),
     }
 }

@@ -11,16 +11,16 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
-use crate::pipeline::exchange::Running;
+use crate::pipeline::exchange::InFlightRequest;
 use crate::pipeline::member_check;
-use crate::pipeline::methods::Call;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::methods::RequestContext;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
 use crate::subscriptions::Listener;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct IncomingRequest<'a> {
     pub(crate) id: &'a str,
     pub(crate) method: &'a str,
     pub(crate) params: Params<'a>,
@@ -30,9 +30,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) message: Option<&'a Bytes>,
 }
 
-impl Asked<'_> {
+impl IncomingRequest<'_> {
     /// A part as it was written, for as long as it is needed; copied only where it cannot be shared.
-    pub(crate) fn keep(&self, part: &str) -> Bytes {
+    pub(crate) fn retain(&self, part: &str) -> Bytes {
         let shared = self
             .message
             .and_then(|message| envelope::slice_of(message, part));
@@ -42,18 +42,18 @@ impl Asked<'_> {
 
 /// What becomes of a request.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Dispatch {
     /// The gateway answered.
     Done(Reply),
     /// The server works on it.
-    Running(Box<Running>),
+    InFlight(Box<InFlightRequest>),
     /// The client hears of changes, until it leaves or the gateway ends it.
-    Listening(Box<Listener>),
+    Listen(Box<Listener>),
 }
 
 /// In which eras a method exists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum In {
+enum Eras {
     Legacy,
     Modern,
     Both,
@@ -61,14 +61,14 @@ enum In {
 
 /// What is done for a method.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Action {
+pub(crate) enum MethodAction {
     Ping,
     Discover,
     SetLevel,
     List(ListKind),
-    Call,
-    Read,
-    Prompt,
+    CallTool,
+    ReadResource,
+    GetPrompt,
     Complete,
     Subscribe,
     Unsubscribe,
@@ -76,7 +76,7 @@ pub(crate) enum Action {
     ListTasks,
     Task(TaskAction),
     /// A method that the protocol does not have: of an extension, of which the gateway knows nothing.
-    OfExtension,
+    Extension,
 }
 
 /// What is asked about a task.
@@ -90,34 +90,58 @@ pub(crate) enum TaskAction {
 }
 
 /// `initialize` and notifications belong to the fronts, since they make and use sessions.
-const METHODS: &[(&str, In, Action)] = &[
-    ("ping", In::Legacy, Action::Ping),
-    ("server/discover", In::Modern, Action::Discover),
-    ("logging/setLevel", In::Legacy, Action::SetLevel),
-    ("tools/list", In::Both, Action::List(ListKind::Tools)),
-    ("tools/call", In::Both, Action::Call),
+const METHODS: &[(&str, Eras, MethodAction)] = &[
+    ("ping", Eras::Legacy, MethodAction::Ping),
+    ("server/discover", Eras::Modern, MethodAction::Discover),
+    ("logging/setLevel", Eras::Legacy, MethodAction::SetLevel),
+    (
+        "tools/list",
+        Eras::Both,
+        MethodAction::List(ListKind::Tools),
+    ),
+    ("tools/call", Eras::Both, MethodAction::CallTool),
     (
         "resources/list",
-        In::Both,
-        Action::List(ListKind::Resources),
+        Eras::Both,
+        MethodAction::List(ListKind::Resources),
     ),
     (
         "resources/templates/list",
-        In::Both,
-        Action::List(ListKind::Templates),
+        Eras::Both,
+        MethodAction::List(ListKind::Templates),
     ),
-    ("resources/read", In::Both, Action::Read),
-    ("prompts/list", In::Both, Action::List(ListKind::Prompts)),
-    ("prompts/get", In::Both, Action::Prompt),
-    ("completion/complete", In::Both, Action::Complete),
-    ("resources/subscribe", In::Legacy, Action::Subscribe),
-    ("resources/unsubscribe", In::Legacy, Action::Unsubscribe),
-    ("subscriptions/listen", In::Modern, Action::Listen),
-    ("tasks/get", In::Both, Action::Task(TaskAction::Get)),
-    ("tasks/update", In::Both, Action::Task(TaskAction::Update)),
-    ("tasks/cancel", In::Both, Action::Task(TaskAction::Cancel)),
-    ("tasks/result", In::Legacy, Action::Task(TaskAction::Result)),
-    ("tasks/list", In::Legacy, Action::ListTasks),
+    ("resources/read", Eras::Both, MethodAction::ReadResource),
+    (
+        "prompts/list",
+        Eras::Both,
+        MethodAction::List(ListKind::Prompts),
+    ),
+    ("prompts/get", Eras::Both, MethodAction::GetPrompt),
+    ("completion/complete", Eras::Both, MethodAction::Complete),
+    ("resources/subscribe", Eras::Legacy, MethodAction::Subscribe),
+    (
+        "resources/unsubscribe",
+        Eras::Legacy,
+        MethodAction::Unsubscribe,
+    ),
+    ("subscriptions/listen", Eras::Modern, MethodAction::Listen),
+    ("tasks/get", Eras::Both, MethodAction::Task(TaskAction::Get)),
+    (
+        "tasks/update",
+        Eras::Both,
+        MethodAction::Task(TaskAction::Update),
+    ),
+    (
+        "tasks/cancel",
+        Eras::Both,
+        MethodAction::Task(TaskAction::Cancel),
+    ),
+    (
+        "tasks/result",
+        Eras::Legacy,
+        MethodAction::Task(TaskAction::Result),
+    ),
+    ("tasks/list", Eras::Legacy, MethodAction::ListTasks),
 ];
 
 /// Known methods that this gateway does not carry, and what it says.
@@ -127,28 +151,32 @@ const NOT_CARRIED: &[(&str, &str)] = &[(
 )];
 
 /// Answers a request, or hands it to the server.
-pub(crate) async fn dispatch(gateway: &Arc<Setup>, client: &Client, asked: Asked<'_>) -> Outcome {
+pub(crate) async fn dispatch(
+    gateway: &Arc<ConfigSnapshot>,
+    client: &Client,
+    asked: IncomingRequest<'_>,
+) -> Dispatch {
     let id = asked.id;
-    let outcome = match action(asked.method, client.era()) {
-        Ok(action) => act(gateway, client, asked, action).await,
+    let outcome = match method_action(asked.method, client.era()) {
+        Ok(action) => handle(gateway, client, asked, action).await,
         Err(failure) => Err(failure),
     };
-    outcome.unwrap_or_else(|failure| Outcome::Done(failure.reply(Some(id), client.era())))
+    outcome.unwrap_or_else(|failure| Dispatch::Done(failure.reply(Some(id), client.era())))
 }
 
-pub(crate) fn action(method: &str, era: Era) -> Result<Action, RpcError> {
+pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcError> {
     let row = METHODS.iter().find(|(name, _, _)| *name == method);
     match row {
-        Some((_, In::Both, action)) => Ok(*action),
-        Some((_, In::Legacy, action)) if era == Era::Legacy => Ok(*action),
-        Some((_, In::Modern, action)) if era == Era::Modern => Ok(*action),
-        None if !is_of_the_protocol(method) => Ok(Action::OfExtension),
-        _ => Err(unknown(method)),
+        Some((_, Eras::Both, action)) => Ok(*action),
+        Some((_, Eras::Legacy, action)) if era == Era::Legacy => Ok(*action),
+        Some((_, Eras::Modern, action)) if era == Era::Modern => Ok(*action),
+        None if !is_of_the_protocol(method) => Ok(MethodAction::Extension),
+        _ => Err(method_not_found(method)),
     }
 }
 
 /// The error for a method that does not exist, or is not carried.
-pub(crate) fn unknown(method: &str) -> RpcError {
+pub(crate) fn method_not_found(method: &str) -> RpcError {
     let known = NOT_CARRIED
         .iter()
         .find(|(name, _)| method.starts_with(name));
@@ -159,41 +187,41 @@ pub(crate) fn unknown(method: &str) -> RpcError {
     })
 }
 
-async fn act(
-    gateway: &Arc<Setup>,
+async fn handle(
+    gateway: &Arc<ConfigSnapshot>,
     client: &Client,
-    asked: Asked<'_>,
-    action: Action,
-) -> Result<Outcome, RpcError> {
+    asked: IncomingRequest<'_>,
+    action: MethodAction,
+) -> Result<Dispatch, RpcError> {
     member_check::check(action, &asked.params)
-        .map_err(|refusal| refusal.into_counted_error(&gateway.lasting.counters))?;
+        .map_err(|refusal| refusal.into_counted_error(&gateway.services.counters))?;
     let class = gateway
-        .classes
+        .pool
         .of_client(client.class.as_ref(), client.connection);
     let class = class.await?;
-    let call = Call {
-        gateway,
+    let call = RequestContext {
+        snapshot: gateway,
         catalog: class.catalog.current(),
         class,
         client,
-        asked,
+        request: asked,
         action,
     };
     // What is asked rarely has its room elsewhere: a request is moved about, with all that it may wait for.
     match action {
-        Action::Ping => Ok(call.answer("{}")),
-        Action::Discover => call.discover(),
-        Action::SetLevel => Box::pin(call.set_level()).await,
-        Action::List(kind) => call.list(kind).await,
-        Action::Call => call.tool().await,
-        Action::Read => Box::pin(call.read()).await,
-        Action::Prompt => Box::pin(call.prompt()).await,
-        Action::Complete => Box::pin(call.complete()).await,
-        Action::ListTasks => Box::pin(call.list_tasks()).await,
-        Action::Task(_) => Box::pin(call.task()).await,
-        Action::OfExtension => Box::pin(call.of_extension()).await,
-        Action::Subscribe => Box::pin(call.subscribe()).await,
-        Action::Unsubscribe => call.unsubscribe(),
-        Action::Listen => Box::pin(call.listen()).await,
+        MethodAction::Ping => Ok(call.answer("{}")),
+        MethodAction::Discover => call.discover(),
+        MethodAction::SetLevel => Box::pin(call.set_level()).await,
+        MethodAction::List(kind) => call.list(kind).await,
+        MethodAction::CallTool => call.tool().await,
+        MethodAction::ReadResource => Box::pin(call.read()).await,
+        MethodAction::GetPrompt => Box::pin(call.prompt()).await,
+        MethodAction::Complete => Box::pin(call.complete()).await,
+        MethodAction::ListTasks => Box::pin(call.list_tasks()).await,
+        MethodAction::Task(_) => Box::pin(call.task()).await,
+        MethodAction::Extension => Box::pin(call.extension_request()).await,
+        MethodAction::Subscribe => Box::pin(call.subscribe()).await,
+        MethodAction::Unsubscribe => call.unsubscribe(),
+        MethodAction::Listen => Box::pin(call.listen()).await,
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::mrtr::HeldCalls;
+use crate::mrtr::SuspendedCalls;
 use crate::pool::dedicated::OwnLines;
 use crate::session::deprecation::Deprecations;
 use crate::session::memory_cost;
@@ -36,120 +36,120 @@ use crate::tasks::{Claims, Finished, Made, Watches};
 /// Whoever works on a request that a server has holds this, and nothing of the configuration, so that the
 /// end of what was configured before waits for nobody.
 #[derive(Debug)]
-pub(crate) struct Lasting {
+pub(crate) struct Services {
     pub(crate) sessions: Sessions,
     pub(crate) cursor_keys: CursorKeys,
-    pub(crate) links: Arc<LinkIndex>,
+    pub(crate) link_index: Arc<LinkIndex>,
     /// Who hears of changes.
-    pub(crate) audience: Arc<Audience>,
+    pub(crate) hub: Arc<Audience>,
     /// What was refused or dropped, for the status.
     pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: Deprecations,
-    pub(crate) ignorings: IgnoredCounter,
-    pub(crate) made: Arc<Made>,
+    pub(crate) ignored_declarations: IgnoredCounter,
+    pub(crate) task_registry: Arc<Made>,
     /// Tasks that were done before they were made.
-    pub(crate) finished: Finished,
+    pub(crate) completed_tasks: Finished,
     /// What clients were asked for tasks.
-    pub(crate) claims: Arc<Claims>,
+    pub(crate) input_claims: Arc<Claims>,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
-    pub(crate) opened: u64,
+    pub(crate) started_at: u64,
     /// What results left out.
-    pub(crate) kept: Arc<ResultStore>,
+    pub(crate) result_store: Arc<ResultStore>,
     /// Calls that wait for what they asked of clients whose requests have ended.
-    pub(crate) held: HeldCalls,
+    pub(crate) suspended_calls: SuspendedCalls,
     /// Tasks that are watched for clients which know another form of them.
-    pub(crate) watches: Arc<Watches>,
+    pub(crate) proxied_tasks: Arc<Watches>,
     /// Tells this gateway from others, to those in front of it and behind it.
     pub(crate) id: [u8; 8],
     /// The gateways behind this one.
-    pub(crate) behind: Arc<UpstreamGateways>,
+    pub(crate) upstream_gateways: Arc<UpstreamGateways>,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
-    pub(crate) number: u64,
-    outside: Environment,
+    pub(crate) instance: u64,
+    environment: Environment,
     /// What clients were asked.
-    pub(crate) questions: Arc<Questions>,
+    pub(crate) pending_server_requests: Arc<Questions>,
     /// Connections that clients have alone.
-    pub(crate) own: Arc<OwnLines>,
+    pub(crate) dedicated_pool: Arc<OwnLines>,
     /// Streams that clients may come back to.
-    pub(crate) streams: Streams,
+    pub(crate) replay_streams: Streams,
     /// What clients can make the gateway hold.
     pub(crate) memory: Arc<MemoryBudget>,
     /// Of it what they can for as long as their sessions last.
-    pub(crate) pinned: Arc<MemoryBudget>,
+    pub(crate) subscription_memory: Arc<MemoryBudget>,
     /// What several classes of clients see alike.
     pub(crate) shared_lists: Arc<SharedLists>,
-    tokens: AtomicU64,
+    progress_tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
-    pub(crate) unheard: Arc<Semaphore>,
+    pub(crate) orphan_permits: Arc<Semaphore>,
     /// Cancelled when the gateway stops.
-    pub(crate) stopped: CancellationToken,
-    pub(crate) tasks: TaskTracker,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) background_tasks: TaskTracker,
     /// The limits at the start, of which some hold until the end.
-    started_with: Limits,
+    initial_limits: Limits,
     /// The keys that the file named at the start.
     named_keys: Keys,
 }
 
-impl Lasting {
+impl Services {
     pub(crate) fn new(config: &Config) -> Self {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
-        let number = u64::from_le_bytes(random(config.outside));
-        let questions = Arc::new(Questions::new(
+        let instance = u64::from_le_bytes(random(config.outside));
+        let pending_server_requests = Arc::new(Questions::new(
             config.limits.pending_server_requests,
             config.limits.ask_timeout,
             config.outside,
-            number,
+            instance,
         ));
-        let tasks = TaskTracker::new();
+        let background_tasks = TaskTracker::new();
         let memory = MemoryBudget::new(config.limits.memory);
         let audience = Arc::<Audience>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
-        let made = Arc::new(Made::new(Arc::clone(&audience)));
+        let task_registry = Arc::new(Made::new(Arc::clone(&audience)));
         let watches = Arc::<Watches>::default();
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
-            links: Arc::default(),
-            audience: Arc::clone(&audience),
+            link_index: Arc::default(),
+            hub: Arc::clone(&audience),
             counters: Arc::default(),
             deprecations: Deprecations::default(),
-            ignorings: IgnoredCounter::default(),
-            opened: (config.outside.now)(),
-            kept: Arc::new(ResultStore::new(
+            ignored_declarations: IgnoredCounter::default(),
+            started_at: (config.outside.now)(),
+            result_store: Arc::new(ResultStore::new(
                 config.limits.result_store,
                 config.limits.result_ttl,
                 config.outside,
             )),
-            finished: Finished::new(config.outside),
-            claims: Arc::default(),
-            held: HeldCalls::default(),
-            watches: Arc::clone(&watches),
-            number,
+            completed_tasks: Finished::new(config.outside),
+            input_claims: Arc::default(),
+            suspended_calls: SuspendedCalls::default(),
+            proxied_tasks: Arc::clone(&watches),
+            instance,
             id: random(config.outside),
-            behind: Arc::default(),
-            outside: config.outside,
-            streams: Streams::new(&config.limits, config.outside),
-            pinned: memory.sub_budget(config.limits.memory / PINNED),
+            upstream_gateways: Arc::default(),
+            environment: config.outside,
+            replay_streams: Streams::new(&config.limits, config.outside),
+            subscription_memory: memory.sub_budget(config.limits.memory / SUBSCRIPTION_SHARE),
             memory,
             shared_lists: Arc::new(SharedLists::default()),
             // Some servers take 0 for no token.
-            tokens: AtomicU64::new(1),
-            unheard: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
-            stopped: CancellationToken::new(),
-            own: OwnLines::new(
+            progress_tokens: AtomicU64::new(1),
+            orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
+            shutdown: CancellationToken::new(),
+            dedicated_pool: OwnLines::new(
                 config.limits.dedicated_connections,
-                Arc::clone(&questions),
-                (Arc::clone(&made), watches),
+                Arc::clone(&pending_server_requests),
+                (Arc::clone(&task_registry), watches),
                 Arc::clone(&audience),
-                tasks.clone(),
+                background_tasks.clone(),
             ),
-            made,
-            questions,
-            tasks,
-            started_with: config.limits,
+            task_registry,
+            pending_server_requests,
+            background_tasks,
+            initial_limits: config.limits,
             named_keys: config.named_keys.clone(),
         }
     }
@@ -172,7 +172,9 @@ impl Lasting {
     ///
     /// When subscriptions take as much as they may, or `limits.memory` leaves no room.
     pub(crate) fn lease_for_subscription(&self, uri: &str) -> Result<Lease, RpcError> {
-        let lease = self.pinned.lease(memory_cost::of_subscription(uri));
+        let lease = self
+            .subscription_memory
+            .lease(memory_cost::of_subscription(uri));
         lease.map_err(|_| {
             self.counters.increment(Counter::RefusedForMemory);
             RpcError::internal(
@@ -184,23 +186,23 @@ impl Lasting {
 
     /// A token for progress that no other request to a server uses.
     pub(crate) fn new_progress_token(&self) -> u64 {
-        self.tokens.fetch_add(1, Ordering::Relaxed)
+        self.progress_tokens.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A name that nobody guesses.
-    pub(crate) fn new_name(&self) -> String {
-        format!("{:032x}", u128::from_le_bytes(random(self.outside)))
+    pub(crate) fn random_name(&self) -> String {
+        format!("{:032x}", u128::from_le_bytes(random(self.environment)))
     }
 
     /// Seconds since 1970-01-01 UTC.
     pub(crate) fn now(&self) -> u64 {
-        (self.outside.now)()
+        (self.environment.now)()
     }
 
     /// What `config` would change and what holds until the end, by its keys in a file.
-    pub(crate) fn fixed(&self, config: &Config) -> Vec<&'static str> {
+    pub(crate) fn unchangeable_settings(&self, config: &Config) -> Vec<&'static str> {
         let limits = &config.limits;
-        let before = &self.started_with;
+        let before = &self.initial_limits;
         let fixed = [
             (
                 "limits.connections",
@@ -242,7 +244,7 @@ impl Lasting {
 }
 
 /// Which part of the memory that clients can take they can take for long.
-const PINNED: usize = 4;
+const SUBSCRIPTION_SHARE: usize = 4;
 
 fn random<const N: usize>(outside: Environment) -> [u8; N] {
     let mut bytes = [0; N];

@@ -19,7 +19,7 @@ use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::runtime::Services;
 use crate::pool::Classes;
 use crate::session::Session;
 use crate::session::client::Declared;
@@ -30,29 +30,29 @@ use crate::settings::config::Config;
 /// Each request takes the one of its moment and keeps it until it was sent on or answered, so that it sees
 /// one configuration from its first step to its last, whatever takes its place in the meantime.
 #[derive(Debug)]
-pub(crate) struct Setup {
+pub(crate) struct ConfigSnapshot {
     /// Tells one from the next.
-    number: u64,
+    generation: u64,
     pub(crate) config: Config,
-    pub(crate) classes: Arc<Classes>,
+    pub(crate) pool: Arc<Classes>,
     pub(crate) variants: Variants,
-    pub(crate) faces: Arc<VariantSet>,
+    pub(crate) variant_set: Arc<VariantSet>,
     /// What is said of clients by the names that they give themselves.
     pub(crate) rules: ClientRules,
-    pub(crate) known: Memo<Known>,
+    pub(crate) parsed_capabilities: Memo<ParsedCapabilities>,
     pub(crate) rankings: Rankings,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
-    pub(crate) lasting: Arc<Lasting>,
+    pub(crate) services: Arc<Services>,
     /// Where the gateway is among others.
     pub(crate) position: ChainPosition,
     /// Cancels [`released`](Self::released).
-    released: DropGuard,
+    superseded: DropGuard,
 }
 
 /// What follows from the capabilities of a client.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct ParsedCapabilities {
     pub(crate) declared: Declared,
     pub(crate) features: Option<Arc<Features>>,
     /// What a ranking is found by.
@@ -60,9 +60,9 @@ pub(crate) struct Known {
     /// The names of the capabilities, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// What servers may know of them, JSON text.
-    pub(crate) mirrored: Arc<str>,
+    pub(crate) forwardable: Arc<str>,
     /// The first required extension that they lack.
-    lacks: Option<ExtensionId>,
+    missing_required: Option<ExtensionId>,
 }
 
 /// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
@@ -78,7 +78,7 @@ fn shortens_for_all(config: &Config, faces: &VariantSet, rules: &ClientRules) ->
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
-impl Known {
+impl ParsedCapabilities {
     /// That the client declared whatever is required.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Known {
     /// > the supporting party MUST either revert to core protocol behavior or reject the request with an
     /// > appropriate error if the extension is mandatory. (SEP-2133, "Graceful Degradation")
     pub(crate) fn has_required(&self, era: Era) -> Result<(), RpcError> {
-        match self.lacks.clone() {
+        match self.missing_required.clone() {
             None => Ok(()),
             Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
         }
@@ -98,16 +98,16 @@ const MAX_CAPABILITIES: usize = 64 << 10;
 
 /// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
 /// different clients.
-const REMEMBERED_CLIENTS: usize = 8 << 20;
+const PARSED_CAPABILITIES_MEMORY: usize = 8 << 20;
 
-impl Setup {
+impl ConfigSnapshot {
     /// What `config` makes of the gateway; servers whose entry is as it was `before` keep their connections.
     pub(crate) async fn open(
         mut config: Config,
-        lasting: Arc<Lasting>,
+        lasting: Arc<Services>,
         before: Option<&Self>,
     ) -> Self {
-        let behind = Arc::clone(&lasting.behind);
+        let behind = Arc::clone(&lasting.upstream_gateways);
         let position = ChainPosition::new(lasting.id, &config.ancestors, &config.servers, behind);
         for server in &mut config.servers {
             server.chain = position.outgoing();
@@ -125,17 +125,19 @@ impl Setup {
                 false => Caching::AsDeclared,
             },
         };
-        lasting.questions.name_servers(config.servers.len() > 1);
+        lasting
+            .pending_server_requests
+            .name_servers(config.servers.len() > 1);
         let classes = Classes::new(
             config.servers.clone(),
             (layout, config.limits.classes),
             config.start_patience,
-            before.map(|before| &*before.classes),
+            before.map(|before| &*before.pool),
             &lasting,
         );
         Self {
-            number: before.map_or(0, |before| before.number + 1),
-            classes: Arc::new(classes.await),
+            generation: before.map_or(0, |before| before.generation + 1),
+            pool: Arc::new(classes.await),
             rankings: Rankings::new(
                 faces.variants.clone(),
                 config.weights.clone(),
@@ -143,31 +145,31 @@ impl Setup {
             ),
             variants: faces.variants.clone(),
             shortens_for_all: shortens_for_all(&config, &faces, &rules),
-            faces,
+            variant_set: faces,
             rules,
-            known: Memo::new(REMEMBERED_CLIENTS),
-            released: CancellationToken::new().drop_guard(),
-            lasting,
+            parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
+            superseded: CancellationToken::new().drop_guard(),
+            services: lasting,
             position,
             config,
         }
     }
 
     /// Tells one configuration from the next, which has a higher one.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Cancelled when the last request has let go of this, so that nothing is sent by it any more.
-    pub(crate) fn released(&self) -> CancellationToken {
-        self.released.token().clone()
+    pub(crate) fn superseded(&self) -> CancellationToken {
+        self.superseded.token().clone()
     }
 
     /// Whether what a result points to decides where, or whether, it can be read.
     pub(crate) fn follows_links(&self) -> bool {
-        self.classes.servers() > 1
+        self.pool.servers() > 1
             || self
-                .faces
+                .variant_set
                 .configs
                 .iter()
                 .any(VariantConfig::selects_resources)
@@ -178,25 +180,31 @@ impl Setup {
     /// # Errors
     ///
     /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: read, they take some sixty times their size.
-    pub(crate) fn know(&self, capabilities: &str) -> Result<Arc<Known>, RpcError> {
+    pub(crate) fn parse_capabilities(
+        &self,
+        capabilities: &str,
+    ) -> Result<Arc<ParsedCapabilities>, RpcError> {
         if capabilities.len() > MAX_CAPABILITIES {
             return Err(RpcError::invalid_params(format!(
                 "the capabilities of the client are {} bytes long; {MAX_CAPABILITIES} are allowed",
                 capabilities.len()
             )));
         }
-        Ok(self.known.get_or_read(capabilities, |text| {
+        Ok(self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
-            let names = names(&value);
-            let declared = Declared::read(&value, &self.lasting.ignorings);
-            let lacks = self.lacking(&value, &declared);
-            let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
-            Known { lacks, ..known }
+            let names = capability_names(&value);
+            let declared = Declared::read(&value, &self.services.ignored_declarations);
+            let lacks = self.missing_required(&value, &declared);
+            let known = self.capabilities_of_text(declared, names, self.pool.mirror(&value));
+            ParsedCapabilities {
+                missing_required: lacks,
+                ..known
+            }
         }))
     }
 
     /// The first required extension that `capabilities` lack.
-    fn lacking(&self, capabilities: &Value, declared: &Declared) -> Option<ExtensionId> {
+    fn missing_required(&self, capabilities: &Value, declared: &Declared) -> Option<ExtensionId> {
         let is_there = |id: &&ExtensionId| match id.as_str() {
             CONTENT_NEGOTIATION => !self.config.negotiation || declared.negotiation.is_some(),
             SERVER_VARIANTS => !self.config.variants || declared.variants.is_some(),
@@ -206,29 +214,29 @@ impl Setup {
         required.find(|id| !is_there(id)).cloned()
     }
 
-    fn knowledge_of(
+    fn capabilities_of_text(
         &self,
         declared: Declared,
         capabilities: BTreeSet<String>,
         mirrored: Arc<str>,
-    ) -> Known {
+    ) -> ParsedCapabilities {
         let features = declared
             .features
             .clone()
             .filter(|_| self.config.negotiation)
             .map(Arc::new);
-        Known {
+        ParsedCapabilities {
             hints: HintsKey::of(&declared.hints),
             declared,
             features,
             capabilities: Arc::new(capabilities),
-            mirrored,
-            lacks: None,
+            forwardable: mirrored,
+            missing_required: None,
         }
     }
 
     /// The variants in the order in which they suit a client; none where variants are off.
-    pub(crate) fn ordered(&self, known: &Known) -> Arc<RankedVariants> {
+    pub(crate) fn ranked_variants(&self, known: &ParsedCapabilities) -> Arc<RankedVariants> {
         if !self.config.variants {
             return Arc::default();
         }
@@ -238,7 +246,7 @@ impl Setup {
     }
 
     /// The variant of clients of which rules say `variant`, or nothing.
-    pub(crate) fn ruled(&self, variant: Option<&VariantId>) -> Option<usize> {
+    pub(crate) fn selected_by_rule(&self, variant: Option<&VariantId>) -> Option<usize> {
         let variant = variant.or(self.config.choosing.default.as_ref())?;
         self.variant_index(variant.as_str())
     }
@@ -252,13 +260,13 @@ impl Setup {
 
     /// The id of the variant whose view is at `index`, in whatever manner.
     pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
-        &self.faces.configs[index].variant.id
+        &self.variant_set.configs[index].variant.id
     }
 
     /// The variants of whose lists a session is notified: those that it was offered, best first, then those that it has
     /// selected beside them. `None` as for [`order_of`](Self::order_of).
-    pub(crate) fn seen_by(&self, session: &Session) -> Option<Arc<[usize]>> {
-        let order = self.order_of(session)?;
+    pub(crate) fn variants_visible_to(&self, session: &Session) -> Option<Arc<[usize]>> {
+        let order = self.variant_order_of(session)?;
         let selected = session.selected();
         if selected.is_empty() {
             return Some(order);
@@ -272,8 +280,8 @@ impl Setup {
 
     /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered
     /// now and were not then, or the reverse.
-    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
-        session.views(self.number, |ids| {
+    pub(crate) fn variant_order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+        session.views(self.generation, |ids| {
             if ids.is_empty() == self.config.variants {
                 return None;
             }
@@ -285,7 +293,7 @@ impl Setup {
 /// The names of capabilities, and of what each has; of more than [`MAX_NAMES`] the first ones.
 ///
 /// They word an error alone, so that what is left out changes no answer of a client that declares what there is.
-fn names(capabilities: &Value) -> BTreeSet<String> {
+fn capability_names(capabilities: &Value) -> BTreeSet<String> {
     let all = capabilities.as_object().into_iter().flatten();
     let names = all.flat_map(|(name, settings)| {
         let inner = settings.as_object().into_iter().flat_map(Map::keys);

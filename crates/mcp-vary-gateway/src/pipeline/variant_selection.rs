@@ -17,10 +17,10 @@ use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::debug;
 
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 
 /// What a client requested as JSON text of printable ASCII, cut.
-fn logged(requested: &Value) -> String {
+fn log_selection(requested: &Value) -> String {
     let mut shown = String::new();
     for character in requested.to_string().chars().take(128) {
         match character {
@@ -31,7 +31,7 @@ fn logged(requested: &Value) -> String {
     shown
 }
 
-impl Setup {
+impl ConfigSnapshot {
     /// The variants of a client, `order` by its hints, with the one in front that is chosen for it.
     ///
     /// `rule` is what the rules for clients say; those for a session were applied when it began.
@@ -40,21 +40,21 @@ impl Setup {
     ///
     /// `-32602` when address or header name no variant that there is for the client; `-32020`, or `-32602` to legacy
     /// clients, when the header contradicts `_meta` or the address where that is not allowed.
-    pub(crate) fn chosen(
+    pub(crate) fn select_variant(
         &self,
         order: &Arc<[usize]>,
         told: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<usize>,
     ) -> Result<Offers, RpcError> {
-        let mut offers = self.pinned(order, told)?;
+        let mut offers = self.pinned_variant(order, told)?;
         let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
             if offers.pin.is_none() {
                 let ruled = rule();
                 if ruled.is_some() {
                     offers.decided_by = DecidedBy::Rule;
                 }
-                offers.order = self.with_first(order, ruled);
+                offers.order = self.promoted(order, ruled);
             }
             return Ok(offers);
         };
@@ -66,7 +66,7 @@ impl Setup {
         let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(told, params)?;
         if offers.pin.is_none() {
-            offers.order = self.with_first(order, Some(index));
+            offers.order = self.promoted(order, Some(index));
         }
         offers.decided_by = match told.path {
             Some(_) => DecidedBy::Address,
@@ -80,7 +80,11 @@ impl Setup {
     /// # Errors
     ///
     /// `-32602` when it has one variant and that one is gone: then there is none for it.
-    fn pinned(&self, order: &Arc<[usize]>, told: &VariantRequest) -> Result<Offers, RpcError> {
+    fn pinned_variant(
+        &self,
+        order: &Arc<[usize]>,
+        told: &VariantRequest,
+    ) -> Result<Offers, RpcError> {
         let Some(pin) = &told.pin else {
             let order = Arc::clone(order);
             return Ok(Offers {
@@ -127,7 +131,7 @@ impl Setup {
 
     /// SV-9: names every variant that there is for the client, those of its order first: each can be chosen.
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
-        debug!(requested = %logged(requested), "variant refused");
+        debug!(requested = %log_selection(requested), "variant refused");
         let order = &offers.order;
         let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
@@ -139,7 +143,7 @@ impl Setup {
     /// `order` with `first` in front, no longer than may be advertised.
     ///
     /// > The first is the default. (SV-2: whatever fixes a client's default moves that variant to the front.)
-    fn with_first(&self, order: &Arc<[usize]>, first: Option<usize>) -> Arc<[usize]> {
+    fn promoted(&self, order: &Arc<[usize]>, first: Option<usize>) -> Arc<[usize]> {
         let Some(first) = first.filter(|first| order.first() != Some(first)) else {
             return Arc::clone(order);
         };
@@ -170,21 +174,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pipeline::router::{Asked, Outcome, dispatch};
-    use crate::pipeline::runtime::Lasting;
+    use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+    use crate::pipeline::runtime::Services;
     use crate::settings::config::Config;
     use mcp_vary_base::environment::Environment;
     use mcp_vary_upstream::{Target, UpstreamConfig};
     use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 
     /// A gateway whose server is not there; what is asked for here needs none.
-    async fn gateway(on: bool) -> Arc<Setup> {
+    async fn gateway(on: bool) -> Arc<ConfigSnapshot> {
         let target = Target::command("no-such-program-of-ours", []);
         let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
         let config = Config::new(UpstreamConfig::new("none", target), outside);
         let config = config.with_variants(on);
-        let lasting = Arc::new(Lasting::new(&config));
-        Arc::new(Setup::open(config, lasting, None).await)
+        let lasting = Arc::new(Services::new(&config));
+        Arc::new(ConfigSnapshot::open(config, lasting, None).await)
     }
 
     /// What a request by a credential of `compact` says beside its message.
@@ -197,7 +201,7 @@ mod tests {
 
     /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
     async fn ask(
-        gateway: &Arc<Setup>,
+        gateway: &Arc<ConfigSnapshot>,
         told: &VariantRequest,
         method: &str,
         selector: Option<&str>,
@@ -218,14 +222,14 @@ mod tests {
             Ok(client) => client,
             Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
         };
-        let asked = Asked {
+        let asked = IncomingRequest {
             id: "1",
             method,
             params,
             headers: None,
             message: None,
         };
-        let Outcome::Done(reply) = dispatch(gateway, &client, asked).await else {
+        let Dispatch::Done(reply) = dispatch(gateway, &client, asked).await else {
             panic!("no server is asked");
         };
         serde_json::from_slice(&reply.body).unwrap()
@@ -326,7 +330,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(fixed.order.len(), 3);
-        let session = gateway.lasting.sessions.open_unnamed(fixed);
+        let session = gateway.services.sessions.open_unnamed(fixed);
         let client = gateway.legacy_client(&session, &pinned(), &params).unwrap();
         assert_eq!(client.offers.pin, gateway.variant_index("compact"));
         assert_eq!(client.offers.order.len(), 1);
@@ -345,7 +349,7 @@ mod tests {
         let text = r#"{"uri":"x"}"#;
         let params = Params::read(Some(text)).unwrap();
         let offers = off
-            .chosen(&Arc::default(), &pinned(), &params, || None)
+            .select_variant(&Arc::default(), &pinned(), &params, || None)
             .unwrap();
         assert_eq!(Some(offers.default_view()), off.variant_index("compact"));
         assert!(offers.order.is_empty());

@@ -26,7 +26,7 @@ use self::connections::{Background, Connections};
 pub(crate) use self::connections::{Follower, InUse};
 use self::server::Server;
 use self::table::{Place, Table};
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::runtime::Services;
 use crate::pool::capabilities::{declared, mirror};
 use crate::pool::dedicated::{Door, Held, OwnLines};
 use crate::pool::live_catalog::LiveCatalog;
@@ -207,16 +207,16 @@ impl Classes {
         (layout, most): (Layout, usize),
         start_wait: Duration,
         before: Option<&Self>,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Self {
         let background = Background {
-            stop: lasting.stopped.clone(),
-            tasks: lasting.tasks.clone(),
-            audience: Arc::clone(&lasting.audience),
-            made: Arc::clone(&lasting.made),
+            stop: lasting.shutdown.clone(),
+            tasks: lasting.background_tasks.clone(),
+            audience: Arc::clone(&lasting.hub),
+            made: Arc::clone(&lasting.task_registry),
             shared: Arc::clone(&lasting.shared_lists),
         };
-        let own = Arc::clone(&lasting.own);
+        let own = Arc::clone(&lasting.dedicated_pool);
         let mirrored = configs
             .iter()
             .flat_map(|config| config.forwarded_extensions.iter());

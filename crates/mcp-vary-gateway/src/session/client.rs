@@ -19,7 +19,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::ClassKey;
 use crate::session::{NO_CLASS, Session};
 
@@ -119,7 +119,7 @@ pub(crate) fn check_version(told: &str) -> Result<Revision, RpcError> {
         .ok_or_else(|| RpcError::unsupported_version(told))
 }
 
-impl Setup {
+impl ConfigSnapshot {
     /// The client of a session.
     ///
     /// # Errors
@@ -131,8 +131,8 @@ impl Setup {
         told: &VariantRequest,
         params: &Params<'_>,
     ) -> Result<Client, RpcError> {
-        let order = self.order_of(session).unwrap_or_default();
-        let mut offers = self.chosen(&order, told, params, || None)?;
+        let order = self.variant_order_of(session).unwrap_or_default();
+        let mut offers = self.select_variant(&order, told, params, || None)?;
         if offers.decided_by == DecidedBy::Ranking {
             offers.decided_by = DecidedBy::Session;
         }
@@ -148,7 +148,7 @@ impl Setup {
             json: said.json,
             capabilities: Arc::default(),
             class: self
-                .classes
+                .pool
                 .key(&session.fixed.class, Some(session.client), Era::Legacy),
             log_level: None,
             session: Some(Arc::clone(session)),
@@ -177,7 +177,7 @@ impl Setup {
                 "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
             ))
         })?;
-        let known = self.know(capabilities)?;
+        let known = self.parse_capabilities(capabilities)?;
         // Discovery tells who is there, whoever asks.
         if method != "server/discover" {
             known.has_required(Era::Modern)?;
@@ -185,18 +185,21 @@ impl Setup {
         let said = self.rules.outcome(params.meta.get(CLIENT_INFO), told);
         Ok(Client {
             revision,
-            id: self.lasting.sessions.new_client(),
+            id: self.services.sessions.new_client(),
             connection: None,
             features: known.features.clone(),
-            offers: self.chosen(&self.ordered(&known).order, told, params, || {
-                self.ruled(said.variant.as_ref())
-            })?,
+            offers: self.select_variant(
+                &self.ranked_variants(&known).order,
+                told,
+                params,
+                || self.selected_by_rule(said.variant.as_ref()),
+            )?,
             manner: said.presentation,
             presumed: said.features,
             json: said.json,
             session: None,
             capabilities: Arc::clone(&known.capabilities),
-            class: self.classes.key(&known.mirrored, None, Era::Modern),
+            class: self.pool.key(&known.forwardable, None, Era::Modern),
             log_level: None,
         })
     }

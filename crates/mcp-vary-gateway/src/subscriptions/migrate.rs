@@ -10,7 +10,7 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
 use super::{Audience, Bound, Ear, Member, Notices, Place};
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::Class;
 use crate::pool::dedicated::{ClientLists, Kept};
 
@@ -20,7 +20,7 @@ type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
 impl Audience {
     /// Brings everybody to `after`: each is told of the lists that are others than before. Streams whose variant
     /// is gone end in order; sessions of which one is gone have expired.
-    pub(crate) async fn follow(&self, after: &Arc<Setup>) {
+    pub(crate) async fn follow(&self, after: &Arc<ConfigSnapshot>) {
         let numbers: Vec<_> = {
             let mut members = self.lock();
             members.latest = Some(Arc::downgrade(after));
@@ -73,8 +73,8 @@ impl Audience {
         }
     }
 
-    async fn bring(&self, number: u64, after: &Arc<Setup>, known: &mut Known) {
-        let is_old = |member: &&Member| member.place.setup < after.number();
+    async fn bring(&self, number: u64, after: &Arc<ConfigSnapshot>, known: &mut Known) {
+        let is_old = |member: &&Member| member.place.setup < after.generation();
         let (key, client) = {
             let members = self.lock();
             let Some(member) = members.all.get(&number).filter(is_old) else {
@@ -82,7 +82,7 @@ impl Audience {
             };
             (member.place.key.clone(), member.place.client)
         };
-        let class = after.classes.of_client(key.as_ref(), client).await;
+        let class = after.pool.of_client(key.as_ref(), client).await;
         let mut members = self.lock();
         let Some(member) = members.all.get(&number).filter(is_old) else {
             return;
@@ -129,13 +129,13 @@ impl Bound {
 }
 
 /// The place of a member under another configuration; none when a variant of it is gone.
-fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
+fn moved(member: &Member, after: &ConfigSnapshot, class: Arc<Class>) -> Option<Place> {
     let before = &member.place;
     if before.named != after.config.variants {
         return None;
     }
     let variants = match &member.ear {
-        Ear::Session(session) if before.named => after.seen_by(&*session.upgrade()?)?,
+        Ear::Session(session) if before.named => after.variants_visible_to(&*session.upgrade()?)?,
         _ if !before.named => Arc::clone(&before.variants),
         _ => {
             let ids = before.variants.iter().filter_map(|at| before.id(*at));
@@ -145,7 +145,7 @@ fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
         }
     };
     Some(Place {
-        setup: after.number(),
+        setup: after.generation(),
         class,
         key: before.key.clone(),
         client: before.client,
@@ -155,16 +155,16 @@ fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
 }
 
 /// The same subscription with the server that has the resource now; none when there is none.
-fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Option<Bound> {
+fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &ConfigSnapshot) -> Option<Bound> {
     let catalog = place.class.catalog.current();
     let variant = match old.id(place) {
         Some(id) if place.named => after.variant_index(id.as_str())?,
         _ => old.variant,
     };
-    let view = after.faces.presented_view(variant, old.manner);
-    let address = catalog.resolve_resource(&after.faces, view, uri)?;
+    let view = after.variant_set.presented_view(variant, old.manner);
+    let address = catalog.resolve_resource(&after.variant_set, view, uri)?;
     let sources = place.class.sources();
-    let face = &after.faces.configs[view];
+    let face = &after.variant_set.configs[view];
     let shows = |server: &usize| {
         let source = sources.get(*server);
         let is_shown = |source: &Arc<super::Source>| {

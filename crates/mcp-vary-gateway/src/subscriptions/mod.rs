@@ -17,7 +17,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
 
 use self::tasks::Listened;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::dedicated::Kept;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::source::{Source, Updates};
@@ -52,7 +52,7 @@ pub(crate) struct Members {
     /// Who listens to a task.
     tasks: BTreeMap<tasks::Key, BTreeSet<u64>>,
     /// The configuration that everybody is brought to; the first one when there is none.
-    latest: Option<Weak<Setup>>,
+    latest: Option<Weak<ConfigSnapshot>>,
 }
 
 /// The numbers of members, each with its own URI of one resource.
@@ -500,18 +500,18 @@ impl<'a> Updated<'a> {
     }
 }
 
-impl Setup {
+impl ConfigSnapshot {
     /// Lets a legacy session hear of changes from now on.
     pub(crate) async fn admit(&self, session: &Arc<Session>) {
         match self.place_of(session).await {
             Ok(place) => {
                 let ear = Ear::Session(Arc::downgrade(session));
-                let audience = &self.lasting.audience;
+                let audience = &self.services.hub;
                 let number = audience.lock().add(ear, place, Some(session.client));
                 audience.catch_up(number).await;
                 // Its lists may have become its own in the meantime.
                 audience
-                    .relocate(session.client, self.lasting.own.lists())
+                    .relocate(session.client, self.services.dedicated_pool.lists())
                     .await;
             }
             Err(failure) => {
@@ -524,13 +524,13 @@ impl Setup {
     async fn place_of(&self, session: &Session) -> Result<Place, RpcError> {
         let key = {
             let (class, client) = (&session.fixed.class, session.client);
-            self.classes.key(class, Some(client), Era::Legacy)
+            self.pool.key(class, Some(client), Era::Legacy)
         };
-        let order = self.seen_by(session).unwrap_or_default();
+        let order = self.variants_visible_to(session).unwrap_or_default();
         let client = Some(session.client);
         Ok(Place {
-            setup: self.number(),
-            class: self.classes.of_client(key.as_ref(), client).await?,
+            setup: self.generation(),
+            class: self.pool.of_client(key.as_ref(), client).await?,
             key,
             client,
             variants: if self.config.variants {

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::filter::Filter;
 use super::{Audience, Ear, Members, Notice, Place, SourceId, source_id};
-use crate::pipeline::methods::Call;
+use crate::pipeline::methods::RequestContext;
 use crate::pool::source::Source;
 use crate::session::Session;
 pub(crate) use crate::tasks::Key;
@@ -116,7 +116,7 @@ impl Audience {
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Listens to the tasks of `filter`, and leaves those in it that are told of.
     ///
     /// # Errors
@@ -138,8 +138,8 @@ impl Call<'_> {
             self.declares(TaskDialect::Extension)?;
         }
         let listened = ids.into_iter().map(|id| async move {
-            let (server, teller, forms, own) = self.teller_of(&id)?;
-            if forms.differ() && !self.is_watched(&id).await {
+            let (server, teller, forms, own) = self.task_notifier(&id)?;
+            if forms.differ() && !self.is_proxied(&id).await {
                 return None;
             }
             let source = &self.class.sources()[server];

@@ -30,8 +30,8 @@ use tokio::sync::broadcast::error::RecvError;
 
 pub(crate) use self::claims::Claims;
 use crate::mrtr::INPUT_REQUESTS;
-use crate::pipeline::exchange::Retelling;
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::exchange::ResultRewriter;
+use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::subscriptions::SourceId;
 pub(crate) use crate::tasks::completed::Finished;
@@ -48,7 +48,7 @@ use mcp_vary_wire::response::RpcError;
 #[derive(Clone, Debug)]
 pub(crate) struct TaskNames {
     pub(crate) forms: Forms,
-    pub(crate) lasting: Arc<Lasting>,
+    pub(crate) lasting: Arc<Services>,
     pub(crate) server: Arc<str>,
     pub(crate) variant: VariantId,
     /// The server's own name of the tool.
@@ -94,7 +94,7 @@ impl TaskNames {
         &self,
         result: &'a str,
         client: &Client,
-        retelling: impl FnOnce() -> Retelling,
+        retelling: impl FnOnce() -> ResultRewriter,
     ) -> Option<Result<Cow<'a, str>, RpcError>> {
         let own = self.made_by(result)?;
         let Some(sealed) = self.sealed(&own) else {
@@ -104,7 +104,7 @@ impl TaskNames {
             sealed: sealed.into(),
             retelling: retelling(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.lasting.links),
+            links: Arc::clone(&self.lasting.link_index),
             forms: self.forms,
         };
         self.note(&own, teller, client);
@@ -128,7 +128,10 @@ impl TaskNames {
     ///
     /// When `result`, as the client is told it, cannot be kept.
     pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, RpcError> {
-        let kept = self.lasting.finished.keep(result, client.id, self.ttl);
+        let kept = self
+            .lasting
+            .completed_tasks
+            .keep(result, client.id, self.ttl);
         kept.map_err(RpcError::internal)
     }
 
@@ -160,15 +163,15 @@ impl TaskNames {
     fn note(&self, own: &str, teller: Teller, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
         let told = self.line.as_ref().map(|line| line.subscribe_task(own));
-        let said = self.lasting.made.note(&key, teller, client, told);
+        let said = self.lasting.task_registry.note(&key, teller, client, told);
         if let Some(params) = said {
-            let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.stopped.clone());
+            let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.shutdown.clone());
             let told = async move {
                 tokio::time::sleep(AFTER_THE_ANSWER).await;
-                lasting.made.changed(&key, &params, None);
+                lasting.task_registry.changed(&key, &params, None);
             };
             let told = stopped.run_until_cancelled_owned(told);
-            self.lasting.tasks.spawn(told);
+            self.lasting.background_tasks.spawn(told);
         }
     }
 
@@ -195,7 +198,7 @@ impl TaskNames {
     /// The notification for `client` that a task stands as `params` say; none when it is not known to be its own.
     pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
         let key = self.key(params)?;
-        self.lasting.made.status(&key, params, client.id)
+        self.lasting.task_registry.status(&key, params, client.id)
     }
 
     /// `said` with the task that the server calls `own`, as the client calls it.
@@ -216,14 +219,16 @@ impl TaskNames {
         if client::is_over(&client::status(task))
             && let Some(key) = self.key(task)
         {
-            self.lasting.made.is_over(&key);
+            self.lasting.task_registry.is_over(&key);
         }
     }
 
     /// Tells whoever it concerns how a task of the server stands.
     pub(crate) fn changed(&self, params: &str) {
         if let Some(key) = self.key(params) {
-            self.lasting.made.changed(&key, &params.into(), None);
+            self.lasting
+                .task_registry
+                .changed(&key, &params.into(), None);
         }
     }
 

@@ -6,14 +6,14 @@ use mcp_vary::json::edit;
 use mcp_vary_catalog::link_index::LinkIndex;
 
 use super::{Forms, renamed};
-use crate::pipeline::exchange::{Retelling, retold};
+use crate::pipeline::exchange::{ResultRewriter, rewrite_result};
 
 /// What it takes to tell one client of one task: as `tasks/get` would.
 #[derive(Clone, Debug)]
 pub(crate) struct Teller {
     /// What the client calls the task.
     pub(crate) sealed: Arc<str>,
-    pub(crate) retelling: Retelling,
+    pub(crate) retelling: ResultRewriter,
     pub(crate) server: Arc<str>,
     pub(crate) links: Arc<LinkIndex>,
     pub(crate) forms: Forms,
@@ -30,7 +30,7 @@ impl Teller {
         if let Some(origin) = &self.retelling.origin {
             self.links.record(&self.server, origin, result);
         }
-        let result = retold(result, &self.retelling.parts());
+        let result = rewrite_result(result, &self.retelling.rules());
         edit::set(&named, RESULT, &result).into_owned()
     }
 }

@@ -177,8 +177,8 @@ impl Made {
         let tellers = tasks.known.iter().filter(|(_, it)| it.client == client);
         let mut told = tellers
             .filter_map(|((server, _), it)| Some((server, it.teller.retelling.progress.as_ref()?)));
-        let (server, progress) = told.find(|(_, it)| it.ours == token)?;
-        let (server, theirs) = (Arc::clone(server), progress.theirs.clone());
+        let (server, progress) = told.find(|(_, it)| it.upstream == token)?;
+        let (server, theirs) = (Arc::clone(server), progress.client.clone());
         drop(tasks);
         let named = related(params, &self.names(&server, client)).into_owned();
         Some(edit::set(&named, PROGRESS_TOKEN, &theirs).into_owned())

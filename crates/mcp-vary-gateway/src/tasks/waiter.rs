@@ -23,9 +23,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::claims::Claim;
 use super::{Key, RESULT, related};
 use crate::mrtr::{
-    INPUT_REQUESTS, INPUT_RESPONSES, Required, Waiting, answered, said, with_elicitation_id,
+    INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, PendingInput, answered, into_result,
+    with_elicitation_id,
 };
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::tasks::client::{Inquiry, Said, Unanswered, status};
 
@@ -54,7 +55,7 @@ pub(crate) struct Awaited {
     _subscription: Subscription,
     /// What the client is to be sent.
     unsent: VecDeque<Bytes>,
-    waiting: Vec<Waiting<Claim>>,
+    waiting: Vec<PendingInput<Claim>>,
     /// What the client said and the server was not told yet.
     responses: Vec<(Claim, String)>,
     /// How it ends when everything was sent.
@@ -100,7 +101,7 @@ impl Awaited {
     }
 
     /// Waits for what the client gets next. Safe to drop while it waits.
-    pub(crate) async fn next(&mut self, client: &Client, lasting: &Lasting) -> Coming {
+    pub(crate) async fn next(&mut self, client: &Client, lasting: &Services) -> Coming {
         loop {
             if let Some(message) = self.unsent.pop_front() {
                 return Coming::Message(message);
@@ -118,7 +119,7 @@ impl Awaited {
                 }
                 (at, answer) = answered(&mut self.waiting), if !self.waiting.is_empty() => {
                     let waiting = self.waiting.swap_remove(at);
-                    let said = said(answer, &self.task.0, &waiting.method);
+                    let said = into_result(answer, &self.task.0, &waiting.method);
                     match said {
                         Ok(result) => {
                             let own = self.task.1.to_string();
@@ -126,7 +127,7 @@ impl Awaited {
                             self.responses.push((waiting.key, result));
                         }
                         Err(failure) => {
-                            self.unsent.extend(waiting.question.give_up());
+                            self.unsent.extend(waiting.server_request.give_up());
                             self.finish(Ended::Failed(failure));
                         }
                     }
@@ -138,7 +139,7 @@ impl Awaited {
     }
 
     /// Begins to ask the server what is to be asked now.
-    fn begin(&mut self, lasting: &Lasting) {
+    fn begin(&mut self, lasting: &Services) {
         if self.asking.is_some() {
             return;
         }
@@ -150,12 +151,14 @@ impl Awaited {
                 self.telling.push(claim);
             }
             let said = said.to_json();
-            lasting.tasks.spawn(async move {
+            lasting.background_tasks.spawn(async move {
                 let said = Some((INPUT_RESPONSES, said.as_str()));
                 inquiry.ask("tasks/update", said).await
             })
         } else if self.due <= Instant::now() {
-            lasting.tasks.spawn(async move { inquiry.stands().await })
+            lasting
+                .background_tasks
+                .spawn(async move { inquiry.stands().await })
         } else {
             return;
         };
@@ -163,7 +166,7 @@ impl Awaited {
     }
 
     /// Takes what the server answered, to whichever question.
-    fn hear(&mut self, said: Result<Said, Unanswered>, client: &Client, lasting: &Lasting) {
+    fn hear(&mut self, said: Result<Said, Unanswered>, client: &Client, lasting: &Services) {
         let told = std::mem::take(&mut self.telling);
         let said = match said {
             Ok(said) => said,
@@ -189,7 +192,7 @@ impl Awaited {
     }
 
     /// Takes what the server says of the task.
-    fn stands(&mut self, task: &str, client: &Client, lasting: &Lasting) {
+    fn stands(&mut self, task: &str, client: &Client, lasting: &Services) {
         let status = status(task);
         let server = &self.task.0;
         let faulty = |why: &str| RpcError::internal(format!("server `{server}` {why}"));
@@ -213,31 +216,33 @@ impl Awaited {
     }
 
     /// Asks the client what the server asks, and nobody asks already.
-    fn ask(&mut self, task: &str, client: &Client, lasting: &Lasting) -> Result<(), RpcError> {
+    fn ask(&mut self, task: &str, client: &Client, lasting: &Services) -> Result<(), RpcError> {
         let server = &self.task.0;
         let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
         if matches!(edit::get(task, INPUT_REQUESTS), None | Some("{}")) {
             return Ok(());
         }
-        let required = Required::read(task).map_err(faulty)?;
-        required.check(client.askable()).map_err(faulty)?;
+        let required = InputRequired::read(task).map_err(faulty)?;
+        required
+            .ensure_supported(client.askable())
+            .map_err(faulty)?;
         let session = client.session.as_deref();
         let session = session.ok_or_else(|| faulty("asks a client without a session".into()))?;
         for (key, asked) in required.requests {
-            let Some(claim) = lasting.claims.claim(&self.task, &key) else {
+            let Some(claim) = lasting.input_claims.claim(&self.task, &key) else {
                 continue;
             };
-            let params = with_elicitation_id(&asked, || lasting.new_name());
+            let params = with_elicitation_id(&asked, || lasting.random_name());
             let params = related_to(&params, &self.sealed);
-            let asker = lasting.questions.asker(server);
+            let asker = lasting.pending_server_requests.asker(server);
             let params = server_request_support::with_server_name(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.questions.ask(session, ask)?;
+            let (question, message, answer) = lasting.pending_server_requests.ask(session, ask)?;
             self.unsent.push_back(message);
-            self.waiting.push(Waiting {
+            self.waiting.push(PendingInput {
                 key: claim,
                 method: asked.method,
-                question,
+                server_request: question,
                 answer,
             });
         }
@@ -248,7 +253,7 @@ impl Awaited {
     fn finish(&mut self, end: Ended) {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         self.unsent
-            .extend(waiting.filter_map(|it| it.question.give_up()));
+            .extend(waiting.filter_map(|it| it.server_request.give_up()));
         self.responses.clear();
         self.end = Some(end);
     }

@@ -290,8 +290,8 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
     let elicits = json!({"elicitation": {}});
     let is_free = async || {
         soon(async {
-            let is_asked = || gateway.status().questions > 0;
-            while is_asked() || gateway.status().own_connections > 0 {
+            let is_asked = || gateway.status().pending_server_requests > 0;
+            while is_asked() || gateway.status().dedicated_connections > 0 {
                 tokio::task::yield_now().await;
             }
         })
@@ -380,7 +380,7 @@ async fn nobody_waits_for_the_answer_of_a_session_that_has_expired() {
     assert!(answer["result"]["reply"]["error"].is_object(), "{answer}");
     assert_eq!(soon(client.stream.event()).await, None);
     soon(async {
-        while gateway.status().questions > 0 {
+        while gateway.status().pending_server_requests > 0 {
             tokio::task::yield_now().await;
         }
     })

@@ -157,7 +157,7 @@ async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() 
     }
     let server = &house.gateway.status().servers[0];
     assert_eq!(
-        server.unread.get("tools/list").map(String::as_str),
+        server.failed_lists.get("tools/list").map(String::as_str),
         Some(TOO_MANY)
     );
 }
@@ -187,7 +187,7 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     // A tool that is not listed has the list read again, at most once a second.
     let is_unread = || {
         house.gateway.status().servers[0]
-            .unread
+            .failed_lists
             .contains_key("tools/list")
     };
     soon(async {
@@ -205,7 +205,7 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
     assert!(call["result"].is_object(), "{call}");
     assert!(
         house.gateway.status().servers[0]
-            .unread
+            .failed_lists
             .contains_key("tools/list")
     );
 }

@@ -559,7 +559,7 @@ async fn a_result_that_comes_at_once_is_a_task_that_is_done() {
     let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
     let listed = other.ask("tasks/list", json!({})).await.json();
     assert_eq!(listed["result"], json!({"tasks": []}), "the client's own");
-    assert_eq!(house.gateway.status().finished_tasks, 4);
+    assert_eq!(house.gateway.status().completed_tasks, 4);
 }
 
 /// The call asks on its own stream before it becomes a task.

@@ -325,7 +325,7 @@ async fn a_task_that_may_ask_has_its_connection_alone() {
     let client = Asks::new(&house, Way::HttpModern, can_be_asked());
     let (one, other) = (client.made().await, client.made().await);
     assert_ne!(works.session_of("work-1"), works.session_of("work-2"));
-    assert_eq!(house.gateway.status().watched_tasks, 2);
+    assert_eq!(house.gateway.status().proxied_tasks, 2);
     for (task, id) in [("work-1", &one), ("work-2", &other)] {
         works.ends(task, Ok(json!({"content": []}))).await;
         client.until(id, "completed").await;
@@ -395,7 +395,7 @@ async fn a_task_has_its_time() {
     assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
     let status = || house.gateway.status();
     soon(async {
-        while status().watched_tasks + status().own_connections > 0 {
+        while status().proxied_tasks + status().dedicated_connections > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -779,7 +779,7 @@ async fn a_call_that_is_a_task_may_ask() {
         let text: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{answer}"))).unwrap();
         assert_eq!(text["said"]["content"]["n"], number, "{text}");
     }
-    assert_eq!(gateway.status().held_calls, 0);
+    assert_eq!(gateway.status().suspended_calls, 0);
 }
 
 /// One that asks before it makes a task is come back to, and the task is watched then.
@@ -878,7 +878,7 @@ async fn a_task_whose_process_ends_has_failed() {
         assert!(why.contains("gone"), "{task}");
     }
     soon(async {
-        while gateway.status().watched_tasks > 0 {
+        while gateway.status().proxied_tasks > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })

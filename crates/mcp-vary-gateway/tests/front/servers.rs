@@ -206,7 +206,11 @@ async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
     let served = house.gateway.served();
     let who: Vec<_> = served.iter().filter(|it| it.list == "tools/list").collect();
     assert_eq!(
-        (who[0].server.as_str(), who[0].own.as_str(), who.len()),
+        (
+            who[0].server.as_str(),
+            who[0].upstream_name.as_str(),
+            who.len()
+        ),
         ("git", "who", 1)
     );
 }

@@ -347,7 +347,7 @@ async fn slips(moves: &[(&str, &str)]) -> Vec<String> {
         config.with_variants_of(vec![variant]).unwrap()
     })
     .await;
-    let slips = house.gateway.slips();
+    let slips = house.gateway.unmatched_overrides();
     slips.iter().map(|(_, slip)| slip.to_string()).collect()
 }
 

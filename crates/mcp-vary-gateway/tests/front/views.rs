@@ -342,7 +342,7 @@ async fn resource_slips(peer: Peer, include: &[&str], overridden: &[&str]) -> Ve
         config.with_variants_of(vec![variant]).unwrap()
     })
     .await;
-    let slips = house.gateway.slips();
+    let slips = house.gateway.unmatched_overrides();
     slips.iter().map(|(_, slip)| slip.to_string()).collect()
 }
 
@@ -394,7 +394,7 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
         config.with_variants_of(slipped).unwrap()
     })
     .await;
-    let slips = house.gateway.slips();
+    let slips = house.gateway.unmatched_overrides();
     let said: Vec<_> = slips
         .iter()
         .map(|(id, slip)| format!("{id}: {slip}"))
@@ -425,7 +425,7 @@ async fn behind_two(variants: &str) -> ((House, Peer), Vec<String>, Vec<String>)
     let house = House::behind(one, config).await;
     let list = ask(&house, "v", "tools/list", json!({})).await;
     let names = names(&list).into_iter().map(str::to_owned).collect();
-    let slips = house.gateway.slips().into_iter();
+    let slips = house.gateway.unmatched_overrides().into_iter();
     let slips = slips.map(|(id, slip)| file.places.slip(&id, &slip).to_string());
     let slips = slips.collect();
     ((house, two), names, slips)

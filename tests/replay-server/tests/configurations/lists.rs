@@ -30,7 +30,7 @@ fn there_are_these_examples() {
 async fn every_example_means_what_it_says() {
     for example in examples() {
         let front = Front::of(&example).await;
-        assert_eq!(front.gateway.slips(), [], "{example}");
+        assert_eq!(front.gateway.unmatched_overrides(), [], "{example}");
         assert!(front.gateway.collisions().is_empty(), "{example}");
         front.gateway.close().await;
     }

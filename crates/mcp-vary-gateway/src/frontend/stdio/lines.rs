@@ -26,7 +26,7 @@ pub(super) async fn read_line(
         let available = input.fill_buf().await?;
         if available.is_empty() {
             let nothing = line.is_empty() && too_long.is_none();
-            return Ok((!nothing).then(|| whole(line, too_long)));
+            return Ok((!nothing).then(|| complete_line(line, too_long)));
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let part = &available[..end.unwrap_or(available.len())];
@@ -42,12 +42,12 @@ pub(super) async fn read_line(
         let used = part.len() + usize::from(end.is_some());
         input.consume(used);
         if end.is_some() {
-            return Ok(Some(whole(line, too_long)));
+            return Ok(Some(complete_line(line, too_long)));
         }
     }
 }
 
-fn whole(line: Vec<u8>, too_long: Option<usize>) -> Line {
+fn complete_line(line: Vec<u8>, too_long: Option<usize>) -> Line {
     too_long.map_or(Line::Whole(line), Line::TooLong)
 }
 

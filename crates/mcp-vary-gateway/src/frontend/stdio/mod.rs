@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::lines::{Line, read_line, write, written};
-use self::session::Legacy;
-use self::work::Carried;
-use super::{batch, begin, give_up, heard};
-use crate::gateway::{Entrance, Gateway};
+use self::session::LegacySession;
+use self::work::RequestFuture;
+use super::{admit, batch, cancel_orphans, receive_client_message};
+use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::methods::is_of_an_extension;
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::memory_cost;
 use crate::session::{Fixed, NO_CLASS, Session};
 use mcp_vary_base::memory_budget::Lease;
@@ -32,7 +32,7 @@ use mcp_vary_wire::response::{INVALID_REQUEST, RpcError};
 use mcp_vary_wire::revision::Revision;
 
 /// Lines that wait to be written; requests wait when the client reads slowly.
-const WAITING: usize = 64;
+const WRITE_QUEUE: usize = 64;
 
 impl Gateway {
     /// Serves one client on a pair of streams until it closes its side or `shutdown`, then lets
@@ -51,13 +51,13 @@ impl Gateway {
         R: AsyncRead + Send + Unpin,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (mut connection, writer) = Connection::over(self, output);
+        let (mut connection, writer) = StdioConnection::over(self, output);
         let mut input = BufReader::new(input);
         let limits = || self.current().config.limits;
         let reading = async {
-            self.answering().await;
+            self.apply_client_responses().await;
             while let Some(line) = read_line(&mut input, || limits().body).await? {
-                connection.take(line).await;
+                connection.receive(line).await;
             }
             Ok(())
         };
@@ -71,31 +71,31 @@ impl Gateway {
 }
 
 /// What one client has going on.
-pub(super) struct Connection {
+pub(super) struct StdioConnection {
     gateway: Arc<Gateway>,
-    entrance: Entrance,
+    entrance: Endpoint,
     /// Made by `initialize`.
-    legacy: Option<Legacy>,
+    legacy: Option<LegacySession>,
     /// Keeps the modern requests in flight, so that they can be cancelled.
     modern: Arc<Session>,
     /// Legacy sessions of before, of which requests are in flight.
-    former: Vec<Arc<Session>>,
+    former_session: Vec<Arc<Session>>,
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
     /// Where notifications of extensions are put, once there was one.
-    carrying: OnceLock<mpsc::Sender<Carried>>,
-    gone: CancellationToken,
+    running_requests: OnceLock<mpsc::Sender<RequestFuture>>,
+    client_gone: CancellationToken,
     /// Cancelled when what only listens must end.
     stopping: CancellationToken,
 }
 
-impl Connection {
+impl StdioConnection {
     /// One that writes to `output`, and what does so.
     pub(super) fn over<W>(gateway: &Arc<Gateway>, output: W) -> (Self, JoinHandle<io::Result<()>>)
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (lines, to_write) = mpsc::channel(WAITING);
+        let (lines, to_write) = mpsc::channel(WRITE_QUEUE);
         let writer = tokio::spawn(write(output, to_write));
         (Self::new(gateway, lines), writer)
     }
@@ -110,25 +110,25 @@ impl Connection {
         };
         Self {
             gateway: Arc::clone(gateway),
-            entrance: gateway.entrance(),
+            entrance: gateway.new_endpoint(),
             legacy: None,
-            modern: gateway.lasting.sessions.open_unnamed(stateless),
-            former: Vec::new(),
+            modern: gateway.services.sessions.open_unnamed(stateless),
+            former_session: Vec::new(),
             lines,
             tasks: TaskTracker::new(),
-            carrying: OnceLock::new(),
-            gone: CancellationToken::new(),
+            running_requests: OnceLock::new(),
+            client_gone: CancellationToken::new(),
             stopping: CancellationToken::new(),
         }
     }
 
-    async fn take(&mut self, line: Line) {
+    async fn receive(&mut self, line: Line) {
         let line = match line {
             Line::Whole(line) => line,
             Line::TooLong(limit) => {
                 let why = format!("the line is longer than {limit} bytes");
                 return self
-                    .say(RpcError::new(INVALID_REQUEST, why).to_bytes(None))
+                    .write_response(RpcError::new(INVALID_REQUEST, why).to_bytes(None))
                     .await;
             }
         };
@@ -137,46 +137,46 @@ impl Connection {
         }
         let memory = memory_cost::of_message(line.len());
         if let Some(messages) = envelope::batch(&line) {
-            return match self.gateway.lasting.lease(memory) {
-                Ok(memory) => self.take_batch(messages, memory).await,
-                Err(failure) => self.say(failure.to_bytes(None)).await,
+            return match self.gateway.services.lease(memory) {
+                Ok(memory) => self.receive_batch(messages, memory).await,
+                Err(failure) => self.write_response(failure.to_bytes(None)).await,
             };
         }
         match Message::read(&line) {
-            Ok(message) => self.take_message(&message, memory).await,
+            Ok(message) => self.receive_message(&message, memory).await,
             Err(why) => {
-                self.say(RpcError::from(&why).to_bytes(why.id.as_deref()))
+                self.write_response(RpcError::from(&why).to_bytes(why.id.as_deref()))
                     .await
             }
         }
     }
 
-    async fn take_message(&mut self, message: &Message<'_>, memory: usize) {
+    async fn receive_message(&mut self, message: &Message<'_>, memory: usize) {
         let params = match Params::read(message.params) {
             Ok(params) => params,
             // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
             Err(_) if message.id.is_none() => return,
             Err(refusal) => {
-                let failure = refusal.into_counted_error(&self.gateway.current().lasting.counters);
-                return self.say(failure.to_bytes(message.id)).await;
+                let failure = refusal.into_counted_error(&self.gateway.current().services.counters);
+                return self.write_response(failure.to_bytes(message.id)).await;
             }
         };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
             let setup = self.gateway.current();
             for session in self.sessions() {
                 // Nobody else could have asked on these pipes: it is a mistake of the client, and in the log.
-                let _ = heard(&setup, session, message, &params);
+                let _ = receive_client_message(&setup, session, message, &params);
             }
             let method = message.method.as_deref();
             if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
-                let memory = self.gateway.lasting.lease(memory);
-                self.carry(setup, method, message.params, &params, memory.ok());
+                let memory = self.gateway.services.lease(memory);
+                self.poll_requests(setup, method, message.params, &params, memory.ok());
             }
             return;
         };
-        let memory = match self.gateway.lasting.lease(memory) {
+        let memory = match self.gateway.services.lease(memory) {
             Ok(memory) => memory,
-            Err(failure) => return self.say(failure.to_bytes(Some(id))).await,
+            Err(failure) => return self.write_response(failure.to_bytes(Some(id))).await,
         };
         let setup = self.gateway.current();
         if method == "initialize" && !params.is_modern() {
@@ -184,36 +184,36 @@ impl Connection {
             return self.initialize(&setup, id, &params, written).await;
         }
         match self.client(&setup, method, &params).await {
-            Ok((client, session)) => match begin(&setup, &session, id) {
-                Ok(place) => self.start(setup, client, (place, memory), message, id),
-                Err(reply) => self.say(reply.body).await,
+            Ok((client, session)) => match admit(&setup, &session, id) {
+                Ok(place) => self.spawn_request(setup, client, (place, memory), message, id),
+                Err(reply) => self.write_response(reply.body).await,
             },
-            Err(failure) => self.say(failure.to_bytes(Some(id))).await,
+            Err(failure) => self.write_response(failure.to_bytes(Some(id))).await,
         }
     }
 
     /// All whose requests may be in flight.
     fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
         let legacy = self.legacy.iter().map(|legacy| &legacy.session);
-        legacy.chain(&self.former).chain([&self.modern])
+        legacy.chain(&self.former_session).chain([&self.modern])
     }
 
-    async fn take_batch(
+    async fn receive_batch(
         &mut self,
         messages: Result<Vec<&str>, envelope::WireError>,
         memory: Lease,
     ) {
         let setup = self.gateway.current();
         match self.open_batch(&setup, messages).await {
-            Ok((session, messages)) => self.start_batch(&setup, &session, &messages, memory),
-            Err(failure) => self.say(failure.to_bytes(None)).await,
+            Ok((session, messages)) => self.spawn_batch(&setup, &session, &messages, memory),
+            Err(failure) => self.write_response(failure.to_bytes(None)).await,
         }
     }
 
     /// The messages of a batch, and the session that they are of.
     async fn open_batch<'a>(
         &mut self,
-        setup: &Setup,
+        setup: &ConfigSnapshot,
         messages: Result<Vec<&'a str>, envelope::WireError>,
     ) -> Result<(Arc<Session>, Vec<&'a str>), RpcError> {
         let messages = batch::readable(setup, messages)?;
@@ -221,45 +221,52 @@ impl Connection {
             let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
             RpcError::invalid_request(why)
         })?;
-        let messages = batch::open(&session, messages)?;
+        let messages = batch::open_batch(&session, messages)?;
         Ok((session, messages))
     }
 
-    async fn say(&self, message: Bytes) {
+    async fn write_response(&self, message: Bytes) {
         let _ = self.lines.send(message).await;
     }
 
     /// Lets what is in flight finish, for a while.
     pub(super) async fn finish(mut self) {
-        drop(self.legacy.as_mut().map(|legacy| legacy.silent.take()));
+        drop(
+            self.legacy
+                .as_mut()
+                .map(|legacy| legacy.is_input_closed.take()),
+        );
         self.stopping.cancel();
-        drop(self.carrying.take());
+        drop(self.running_requests.take());
         // What the client is asked now it cannot answer, and nobody waits for that.
         for session in self.sessions() {
             session.fall_silent();
-            self.gateway.lasting.questions.forget(session.client);
+            self.gateway
+                .services
+                .pending_server_requests
+                .forget(session.client);
         }
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if timeout(drain, self.tasks.wait()).await.is_err() {
-            give_up(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
-            self.gone.cancel();
+            cancel_orphans(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
+            self.client_gone.cancel();
             for session in self.sessions() {
                 session.end();
             }
             self.tasks.wait().await;
         }
         for session in self.sessions() {
-            self.gateway.lasting.audience.forget(session.client);
-            self.gateway.current().classes.forget(session.client);
+            self.gateway.services.hub.forget(session.client);
+            self.gateway.current().pool.forget(session.client);
         }
     }
 }
 
 #[cfg(test)]
-impl Connection {
-    pub(super) async fn take_line(&mut self, line: &str) {
-        self.take(Line::Whole(line.into())).await;
+impl StdioConnection {
+    pub(super) async fn receive_line(&mut self, line: &str) {
+        self.receive(Line::Whole(line.into())).await;
     }
 
     pub(super) fn legacy_session(&self) -> Option<Arc<Session>> {

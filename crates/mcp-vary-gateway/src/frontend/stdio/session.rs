@@ -8,24 +8,24 @@ use mcp_vary_wire::response::{self, RpcError};
 use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Connection;
-use crate::pipeline::snapshot::Setup;
+use super::StdioConnection;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::client::Client;
 
 /// What `initialize` began.
-pub(super) struct Legacy {
+pub(super) struct LegacySession {
     pub(super) session: Arc<Session>,
     /// The params of `initialize`, to begin once more when a variant of the session is gone.
     params: String,
     /// Ends what writes what the client is told on its own.
-    pub(super) silent: Option<DropGuard>,
+    pub(super) is_input_closed: Option<DropGuard>,
 }
 
-impl Connection {
+impl StdioConnection {
     pub(super) async fn initialize(
         &mut self,
-        setup: &Setup,
+        setup: &ConfigSnapshot,
         id: &str,
         params: &Params<'_>,
         written: &str,
@@ -33,28 +33,29 @@ impl Connection {
         if self.legacy.is_some() {
             let why = "`initialize` was sent before; one connection is one session";
             return self
-                .say(RpcError::invalid_request(why).to_bytes(Some(id)))
+                .write_response(RpcError::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
         match setup.initialize(&VariantRequest::default(), params).await {
             Ok((fixed, result)) => {
-                self.say(response::result(id, result.as_bytes()).body).await;
-                let session = setup.lasting.sessions.open_unnamed(fixed);
+                self.write_response(response::result(id, result.as_bytes()).body)
+                    .await;
+                let session = setup.services.sessions.open_unnamed(fixed);
                 setup.admit(&session).await;
-                self.legacy = Some(Legacy {
-                    silent: self.pass_on(&session),
+                self.legacy = Some(LegacySession {
+                    is_input_closed: self.forward_session_messages(&session),
                     session,
                     params: written.to_owned(),
                 });
             }
-            Err(failure) => self.say(failure.to_bytes(Some(id))).await,
+            Err(failure) => self.write_response(failure.to_bytes(Some(id))).await,
         }
     }
 
     /// Who asks: the session, or what the request says of itself.
     pub(super) async fn client(
         &mut self,
-        setup: &Setup,
+        setup: &ConfigSnapshot,
         method: &str,
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), RpcError> {
@@ -87,12 +88,12 @@ impl Connection {
     /// that it is told once, and from then on served as if it had.
     pub(super) async fn session(
         &mut self,
-        setup: &Setup,
+        setup: &ConfigSnapshot,
     ) -> Result<Option<Arc<Session>>, RpcError> {
         let Some(legacy) = &self.legacy else {
             return Ok(None);
         };
-        if setup.order_of(&legacy.session).is_some() {
+        if setup.variant_order_of(&legacy.session).is_some() {
             return Ok(Some(Arc::clone(&legacy.session)));
         }
         let params = Params::read(Some(&legacy.params))?;
@@ -101,21 +102,23 @@ impl Connection {
             .await?;
         let session = legacy.session.anew(fixed);
         setup.admit(&session).await;
-        let anew = Legacy {
+        let anew = LegacySession {
             params: legacy.params.clone(),
-            silent: self.pass_on(&session),
+            is_input_closed: self.forward_session_messages(&session),
             session,
         };
-        self.former.retain(|session| Arc::strong_count(session) > 1);
+        self.former_session
+            .retain(|session| Arc::strong_count(session) > 1);
         let former = self.legacy.replace(anew);
-        self.former.extend(former.map(|former| former.session));
-        Err(RpcError::invalid_request(BEGUN_ANEW))
+        self.former_session
+            .extend(former.map(|former| former.session));
+        Err(RpcError::invalid_request(REINITIALIZED))
     }
 
     /// Writes what the client of `session` is told on its own, until the guard is dropped.
-    fn pass_on(&self, session: &Arc<Session>) -> Option<DropGuard> {
+    fn forward_session_messages(&self, session: &Arc<Session>) -> Option<DropGuard> {
         let told = session.open_stream(1)?;
-        let (silent, gone) = (CancellationToken::new(), self.gone.clone());
+        let (silent, gone) = (CancellationToken::new(), self.client_gone.clone());
         let (lines, guard) = (self.lines.clone(), silent.clone().drop_guard());
         let next = async move || {
             tokio::select! {
@@ -137,5 +140,5 @@ impl Connection {
 }
 
 /// What is said to the first request after a variant of its session was taken out of the configuration.
-const BEGUN_ANEW: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
+const REINITIALIZED: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
      sent: list what there is now, then ask again";

@@ -11,24 +11,24 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::{Connection, WAITING};
+use super::{StdioConnection, WRITE_QUEUE};
 use crate::frontend::batch;
-use crate::pipeline::exchange::Step;
-use crate::pipeline::methods::carry;
-use crate::pipeline::router::{Asked, Outcome, dispatch};
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::exchange::ResponseEvent;
+use crate::pipeline::methods::forward_notification;
+use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
 use crate::session::{Place, Session};
 use crate::subscriptions::Listener;
 
 /// A notification of an extension: by whom, its method and its params as written.
-pub(super) type Carried = (Arc<Setup>, Client, String, Option<String>, Lease);
+pub(super) type RequestFuture = (Arc<ConfigSnapshot>, Client, String, Option<String>, Lease);
 
-impl Connection {
+impl StdioConnection {
     /// Runs a request on the side; its answer is written when it comes.
-    pub(super) fn start(
+    pub(super) fn spawn_request(
         &self,
-        gateway: Arc<Setup>,
+        gateway: Arc<ConfigSnapshot>,
         client: Client,
         (place, memory): (Place, Lease),
         message: &Message<'_>,
@@ -38,11 +38,11 @@ impl Connection {
         let method = message.method.as_deref().unwrap_or_default().to_owned();
         let params = message.params.map(str::to_owned);
         let id = id.to_owned();
-        let (gone, stopping) = (self.gone.clone(), self.stopping.clone());
+        let (gone, stopping) = (self.client_gone.clone(), self.stopping.clone());
         self.tasks.spawn(async move {
             // The params were read before, so that they can be read again.
             let params = Params::read(params.as_deref()).unwrap_or_default();
-            let asked = Asked {
+            let asked = IncomingRequest {
                 id: &id,
                 method: &method,
                 params,
@@ -59,16 +59,16 @@ impl Connection {
         });
     }
 
-    pub(super) fn start_batch(
+    pub(super) fn spawn_batch(
         &self,
-        setup: &Arc<Setup>,
+        setup: &Arc<ConfigSnapshot>,
         session: &Arc<Session>,
         messages: &[&str],
         memory: Lease,
     ) {
         let mut answers = batch::run(setup, session, &VariantRequest::default(), messages, memory);
         let lines = self.lines.clone();
-        let gone = self.gone.clone();
+        let gone = self.client_gone.clone();
         self.tasks.spawn(async move {
             let passing_on = async {
                 while let Some(answer) = answers.recv().await {
@@ -83,9 +83,9 @@ impl Connection {
     }
 
     /// Carries a notification of an extension on the side, in order; of too many the last are dropped.
-    pub(super) fn carry(
+    pub(super) fn poll_requests(
         &self,
-        setup: Arc<Setup>,
+        setup: Arc<ConfigSnapshot>,
         method: &str,
         written: Option<&str>,
         params: &Params<'_>,
@@ -107,12 +107,12 @@ impl Connection {
             client.connection = Some(client.id);
         }
         let (method, written) = (method.to_owned(), written.map(str::to_owned));
-        let carried = self.carrying.get_or_init(|| {
-            let (sender, carried) = mpsc::channel(WAITING);
+        let carried = self.running_requests.get_or_init(|| {
+            let (sender, carried) = mpsc::channel(WRITE_QUEUE);
             let carrying = self
-                .gone
+                .client_gone
                 .clone()
-                .run_until_cancelled_owned(carry_all(carried));
+                .run_until_cancelled_owned(run_batch(carried));
             self.tasks.spawn(carrying);
             sender
         });
@@ -127,9 +127,9 @@ impl Connection {
 
 /// Runs one request to its end, writing what comes on the way.
 async fn run(
-    gateway: Arc<Setup>,
+    gateway: Arc<ConfigSnapshot>,
     client: &Client,
-    asked: Asked<'_>,
+    asked: IncomingRequest<'_>,
     place: Place,
     lines: &mpsc::Sender<Bytes>,
     stopping: CancellationToken,
@@ -138,24 +138,28 @@ async fn run(
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
     let mut running = match outcome {
-        Outcome::Done(reply) => return drop(lines.send(reply.body).await),
-        Outcome::Running(running) => running,
-        Outcome::Listening(listener) => {
-            return hear(listener.until(stopping), &place, lines).await;
+        Dispatch::Done(reply) => return drop(lines.send(reply.body).await),
+        Dispatch::InFlight(running) => running,
+        Dispatch::Listen(listener) => {
+            return receive_client_message(listener.until(stopping), &place, lines).await;
         }
     };
-    running.hold(place);
+    running.hold_guard(place);
     loop {
         match running.next().await {
-            Step::Message(message) => drop(lines.send(message).await),
-            Step::Done(reply) => return drop(lines.send(reply.body).await),
-            Step::Cancelled => return,
+            ResponseEvent::Message(message) => drop(lines.send(message).await),
+            ResponseEvent::Done(reply) => return drop(lines.send(reply.body).await),
+            ResponseEvent::Cancelled => return,
         }
     }
 }
 
 /// Writes what a client hears of, until it withdraws or the stream ends.
-async fn hear(mut listener: Box<Listener>, place: &Place, lines: &mpsc::Sender<Bytes>) {
+async fn receive_client_message(
+    mut listener: Box<Listener>,
+    place: &Place,
+    lines: &mpsc::Sender<Bytes>,
+) {
     loop {
         let message = tokio::select! {
             biased;
@@ -172,10 +176,10 @@ async fn hear(mut listener: Box<Listener>, place: &Place, lines: &mpsc::Sender<B
 }
 
 /// Carries one after the other.
-async fn carry_all(mut carried: mpsc::Receiver<Carried>) {
+async fn run_batch(mut carried: mpsc::Receiver<RequestFuture>) {
     while let Some((setup, client, method, written, _memory)) = carried.recv().await {
         // The params were read before, so that they can be read again.
         let params = Params::read(written.as_deref()).unwrap_or_default();
-        carry(&setup, &client, &method, params).await;
+        forward_notification(&setup, &client, &method, params).await;
     }
 }

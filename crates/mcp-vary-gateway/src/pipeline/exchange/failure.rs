@@ -11,19 +11,19 @@ use mcp_vary_wire::response::{
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 
-use super::Finish;
+use super::ResponseContext;
 use crate::mrtr;
-use crate::pipeline::router::Action;
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::router::MethodAction;
+use crate::pipeline::runtime::Services;
 
-impl Finish {
-    pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
+impl ResponseContext {
+    pub(crate) fn error_response(&self, error: &str, lasting: &Services) -> Reply {
         let failure = RpcError::from_upstream_or_internal(error);
-        if let Some(result) = self.to_visit(&failure, lasting) {
+        if let Some(result) = self.url_required(&failure, lasting) {
             return response::result(&self.id, result.as_bytes());
         }
-        let mut failure = self.failure_as_told(failure);
-        let is_named = !matches!(self.action, Action::Call | Action::Task(_));
+        let mut failure = self.upstream_error(failure);
+        let is_named = !matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
         let not_found = named && mcp_vary::error::concerns_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {
@@ -34,9 +34,9 @@ impl Finish {
     }
 
     /// The server's failure in the words of the client and of its variant.
-    pub(super) fn failure_as_told(&self, failure: RpcError) -> RpcError {
-        let mut failure = self.in_the_words_of_the_client(failure);
-        if let Some(words) = &self.downward.words
+    pub(super) fn upstream_error(&self, failure: RpcError) -> RpcError {
+        let mut failure = self.rewrite_error(failure);
+        if let Some(words) = &self.plan.names
             && let Cow::Owned(message) = words.rewrite(failure.message())
         {
             failure.set_message(message);
@@ -44,7 +44,7 @@ impl Finish {
         if let Some(uris) = &self.uris {
             uri_rewriter::rewrite_error(uris, &mut failure);
         }
-        if let Some(task) = &self.downward.task
+        if let Some(task) = &self.plan.task
             && let Some(message) = task.in_words(failure.message())
         {
             failure.set_message(message);
@@ -53,10 +53,10 @@ impl Finish {
     }
 
     /// What the client is asked to visit before the server does anything.
-    fn to_visit(&self, failure: &RpcError, lasting: &Lasting) -> Option<String> {
-        let (seal, data) = (self.seal.as_ref()?, failure.data()?);
+    fn url_required(&self, failure: &RpcError, lasting: &Services) -> Option<String> {
+        let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
-        is_asked.then(|| mrtr::to_visit(data, seal, self.client.askable(), lasting))?
+        is_asked.then(|| mrtr::url_required(data, seal, self.client.askable(), lasting))?
     }
 
     /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the
@@ -64,7 +64,7 @@ impl Finish {
     ///
     /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
     /// > (MCP 2026-07-28, basic/index, "Error Codes")
-    fn in_the_words_of_the_client(&self, mut failure: RpcError) -> RpcError {
+    fn rewrite_error(&self, mut failure: RpcError) -> RpcError {
         let of_the_gateway = |failure: &RpcError| {
             RpcError::internal(format!(
                 "the server refused the gateway: {}",
@@ -73,13 +73,13 @@ impl Finish {
         };
         match (failure.code(), self.client.era()) {
             (RESOURCE_NOT_FOUND, Era::Modern) => failure.set_code(INVALID_PARAMS),
-            (INVALID_PARAMS, Era::Legacy) if self.reads_from_a_modern_server() => {
+            (INVALID_PARAMS, Era::Legacy) if self.is_missing_resource() => {
                 failure.set_code(RESOURCE_NOT_FOUND);
             }
             (HEADER_MISMATCH | UNSUPPORTED_VERSION, _)
             | (MISSING_CLIENT_CAPABILITY, Era::Legacy)
             | (URL_ELICITATION_REQUIRED, Era::Modern) => return of_the_gateway(&failure),
-            (MISSING_CLIENT_CAPABILITY, Era::Modern) if self.declares_what_is_missing(&failure) => {
+            (MISSING_CLIENT_CAPABILITY, Era::Modern) if self.is_declared_missing(&failure) => {
                 return of_the_gateway(&failure);
             }
             _ => {}
@@ -91,13 +91,13 @@ impl Finish {
     /// `uri` is a string was checked before.
     ///
     /// Source: MCP 2026-07-28, server/resources, "Error Handling".
-    fn reads_from_a_modern_server(&self) -> bool {
-        matches!(self.action, Action::Read) && self.upstream == Era::Modern
+    fn is_missing_resource(&self) -> bool {
+        matches!(self.action, MethodAction::ReadResource) && self.upstream == Era::Modern
     }
 
     /// Whether the client has the capabilities that the server misses, so that it is the gateway that
     /// does not carry them.
-    fn declares_what_is_missing(&self, failure: &RpcError) -> bool {
+    fn is_declared_missing(&self, failure: &RpcError) -> bool {
         let missing = failure
             .data()
             .and_then(|data| edit::get(data, "requiredCapabilities"));

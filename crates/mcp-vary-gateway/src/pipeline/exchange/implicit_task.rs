@@ -12,8 +12,8 @@ use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::{Running, Step, unless_withdrawn};
-use crate::pipeline::runtime::Lasting;
+use super::{InFlightRequest, ResponseEvent, unless_cancelled};
+use crate::pipeline::runtime::Services;
 use crate::tasks::made_by_the_core;
 
 /// A task that a call becomes, and nobody but its server is told of.
@@ -22,23 +22,23 @@ use crate::tasks::made_by_the_core;
 ///
 /// When this is dropped before the task is over, the server is told that it is not wanted any more.
 #[derive(Debug)]
-pub(crate) struct ByTask {
+pub(crate) struct ImplicitTask {
     sent: Arc<SentRequest>,
     /// What the server calls it, once it was made and until it is over.
-    own: Option<String>,
-    lasting: Arc<Lasting>,
+    upstream_id: Option<String>,
+    services: Arc<Services>,
 }
 
-impl ByTask {
-    pub(crate) const fn new(sent: Arc<SentRequest>, lasting: Arc<Lasting>) -> Self {
+impl ImplicitTask {
+    pub(crate) const fn new(sent: Arc<SentRequest>, services: Arc<Services>) -> Self {
         Self {
             sent,
-            own: None,
-            lasting,
+            upstream_id: None,
+            services,
         }
     }
 
-    fn about(&self, method: &'static str, own: &str) -> Request {
+    fn task_request(&self, method: &'static str, own: &str) -> Request {
         let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
         Request {
             params: Some(params),
@@ -48,36 +48,36 @@ impl ByTask {
     }
 }
 
-impl Drop for ByTask {
+impl Drop for ImplicitTask {
     fn drop(&mut self) {
-        let Some(own) = self.own.take() else {
+        let Some(own) = self.upstream_id.take() else {
             return;
         };
-        let mut request = self.about("tasks/cancel", &own);
+        let mut request = self.task_request("tasks/cancel", &own);
         request.progress_token = None;
         let upstream = Arc::clone(&self.sent.connection);
         let cancelled = async move {
             let cancelled = async { upstream.request(request).await?.answer().await };
-            if !matches!(timeout(PATIENCE, cancelled).await, Ok(Ok(_))) {
+            if !matches!(timeout(CANCEL_TIMEOUT, cancelled).await, Ok(Ok(_))) {
                 debug!(server = upstream.name(), "task not cancelled");
             }
         };
-        self.lasting.tasks.spawn(cancelled);
+        self.services.background_tasks.spawn(cancelled);
     }
 }
 
-impl Running {
+impl InFlightRequest {
     /// Takes note of the task that the server made of the call; whether it did.
-    pub(super) fn becomes_a_task(&mut self, outcome: Result<&str, &str>) -> bool {
-        let Some(by_task) = self.taken.by_task.as_mut() else {
+    pub(super) fn as_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
+        let Some(by_task) = self.leases.implicit_task.as_mut() else {
             return false;
         };
         // What comes after it was made is what it came to.
-        if by_task.own.take().is_some() {
+        if by_task.upstream_id.take().is_some() {
             return false;
         }
-        by_task.own = outcome.ok().and_then(made_by_the_core);
-        let is_made = by_task.own.is_some();
+        by_task.upstream_id = outcome.ok().and_then(made_by_the_core);
+        let is_made = by_task.upstream_id.is_some();
         if is_made {
             self.exchange = None;
         }
@@ -85,18 +85,18 @@ impl Running {
     }
 
     /// Whether the result of a task is yet to be asked for.
-    pub(super) fn has_a_task_to_wait_for(&self) -> bool {
-        let by_task = self.taken.by_task.as_ref();
-        by_task.is_some_and(|it| it.own.is_some())
+    pub(super) fn awaits_task(&self) -> bool {
+        let by_task = self.leases.implicit_task.as_ref();
+        by_task.is_some_and(|it| it.upstream_id.is_some())
     }
 
     /// Asks for what the task comes to; the server answers when it is over.
-    pub(super) async fn wait_for_the_task(&mut self) -> Option<Step> {
-        let by_task = self.taken.by_task.as_ref()?;
-        let request = by_task.about("tasks/result", by_task.own.as_deref()?);
+    pub(super) async fn wait_for_task(&mut self) -> Option<ResponseEvent> {
+        let by_task = self.leases.implicit_task.as_ref()?;
+        let request = by_task.task_request("tasks/result", by_task.upstream_id.as_deref()?);
         let upstream = Arc::clone(&by_task.sent.connection);
-        match unless_withdrawn(self.place.as_ref(), upstream.request(request)).await {
-            None => Some(self.withdraw()),
+        match unless_cancelled(self.in_flight_guard.as_ref(), upstream.request(request)).await {
+            None => Some(self.cancel_by_client()),
             Some(Err(error)) => Some(self.fail(&error.into())),
             Some(Ok(exchange)) => {
                 self.exchange = Some(exchange);
@@ -106,8 +106,8 @@ impl Running {
     }
 
     /// The result of a task that its client knows nothing of.
-    pub(super) fn without_its_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let is_by_task = self.taken.by_task.is_some() && result.contains(RELATED_TASK_META);
+    pub(super) fn resend_without_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let is_by_task = self.leases.implicit_task.is_some() && result.contains(RELATED_TASK_META);
         let meta = edit::get(result, "_meta").filter(|_| is_by_task);
         let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED_TASK_META)) else {
             return Cow::Borrowed(result);
@@ -120,4 +120,4 @@ impl Running {
 }
 
 /// For a server that is told that a task is not wanted any more.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -11,9 +11,9 @@ use mcp_vary_wire::log_level::{is_level_enabled, level_of};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 
-use super::Finish;
+use super::ResponseContext;
 
-impl Finish {
+impl ResponseContext {
     /// The notification as the client gets it; `None` when it is not for this client.
     pub(super) fn notification(&self, bytes: Bytes) -> Option<Bytes> {
         let message = envelope::Message::read(&bytes).ok()?;
@@ -25,13 +25,13 @@ impl Finish {
             // Changes reach the catalogue by another way.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
-            method => Some(self.related(method, params).unwrap_or(bytes)),
+            method => Some(self.with_related_task(method, params).unwrap_or(bytes)),
         }
     }
 
     /// What is said in the course of a task, where the client calls that otherwise.
-    fn related(&self, method: &str, params: &str) -> Option<Bytes> {
-        let told = self.in_its_words(params);
+    fn with_related_task(&self, method: &str, params: &str) -> Option<Bytes> {
+        let told = self.rewrite_notification(params);
         let method = json::string(method);
         matches!(told, Cow::Owned(_)).then(|| {
             Bytes::from(format!(
@@ -41,8 +41,8 @@ impl Finish {
     }
 
     /// The params of what the server says, with the client's id of the task to which they are related.
-    fn in_its_words<'a>(&self, params: &'a str) -> Cow<'a, str> {
-        match &self.downward.task {
+    fn rewrite_notification<'a>(&self, params: &'a str) -> Cow<'a, str> {
+        match &self.plan.task {
             Some(task) => task.related(params),
             None => Cow::Borrowed(params),
         }
@@ -51,7 +51,7 @@ impl Finish {
     /// What is said of another task than the client's goes to whoever it concerns; a client without a session
     /// hears of tasks where it listens to them.
     fn task_status(&self, params: &str) -> Option<Bytes> {
-        let task = self.downward.task.as_ref()?;
+        let task = self.plan.task.as_ref()?;
         let has_session = self.client.session.is_some();
         let status = has_session.then(|| task.status(params, &self.client));
         let status = status.flatten();
@@ -63,14 +63,17 @@ impl Finish {
 
     fn progress(&self, params: &str) -> Option<Bytes> {
         let token = edit::get(params, era::PROGRESS_TOKEN)?;
-        let progress = self.progress.as_ref().filter(|it| it.ours == token);
+        let progress = self.progress.as_ref().filter(|it| it.upstream == token);
         let Some(progress) = progress else {
-            let task = self.downward.task.as_ref()?;
-            let params = task.lasting.made.progress(self.client.id, params)?;
+            let task = self.plan.task.as_ref()?;
+            let params = task
+                .lasting
+                .task_registry
+                .progress(self.client.id, params)?;
             return Some(era::progress_notification(&params));
         };
-        let told = self.in_its_words(params);
-        Some(era::to_client_progress(&told, &progress.theirs))
+        let told = self.rewrite_notification(params);
+        Some(era::to_client_progress(&told, &progress.client))
     }
 
     /// A legacy client that never set a level gets what the server sends; a modern one only what it

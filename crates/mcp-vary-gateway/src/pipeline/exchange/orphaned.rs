@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::{Running, Taken, withdrawn};
+use super::{InFlightRequest, Leases, cancelled};
 use crate::session::{Place, Session};
 
 /// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
@@ -19,37 +19,37 @@ use crate::session::{Place, Session};
 /// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
 ///
 /// A modern one has; dropping the exchange says so upstream.
-impl Drop for Running {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        if self.finish.client.era() == Era::Modern {
+        if self.response.client.era() == Era::Modern {
             return;
         }
-        self.leave_questions();
+        self.abandon_server_requests();
         // One too many is cancelled instead, as dropping the exchange does.
-        let permit = Arc::clone(&self.lasting.unheard).try_acquire_owned();
+        let permit = Arc::clone(&self.services.orphan_permits).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
-            let lasting = (self.lasting.stopped.clone(), self.lasting.now());
-            let kept = (permit, std::mem::take(&mut self.taken));
-            let unheard = run_unheard(exchange, self.place.take(), lasting, kept);
-            self.lasting.tasks.spawn(unheard);
+            let lasting = (self.services.shutdown.clone(), self.services.now());
+            let kept = (permit, std::mem::take(&mut self.leases));
+            let unheard = run_orphaned(exchange, self.in_flight_guard.take(), lasting, kept);
+            self.services.background_tasks.spawn(unheard);
         }
     }
 }
 
-async fn run_unheard(
+async fn run_orphaned(
     mut exchange: Exchange,
     place: Option<Place>,
     (stopped, now): (CancellationToken, u64),
-    _kept: (OwnedSemaphorePermit, Taken),
+    _kept: (OwnedSemaphorePermit, Leases),
 ) {
     let session = place.as_ref().map(Place::session);
-    let left = session.map_or(UNHEARD, |session| unheard_for(session, now));
+    let left = session.map_or(ORPHAN_TIMEOUT, |session| orphaned_for(session, now));
     let ended = async {
         while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
     };
     let reason = tokio::select! {
         () = ended => return debug!("a request whose client is gone has ended"),
-        () = withdrawn(place.as_ref()) => "cancelled by the client",
+        () = cancelled(place.as_ref()) => "cancelled by the client",
         () = tokio::time::sleep(left) => "the client is gone",
         () = stopped.cancelled() => "the gateway stops",
     };
@@ -57,9 +57,9 @@ async fn run_unheard(
 }
 
 /// A request whose client is gone is cancelled after this long, however much the server still says.
-const UNHEARD: Duration = Duration::from_secs(600);
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long a request runs on whose client is gone: nobody can come back to a session that has expired.
-pub(crate) fn unheard_for(session: &Session, now: u64) -> Duration {
-    UNHEARD.min(session.left(now))
+pub(crate) fn orphaned_for(session: &Session, now: u64) -> Duration {
+    ORPHAN_TIMEOUT.min(session.left(now))
 }

@@ -7,8 +7,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::pipeline::exchange::{Running, Step, unheard_for};
-use crate::pipeline::runtime::Lasting;
+use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, orphaned_for};
+use crate::pipeline::runtime::Services;
 use crate::session::Session;
 use crate::session::replay::Log;
 
@@ -16,64 +16,66 @@ use crate::session::replay::Log;
 ///
 /// Who reads slowly is waited for. While nobody reads it goes on, for as long and with as many others as
 /// requests without a client may.
-pub(crate) async fn feed(lasting: Arc<Lasting>, mut running: Box<Running>, log: Arc<Log>) {
-    let feeding = Feeding(&log);
+pub(crate) async fn pump(lasting: Arc<Services>, mut running: Box<InFlightRequest>, log: Arc<Log>) {
+    let feeding = PumpGuard(&log);
     let session = running.client().session.clone();
     let mut alone = None;
     let why = loop {
         if log.is_connected() {
             alone = None;
         } else if alone.is_none() {
-            match Alone::begin(&lasting, session.as_deref()) {
+            match DisconnectedDeadline::begin(&lasting, session.as_deref()) {
                 Some(begun) => alone = Some(begun),
                 None => break "too many requests run on without their clients",
             }
         }
         tokio::select! {
             biased;
-            () = lasting.stopped.cancelled() => break "the gateway stops",
-            () = Alone::too_long(alone.as_ref()) => break "the client is gone",
+            () = lasting.shutdown.cancelled() => break "the gateway stops",
+            () = DisconnectedDeadline::too_long(alone.as_ref()) => break "the client is gone",
             () = log.changed() => {}
             step = running.next(), if log.has_room() => match step {
-                Step::Message(message) => lasting.streams.push(&log, &message),
-                Step::Done(reply) => {
+                ResponseEvent::Message(message) => lasting.replay_streams.push(&log, &message),
+                ResponseEvent::Done(reply) => {
                     // The id of the request is free before its answer is read.
                     drop(running);
                     log.conclude(&reply.body);
                     return;
                 }
-                Step::Cancelled => return,
+                ResponseEvent::Cancelled => return,
             },
         }
     };
     debug!(reason = why, "a request was given up");
-    lasting.streams.give_up(&log);
-    running.give_up(why);
+    lasting.replay_streams.give_up(&log);
+    running.abandon(why);
     drop(feeding);
 }
 
 /// Ends the log when nothing feeds it any more, for whatever reason.
-struct Feeding<'a>(&'a Log);
+struct PumpGuard<'a>(&'a Log);
 
-impl Drop for Feeding<'_> {
+impl Drop for PumpGuard<'_> {
     fn drop(&mut self) {
         self.0.finish();
     }
 }
 
 /// A request whose client is gone, for the time being.
-struct Alone {
+struct DisconnectedDeadline {
     until: Instant,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Alone {
-    fn begin(lasting: &Lasting, session: Option<&Session>) -> Option<Self> {
-        let place = Arc::clone(&lasting.unheard).try_acquire_owned().ok()?;
-        let time = session.map_or(Duration::ZERO, |it| unheard_for(it, lasting.now()));
+impl DisconnectedDeadline {
+    fn begin(lasting: &Services, session: Option<&Session>) -> Option<Self> {
+        let place = Arc::clone(&lasting.orphan_permits)
+            .try_acquire_owned()
+            .ok()?;
+        let time = session.map_or(Duration::ZERO, |it| orphaned_for(it, lasting.now()));
         Some(Self {
             until: Instant::now() + time,
-            _place: place,
+            _permit: place,
         })
     }
 

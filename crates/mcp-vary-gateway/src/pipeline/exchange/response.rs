@@ -17,40 +17,40 @@ use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
-use super::Step;
-use crate::mrtr::{self, Seal, asks_for_input};
-use crate::pipeline::methods::Undeclared;
-use crate::pipeline::router::{Action, TaskAction};
-use crate::pipeline::runtime::Lasting;
+use super::ResponseEvent;
+use crate::mrtr::{self, RequestStateCodec, is_input_required};
+use crate::pipeline::methods::UndeclaredUse;
+use crate::pipeline::router::{MethodAction, TaskAction};
+use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::tasks::{RESULT, TaskNames};
 
 /// What is needed to turn the server's answer into the client's.
 #[derive(Debug)]
-pub(crate) struct Finish {
+pub(crate) struct ResponseContext {
     pub(crate) id: String,
     pub(crate) client: Client,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
-    pub(crate) action: Action,
+    pub(crate) action: MethodAction,
     pub(crate) server: Arc<str>,
-    pub(crate) downward: Downward,
+    pub(crate) plan: ResponsePlan,
     /// What the view calls resources, where that is not what the servers do.
     pub(crate) uris: Option<Arc<UriMap>>,
     /// Seals the states of its rounds; none for a client or a method that knows no rounds.
-    pub(crate) seal: Option<Seal>,
+    pub(crate) request_state: Option<RequestStateCodec>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
-    pub(crate) progress: Option<Progress>,
+    pub(crate) progress: Option<ProgressTokens>,
 }
 
 /// What a method knows of the way back.
 #[derive(Debug, Default)]
-pub(crate) struct Downward {
+pub(crate) struct ResponsePlan {
     /// What is asked, where what it points to can be read then.
     pub(crate) origin: Option<LinkSource>,
     /// What the view calls otherwise than the server.
-    pub(crate) words: Option<Arc<NameRewriter>>,
+    pub(crate) names: Option<Arc<NameRewriter>>,
     pub(crate) caching: Caching,
     /// What the operator makes of resources for some clients.
     pub(crate) resource_rules: Arc<[ResourceRule]>,
@@ -58,38 +58,38 @@ pub(crate) struct Downward {
     /// The task that it is about, or that may come of it.
     pub(crate) task: Option<Box<TaskNames>>,
     /// The method, where the server does not declare it, and nobody knows whether it has it.
-    pub(crate) undeclared: Option<Box<Undeclared>>,
+    pub(crate) undeclared: Option<Box<UndeclaredUse>>,
 }
 
 /// The progress token towards the server, and the client's own.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
-    pub(crate) ours: String,
-    pub(crate) theirs: String,
+pub(crate) struct ProgressTokens {
+    pub(crate) upstream: String,
+    pub(crate) client: String,
 }
 
-impl Finish {
-    pub(crate) fn result(&self, result: &str, lasting: &Lasting) -> Reply {
+impl ResponseContext {
+    pub(crate) fn result(&self, result: &str, lasting: &Services) -> Reply {
         if !result.starts_with('{') {
             return self.failed(&RpcError::internal("the server's result is no object"));
         }
-        if asks_for_input(result) {
+        if is_input_required(result) {
             return self.input_required(result, lasting);
         }
-        let asks = self.downward.task.as_ref().map(|task| task.forms.client);
-        if let Action::Task(_) = self.action
+        let asks = self.plan.task.as_ref().map(|task| task.forms.client);
+        if let MethodAction::Task(_) = self.action
             && asks == Some(TaskDialect::Extension)
-            && let Err(why) = mrtr::may_be_asked(result, self.client.askable())
+            && let Err(why) = mrtr::validate_input_requests(result, self.client.askable())
         {
             let why = format!("server `{}` {why}", self.server);
             return self.failed(&RpcError::internal(why));
         }
-        let told = match self.told(result) {
+        let told = match self.transform(result) {
             Ok(told) => told,
             Err(failure) => return self.failed(&failure),
         };
         let told = match self.is_foreign() {
-            true => then(told, era::without_modern_members),
+            true => and_then_rewrite(told, era::without_modern_members),
             false => told,
         };
         let caching = self.caching(result);
@@ -100,7 +100,7 @@ impl Finish {
     /// How the client may cache the result: not at all if a rule is about one of the resources in it, since other
     /// clients get it otherwise (SV-17).
     fn caching(&self, result: &str) -> Caching {
-        let (rules, caching) = (&self.downward.resource_rules, self.downward.caching);
+        let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
         let is_modern = self.client.era() == Era::Modern;
         let may_keep = caching == Caching::AsDeclared && is_modern && !rules.is_empty();
         match may_keep && any_rule_matches_contents(rules, &self.server, result) {
@@ -110,11 +110,11 @@ impl Finish {
     }
 
     /// How a task stands, for a client that asked.
-    pub(crate) fn task(&self, stands: &str, lasting: &Lasting) -> Reply {
-        self.note_links(stands, lasting);
+    pub(crate) fn task(&self, stands: &str, lasting: &Services) -> Reply {
+        self.record_links(stands, lasting);
         match edit::get(stands, "error").and_then(RpcError::from_upstream) {
             Some(failure) => {
-                let error = self.failure_as_told(failure).to_json();
+                let error = self.upstream_error(failure).to_json();
                 self.result(&edit::set(stands, "error", &error), lasting)
             }
             None => self.result(stands, lasting),
@@ -122,13 +122,13 @@ impl Finish {
     }
 
     /// Remembers what the result points to, since that can be read from then on.
-    pub(super) fn note_links(&self, result: &str, lasting: &Lasting) {
-        let Some(origin) = &self.downward.origin else {
+    pub(super) fn record_links(&self, result: &str, lasting: &Services) {
+        let Some(origin) = &self.plan.origin else {
             return;
         };
-        lasting.links.record(&self.server, origin, result);
-        if let (Action::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
-            lasting.links.record(&self.server, origin, result);
+        lasting.link_index.record(&self.server, origin, result);
+        if let (MethodAction::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
+            lasting.link_index.record(&self.server, origin, result);
         }
     }
 
@@ -137,20 +137,20 @@ impl Finish {
     /// # Errors
     ///
     /// When it says something of a task that the client could do nothing with.
-    fn told<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
-        let Some(task) = &self.downward.task else {
+    fn transform<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
+        let Some(task) = &self.plan.task else {
             return Ok(self.shaped(result));
         };
         Ok(match self.action {
-            Action::Task(TaskAction::Result) => {
-                let told = then(task.named(result), |named| self.shaped(named));
+            MethodAction::Task(TaskAction::Result) => {
+                let told = and_then_rewrite(task.named(result), |named| self.shaped(named));
                 match task.own.as_deref() {
                     Some(own) if task.forms.is_to_core() => Cow::Owned(task.relate(&told, own)),
                     _ => told,
                 }
             }
             // The extension has the result in what it says of the task.
-            Action::Task(_) => {
+            MethodAction::Task(_) => {
                 task.stands(result);
                 let named = task.downward(result);
                 let inner = edit::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
@@ -161,7 +161,7 @@ impl Finish {
                     _ => named,
                 }
             }
-            _ => match task.of_made(result, &self.client, || self.retelling()) {
+            _ => match task.of_made(result, &self.client, || self.rewriter()) {
                 Some(made) => made?,
                 None if task.forms.is_to_core() => {
                     Cow::Owned(task.of_finished(&self.shaped(result), &self.client)?)
@@ -172,18 +172,18 @@ impl Finish {
     }
 
     /// For how long the connection is needed on which a task was made, where `result` says so.
-    pub(super) fn task_lasts(&self, result: &str) -> Option<Duration> {
-        let task = self.downward.task.as_ref();
-        task.filter(|_| matches!(self.action, Action::Call))?
+    pub(super) fn task_ttl(&self, result: &str) -> Option<Duration> {
+        let task = self.plan.task.as_ref();
+        task.filter(|_| matches!(self.action, MethodAction::CallTool))?
             .lasts(result)
     }
 
     /// How results are told to the client, for when there is no request any more.
-    pub(crate) fn retelling(&self) -> Retelling {
-        Retelling {
-            origin: self.downward.origin.clone(),
-            shape: self.downward.shape.clone(),
-            words: self.downward.words.clone(),
+    pub(crate) fn rewriter(&self) -> ResultRewriter {
+        ResultRewriter {
+            origin: self.plan.origin.clone(),
+            shape: self.plan.shape.clone(),
+            names: self.plan.names.clone(),
             uris: self.uris.clone(),
             is_foreign: self.is_foreign(),
             progress: self.progress.clone(),
@@ -197,23 +197,23 @@ impl Finish {
 
     /// The result in the client's words and shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let is_call = matches!(self.action, Action::Call | Action::Task(_));
-        let parts = Parts {
-            shape: self.downward.shape.as_ref(),
-            words: self.downward.words.as_deref().filter(|_| is_call),
+        let is_call = matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
+        let parts = RewriteRules {
+            shape: self.plan.shape.as_ref(),
+            names: self.plan.names.as_deref().filter(|_| is_call),
             uris: self.uris.as_deref(),
             is_foreign: is_call && self.is_foreign(),
         };
-        retold(result, &parts)
+        rewrite_result(result, &parts)
     }
 
     /// What a server asks of the client in a result.
-    fn input_required(&self, result: &str, lasting: &Lasting) -> Reply {
-        let Some(seal) = &self.seal else {
+    fn input_required(&self, result: &str, lasting: &Services) -> Reply {
+        let Some(seal) = &self.request_state else {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
         };
-        match mrtr::passed_on(result, seal, self.client.askable(), lasting) {
+        match mrtr::seal_input_required(result, seal, self.client.askable(), lasting) {
             Ok(result) => response::result(&self.id, result.as_bytes()),
             Err(failure) => self.failed(&failure),
         }
@@ -224,45 +224,45 @@ impl Finish {
     }
 
     /// What is said to a request that ends without the server's answer.
-    pub(super) fn withdrawn(&self) -> Step {
+    pub(super) fn cancelled(&self) -> ResponseEvent {
         let session = self.client.session.as_ref();
         match session.is_some_and(|session| session.has_ended()) {
-            true => Step::Done(self.failed(&RpcError::session_not_found())),
-            false => Step::Cancelled,
+            true => ResponseEvent::Done(self.failed(&RpcError::session_not_found())),
+            false => ResponseEvent::Cancelled,
         }
     }
 }
 
 /// How the results of a call are told to one client.
 #[derive(Clone, Debug)]
-pub(crate) struct Retelling {
+pub(crate) struct ResultRewriter {
     /// What is asked, where what it points to can be read then.
     pub(crate) origin: Option<LinkSource>,
     shape: Option<Shaper>,
-    words: Option<Arc<NameRewriter>>,
+    names: Option<Arc<NameRewriter>>,
     uris: Option<Arc<UriMap>>,
     is_foreign: bool,
     /// How progress is told, for as long as a task goes on.
-    pub(crate) progress: Option<Progress>,
+    pub(crate) progress: Option<ProgressTokens>,
 }
 
-impl Retelling {
+impl ResultRewriter {
     /// For a client that knows whatever a result of the server may hold, and hears of no progress.
-    pub(crate) fn new(downward: Downward, uris: Option<Arc<UriMap>>) -> Self {
+    pub(crate) fn new(downward: ResponsePlan, uris: Option<Arc<UriMap>>) -> Self {
         Self {
             origin: downward.origin,
             shape: downward.shape,
-            words: downward.words,
+            names: downward.names,
             uris,
             is_foreign: false,
             progress: None,
         }
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
-        Parts {
+    pub(crate) fn rules(&self) -> RewriteRules<'_> {
+        RewriteRules {
             shape: self.shape.as_ref(),
-            words: self.words.as_deref(),
+            names: self.names.as_deref(),
             uris: self.uris.as_deref(),
             is_foreign: self.is_foreign,
         }
@@ -270,35 +270,35 @@ impl Retelling {
 }
 
 /// What a result is told by.
-pub(crate) struct Parts<'a> {
+pub(crate) struct RewriteRules<'a> {
     shape: Option<&'a Shaper>,
-    words: Option<&'a NameRewriter>,
+    names: Option<&'a NameRewriter>,
     uris: Option<&'a UriMap>,
     is_foreign: bool,
 }
 
 /// The result in the client's words and shape.
-pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
-    let told = match parts.words {
+pub(crate) fn rewrite_result<'a>(result: &'a str, parts: &RewriteRules<'_>) -> Cow<'a, str> {
+    let told = match parts.names {
         Some(words) => words.rewrite_failed_result(result),
         None => Cow::Borrowed(result),
     };
     let told = match parts.uris {
-        Some(uris) => then(told, |told| uri_rewriter::rewrite_result(uris, told)),
+        Some(uris) => and_then_rewrite(told, |told| uri_rewriter::rewrite_result(uris, told)),
         None => told,
     };
     let shaped = match parts.shape {
-        Some(shape) => then(told, |told| shape.apply(told)),
+        Some(shape) => and_then_rewrite(told, |told| shape.apply(told)),
         None => told,
     };
     if !parts.is_foreign {
         return shaped;
     }
-    then(shaped, era::drop_unsupported_structured_content)
+    and_then_rewrite(shaped, era::drop_unsupported_structured_content)
 }
 
 /// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.
-fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+fn and_then_rewrite<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => step(text),
         Cow::Owned(text) => match step(&text) {

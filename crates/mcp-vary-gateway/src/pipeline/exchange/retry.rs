@@ -9,24 +9,24 @@ use mcp_vary_wire::response::RpcError;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{Running, Step, unless_withdrawn};
+use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 
 /// A request that may be sent once more.
 #[derive(Debug)]
-pub(crate) struct Again {
+pub(crate) struct RetryState {
     sent: Arc<SentRequest>,
     /// When it was first sent once more.
     since: Option<Instant>,
 }
 
-impl Again {
+impl RetryState {
     pub(crate) const fn new(sent: Arc<SentRequest>) -> Self {
         Self { sent, since: None }
     }
 
     /// Whether it may be sent after `error`: when the server was lost, and after that only when it was not
     /// delivered, since a loss may take a moment to be noticed.
-    pub(super) fn follows(&self, error: &UpstreamError) -> bool {
+    pub(super) fn is_retryable(&self, error: &UpstreamError) -> bool {
         let patience = self.sent.supervised.config().limits.ready_timeout;
         match self.since {
             None => error.is_loss(),
@@ -34,9 +34,9 @@ impl Again {
         }
     }
 
-    async fn send(&mut self) -> Result<Exchange, RpcError> {
+    async fn resend(&mut self) -> Result<Exchange, RpcError> {
         if self.since.is_some() {
-            tokio::time::sleep(UNNOTICED).await;
+            tokio::time::sleep(RECENT).await;
         }
         self.since.get_or_insert_with(Instant::now);
         let request = self.sent.request.clone();
@@ -47,15 +47,18 @@ impl Again {
     }
 }
 
-impl Running {
+impl InFlightRequest {
     /// Lets the request be sent once more if the server is lost before it said anything.
-    pub(crate) fn repeat_with(&mut self, again: Again) {
-        self.again = Some(again);
+    pub(crate) fn retry_with(&mut self, again: RetryState) {
+        self.retry = Some(again);
     }
 
     /// What the client gets of a server that was lost; nothing yet where the request may be sent once more.
-    pub(super) fn lost(&mut self, error: UpstreamError) -> Option<Step> {
-        let may_follow = self.again.as_ref().is_some_and(|it| it.follows(&error));
+    pub(super) fn connection_lost(&mut self, error: UpstreamError) -> Option<ResponseEvent> {
+        let may_follow = self
+            .retry
+            .as_ref()
+            .is_some_and(|it| it.is_retryable(&error));
         if !may_follow {
             return Some(self.fail(&RpcError::from(error)));
         }
@@ -65,12 +68,12 @@ impl Running {
 
     /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
     /// when that does not come about.
-    pub(super) async fn send_again(&mut self) -> Option<Step> {
-        let Some(again) = &mut self.again else {
-            return Some(Step::Cancelled);
+    pub(super) async fn resend(&mut self) -> Option<ResponseEvent> {
+        let Some(again) = &mut self.retry else {
+            return Some(ResponseEvent::Cancelled);
         };
-        match unless_withdrawn(self.place.as_ref(), again.send()).await {
-            None => Some(self.withdraw()),
+        match unless_cancelled(self.in_flight_guard.as_ref(), again.resend()).await {
+            None => Some(self.cancel_by_client()),
             Some(Err(failure)) => Some(self.fail(&failure)),
             Some(Ok(exchange)) => {
                 self.exchange = Some(exchange);
@@ -81,4 +84,4 @@ impl Running {
 }
 
 /// How long a line may take to notice that its server cannot be reached.
-const UNNOTICED: Duration = Duration::from_millis(50);
+const RECENT: Duration = Duration::from_millis(50);

@@ -8,77 +8,85 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::response::{self, RpcError};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Finish, Running, Step, Taken, unless_withdrawn};
-use crate::mrtr::{self, HeldCall, Next, Relay, asks_for_input};
-use crate::pipeline::runtime::Lasting;
+use super::{InFlightRequest, Leases, ResponseContext, ResponseEvent, unless_cancelled};
+use crate::mrtr::{self, InputRelay, RelayEvent, SuspendedCall, is_input_required};
+use crate::pipeline::runtime::Services;
 use crate::pool::dedicated;
 use crate::session::pending_server_requests::{self, Question};
 
-impl Running {
+impl InFlightRequest {
     /// What the client is asked, if it can be; the server is told why where it cannot.
-    pub(super) fn ask(&mut self, request: ServerRequest) -> Option<Step> {
-        if let Some(session) = &self.finish.client.session {
-            let (made, server) = (&self.lasting.made, &self.finish.server);
+    pub(super) fn forward_server_request(
+        &mut self,
+        request: ServerRequest,
+    ) -> Option<ResponseEvent> {
+        if let Some(session) = &self.response.client.session {
+            let (made, server) = (&self.services.task_registry, &self.response.server);
             let names = made.names(server, session.client);
-            let questions = &self.lasting.questions;
+            let questions = &self.services.pending_server_requests;
             let (question, message) = questions.pass_on(session, (server, &request), &names)?;
-            self.questions.push(question);
-            return Some(Step::Message(message));
+            self.pending_server_requests.push(question);
+            return Some(ResponseEvent::Message(message));
         }
         let params = request.params().unwrap_or("{}");
         let may_be_asked = self
-            .finish
+            .response
             .client
             .askable()
             .ensure_supported(request.method(), params);
         // Dropped, a request is refused.
-        self.finish.seal.as_ref()?;
+        self.response.request_state.as_ref()?;
         if let Err(why) = may_be_asked {
             pending_server_requests::refuse(&request, &why);
             return None;
         }
-        if let Some(alone) = &self.taken.alone {
+        if let Some(alone) = &self.leases.dedicated {
             alone.heed(&request);
         }
         self.input.add(request);
-        Some(self.wait_for_the_client())
+        Some(self.wait_for_client())
     }
 
     /// Ends the client's request with what the server asks; the server goes on when the client comes back.
-    pub(super) fn wait_for_the_client(&mut self) -> Step {
-        let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.finish.seal) else {
-            return Step::Cancelled;
+    pub(super) fn wait_for_client(&mut self) -> ResponseEvent {
+        let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.response.request_state)
+        else {
+            return ResponseEvent::Cancelled;
         };
-        let call = HeldCall {
+        let call = SuspendedCall {
             exchange,
             input: std::mem::take(&mut self.input),
             // Others may call the server while the client is asked.
-            taken: Taken {
+            leases: Leases {
                 turn: None,
-                ..std::mem::take(&mut self.taken)
+                ..std::mem::take(&mut self.leases)
             },
-            progress: self.finish.progress.take().map(|progress| progress.ours),
+            progress: self
+                .response
+                .progress
+                .take()
+                .map(|progress| progress.upstream),
         };
-        let held = mrtr::hold(call, seal, &self.lasting);
+        let held = mrtr::suspend(call, seal, &self.services);
         self.end();
-        Step::Done(match held {
-            Ok(result) => response::result(&self.finish.id, result.as_bytes()),
-            Err(failure) => self.finish.failed(&failure),
+        ResponseEvent::Done(match held {
+            Ok(result) => response::result(&self.response.id, result.as_bytes()),
+            Err(failure) => self.response.failed(&failure),
         })
     }
 
     /// Goes on with a call that waited for the client, which has come back with `responses`.
     pub(crate) fn resumed(
-        lasting: Arc<Lasting>,
-        mut call: HeldCall,
+        lasting: Arc<Services>,
+        mut call: SuspendedCall,
         responses: &Members<'_>,
         turn: OwnedSemaphorePermit,
-        finish: Finish,
+        finish: ResponseContext,
     ) -> Self {
         call.input.answer(responses);
-        let taken = Taken {
+        let taken = Leases {
             turn: Some(turn),
-            ..call.taken
+            ..call.leases
         };
         let mut running = Self::new(lasting, call.exchange, taken, finish);
         running.input = call.input;
@@ -86,7 +94,7 @@ impl Running {
     }
 
     /// Lets the client be asked what the server asks in a result.
-    pub(crate) fn relay_with(&mut self, relay: Relay) {
+    pub(crate) fn relay_with(&mut self, relay: InputRelay) {
         self.relay = Some(relay);
     }
 
@@ -95,27 +103,27 @@ impl Running {
         &mut self,
         outcome: Result<&str, &str>,
     ) -> Option<Result<(), RpcError>> {
-        let result = outcome.ok().filter(|result| asks_for_input(result))?;
-        let session = self.finish.client.session.as_ref()?;
-        let client = (&**session, self.finish.client.askable());
-        let begun = self.relay.as_mut()?.begin(result, client, &self.lasting);
+        let result = outcome.ok().filter(|result| is_input_required(result))?;
+        let session = self.response.client.session.as_ref()?;
+        let client = (&**session, self.response.client.askable());
+        let begun = self.relay.as_mut()?.begin(result, client, &self.services);
         // The server works on nothing while the client is asked.
         self.exchange = None;
-        self.again = None;
-        self.taken.turn = None;
+        self.retry = None;
+        self.leases.turn = None;
         Some(begun)
     }
 
     /// The next message of a round for the client, or what it gets when the round fails.
-    pub(super) async fn next_of_round(&mut self) -> Option<Step> {
+    pub(super) async fn next_round_event(&mut self) -> Option<ResponseEvent> {
         let relay = self.relay.as_mut()?;
-        let next = unless_withdrawn(self.place.as_ref(), relay.next());
+        let next = unless_cancelled(self.in_flight_guard.as_ref(), relay.next());
         match next.await {
-            None => Some(self.withdraw()),
-            Some(Next::Message(message)) => Some(Step::Message(message)),
-            Some(Next::Failed(failure)) => Some(self.fail(&failure)),
-            Some(Next::Sent(turn, exchange)) => {
-                self.taken.turn = Some(turn);
+            None => Some(self.cancel_by_client()),
+            Some(RelayEvent::Message(message)) => Some(ResponseEvent::Message(message)),
+            Some(RelayEvent::Failed(failure)) => Some(self.fail(&failure)),
+            Some(RelayEvent::Sent(turn, exchange)) => {
+                self.leases.turn = Some(turn);
                 self.exchange = Some(exchange);
                 None
             }
@@ -123,21 +131,21 @@ impl Running {
     }
 
     /// Lets questions that outlive the request wait for their answers without it.
-    pub(super) fn leave_questions(&mut self) {
-        let Some(session) = &self.finish.client.session else {
+    pub(super) fn abandon_server_requests(&mut self) {
+        let Some(session) = &self.response.client.session else {
             return;
         };
-        for question in std::mem::take(&mut self.questions) {
-            let (session, stopped) = (Arc::clone(session), self.lasting.stopped.clone());
+        for question in std::mem::take(&mut self.pending_server_requests) {
+            let (session, stopped) = (Arc::clone(session), self.services.shutdown.clone());
             let waiting = async move { dedicated::wait(question, &session).await };
             let waiting = stopped.run_until_cancelled_owned(waiting);
-            self.lasting.tasks.spawn(waiting);
+            self.services.background_tasks.spawn(waiting);
         }
     }
 }
 
 /// Waits until one of the questions is over.
-pub(super) async fn over(questions: &[Question]) -> usize {
+pub(super) async fn exchange_ended(questions: &[Question]) -> usize {
     let over = questions.iter().map(|question| Box::pin(question.over()));
     select_all(over).await.1
 }

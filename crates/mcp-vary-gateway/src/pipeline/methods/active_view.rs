@@ -11,113 +11,115 @@ use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
-use crate::pipeline::methods::Call;
+use crate::pipeline::methods::RequestContext;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
     /// have for the client. A variant that is deprecated is counted (SV-25).
-    pub(crate) fn active(&self) -> Result<usize, RpcError> {
-        let (index, decided_by) = self.selected()?;
-        self.note_selected(index);
-        let gateway = self.gateway;
+    pub(crate) fn active_view(&self) -> Result<usize, RpcError> {
+        let (index, decided_by) = self.selected_view()?;
+        self.record_selection(index);
+        let gateway = self.snapshot;
         let variant = gateway.variants.as_slice().get(index);
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
-            let (method, by) = (self.asked.method, decided_by.as_str());
+            let (method, by) = (self.request.method, decided_by.as_str());
             debug!(variant = %variant.id, by, method, "variant selected");
         }
         let deprecated = variant.filter(|it| it.status == Status::Deprecated);
         if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
             let now = (gateway.config.outside.now)();
             gateway
-                .lasting
+                .services
                 .deprecations
                 .note(deprecated, self.client_name(), now);
         }
-        Ok(gateway.faces.presented_view(index, self.client.manner))
+        Ok(gateway
+            .variant_set
+            .presented_view(index, self.client.manner))
     }
 
     /// How the client calls itself, be it in its session or in this request.
     fn client_name(&self) -> ClientName {
         match &self.client.session {
             Some(session) => session.fixed.client.clone(),
-            None => ClientName::read(self.asked.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
+            None => ClientName::read(self.request.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
         }
     }
 
     /// A session that runs under a variant which was not offered to it is notified of its lists from then on (SV-16).
-    fn note_selected(&self, index: usize) {
+    fn record_selection(&self, index: usize) {
         let session = self.client.session.as_ref();
         let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
             return;
         };
-        let variant = self.gateway.variant_id(index);
-        if self.gateway.config.variants && session.note_selected(variant) {
-            let audience = &self.gateway.lasting.audience;
+        let variant = self.snapshot.variant_id(index);
+        if self.snapshot.config.variants && session.note_selected(variant) {
+            let audience = &self.snapshot.services.hub;
             audience.add_variant(session.client, variant);
         }
     }
 
-    fn selected(&self) -> Result<(usize, DecidedBy), RpcError> {
-        let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
+    fn selected_view(&self) -> Result<(usize, DecidedBy), RpcError> {
+        let requested = self.request.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
             let offers = &self.client.offers;
             return Ok((offers.default_view(), offers.decided_by));
         };
-        if !self.gateway.config.variants {
+        if !self.snapshot.config.variants {
             return Err(RpcError::from(&Error::VariantsNotSupported));
         }
         let id: Option<String> = serde_json::from_str(requested).ok();
         let offers = &self.client.offers;
-        let index = id.and_then(|id| self.gateway.variant_index(&id));
+        let index = id.and_then(|id| self.snapshot.variant_index(&id));
         // SV-9: for a pinned credential there is one variant, so another is none.
         let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
-            self.gateway.invalid_variant(offers, &requested)
+            self.snapshot.invalid_variant(offers, &requested)
         })?;
         Ok((index, DecidedBy::Selector))
     }
 
     /// Where the client goes on reading; `None` at the beginning.
-    pub(crate) fn bookmark(
+    pub(crate) fn list_cursor(
         &self,
         variant: usize,
         kind: ListKind,
     ) -> Result<Option<String>, RpcError> {
-        let Some(cursor) = self.asked.params.members.get("cursor") else {
+        let Some(cursor) = self.request.params.members.get("cursor") else {
             return Ok(None);
         };
         let cursor: String = serde_json::from_str(cursor)
             .map_err(|_| RpcError::invalid_params("`cursor` must be a string"))?;
-        let binding = self.binding(variant, kind);
-        let bookmark = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor);
+        let binding = self.cursor_binding(variant, kind);
+        let bookmark = cursor::open(&self.snapshot.services.cursor_keys, &binding, &cursor);
         bookmark.map(Some).map_err(|error| {
             let error = error.into_error(binding.variant, |_| true);
             self.without_variant(RpcError::from(&error))
         })
     }
 
-    pub(crate) fn seal(&self, variant: usize, kind: ListKind, bookmark: &str) -> String {
-        let binding = self.binding(variant, kind);
-        cursor::seal(&self.gateway.lasting.cursor_keys, &binding, bookmark)
+    pub(crate) fn seal_cursor(&self, variant: usize, kind: ListKind, bookmark: &str) -> String {
+        let binding = self.cursor_binding(variant, kind);
+        cursor::seal(&self.snapshot.services.cursor_keys, &binding, bookmark)
     }
 
-    fn binding(&self, variant: usize, kind: ListKind) -> CursorBinding<'_> {
+    fn cursor_binding(&self, variant: usize, kind: ListKind) -> CursorBinding<'_> {
         CursorBinding {
-            variant: self.gateway.variant_id(variant),
+            variant: self.snapshot.variant_id(variant),
             method: kind.method(),
             principal: self.client.principal(),
         }
     }
 
     pub(crate) fn invalid_cursor(&self, variant: usize) -> RpcError {
-        let active = self.gateway.variant_id(variant).clone();
+        let active = self.snapshot.variant_id(variant).clone();
         self.without_variant(RpcError::from(&Error::InvalidCursor { active }))
     }
 
     /// Where variants are off nothing is said of them (EXT-3).
     fn without_variant(&self, failure: RpcError) -> RpcError {
-        if self.gateway.config.variants {
+        if self.snapshot.config.variants {
             failure
         } else {
             RpcError::new(failure.code(), failure.message())
@@ -126,7 +128,7 @@ impl Call<'_> {
 
     /// The id of the active variant, unless variants are off.
     pub(crate) fn active_variant(&self, variant: usize) -> Option<VariantId> {
-        let on = self.gateway.config.variants;
-        on.then(|| self.gateway.variant_id(variant).clone())
+        let on = self.snapshot.config.variants;
+        on.then(|| self.snapshot.variant_id(variant).clone())
     }
 }

@@ -12,10 +12,10 @@ use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
 use mcp_vary_wire::response::RpcError;
 
-use super::Call;
-use super::forward::Forwarding;
-use crate::pipeline::exchange::Downward;
-use crate::pipeline::router::Outcome;
+use super::RequestContext;
+use super::forward::ForwardRequest;
+use crate::pipeline::exchange::ResponsePlan;
+use crate::pipeline::router::Dispatch;
 
 /// What `ref` refers to: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]
@@ -52,22 +52,22 @@ impl Reference {
     }
 }
 
-impl Call<'_> {
-    pub(crate) async fn complete(mut self) -> Result<Outcome, RpcError> {
+impl RequestContext<'_> {
+    pub(crate) async fn complete(mut self) -> Result<Dispatch, RpcError> {
         self.may_complete()?;
         for key in ["ref", "argument"] {
-            self.asked.params.object(key)?;
+            self.request.params.object(key)?;
         }
-        let variant = self.active()?;
+        let variant = self.active_view()?;
         let (server, words) = self.server_of_reference(variant).await?;
-        let forwarding = Forwarding {
+        let forwarding = ForwardRequest {
             server,
-            downward: Downward {
-                words,
+            plan: ResponsePlan {
+                names: words,
                 undeclared: self.completes(server)?,
-                ..Downward::default()
+                ..ResponsePlan::default()
             },
-            ..Forwarding::default()
+            ..ForwardRequest::default()
         };
         self.forward(variant, forwarding).await
     }
@@ -78,7 +78,7 @@ impl Call<'_> {
         &mut self,
         variant: usize,
     ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
-        let reference = self.asked.params.object("ref")?.to_owned();
+        let reference = self.request.params.object("ref")?.to_owned();
         match Reference::read(&reference).map_err(RpcError::invalid_params)? {
             Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
             Reference::Resource(uri) => {
@@ -94,19 +94,19 @@ impl Call<'_> {
         reference: &str,
         name: &str,
     ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
-        let face = &self.gateway.faces.configs[variant];
+        let face = &self.snapshot.variant_set.configs[variant];
         let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
         let is_listed = self.catalog.prompt(variant, name).is_some();
         if self.is_before_one_server() && shows_all && !is_listed {
             return Ok((0, None));
         }
         let prompt = self.known_prompt(variant, name).await?;
-        self.complete_own_argument(variant, &prompt)?;
+        self.complete_variant_argument(variant, &prompt)?;
         let place = &prompt.item_ref;
         if *place.upstream_name != *name {
             let renamed =
                 edit::set(reference, "name", &json::string(&place.upstream_name)).into_owned();
-            self.asked.params.members.set("ref", renamed);
+            self.request.params.members.set("ref", renamed);
         }
         Ok((place.server, prompt.name_rewriter.clone()))
     }
@@ -120,7 +120,7 @@ impl Call<'_> {
         let (server, own) = self.located_template(variant, &uri).await?;
         if own != uri {
             let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
-            self.asked.params.members.set("ref", renamed);
+            self.request.params.members.set("ref", renamed);
         }
         Ok(server)
     }
@@ -131,7 +131,7 @@ impl Call<'_> {
         variant: usize,
         uri: &str,
     ) -> Result<(usize, String), RpcError> {
-        let faces = &self.gateway.faces;
+        let faces = &self.snapshot.variant_set;
         let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
             return Ok((0, uri.to_owned()));
@@ -146,7 +146,7 @@ impl Call<'_> {
                 let is_fine = address.fault.is_none();
                 let shown = || {
                     let server = catalog.template_server(variant, own)?;
-                    self.shows_unlisted(variant, own, server).then_some(server)
+                    self.allows_unlisted(variant, own, server).then_some(server)
                 };
                 match is_fine && shows_all {
                     true => Some(0),
@@ -155,7 +155,7 @@ impl Call<'_> {
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
-        self.find(ListKind::Templates, find, || {
+        self.find_item(ListKind::Templates, find, || {
             self.no_such_uri(variant, uri, Identifier::Resource)
         })
         .await
@@ -163,25 +163,29 @@ impl Call<'_> {
 
     /// Puts the server's own names of the argument to complete, and of those that were completed before, in
     /// the place of the view's.
-    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), RpcError> {
+    fn complete_variant_argument(
+        &mut self,
+        variant: usize,
+        prompt: &Prompt,
+    ) -> Result<(), RpcError> {
         let Some(prepared) = &prompt.prepared else {
             return Ok(());
         };
-        let argument = self.asked.params.object("argument")?.to_owned();
+        let argument = self.request.params.object("argument")?.to_owned();
         let name = edit::get(&argument, "name").unwrap_or("null");
         let name: String = serde_json::from_str(name).unwrap_or_default();
         let own = prepared.upstream_argument(&name);
         let own = own.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
-            self.about_the_variant(variant, RpcError::invalid_params(why))
+            self.with_active_variant(variant, RpcError::invalid_params(why))
         })?;
         let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
         let context = self
-            .own_context(prepared, &name, own)
-            .map_err(|faults| self.about_the_variant(variant, self.invalid_arguments(&faults)))?;
-        self.asked.params.members.set("argument", renamed);
+            .upstream_context(prepared, &name, own)
+            .map_err(|faults| self.with_active_variant(variant, self.invalid_arguments(&faults)))?;
+        self.request.params.members.set("argument", renamed);
         if let Some(context) = context {
-            self.asked.params.members.set("context", context);
+            self.request.params.members.set("context", context);
         }
         Ok(())
     }
@@ -190,13 +194,13 @@ impl Call<'_> {
     /// the server's names. Nothing when there are none.
     ///
     /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
-    fn own_context(
+    fn upstream_context(
         &self,
         prepared: &PreparedPrompt,
         name: &str,
         completed: &str,
     ) -> Result<Option<String>, Vec<ArgumentError>> {
-        let context = self.asked.params.members.get("context").unwrap_or("{}");
+        let context = self.request.params.members.get("context").unwrap_or("{}");
         let given = edit::get(context, "arguments").unwrap_or("{}");
         let own = prepared.arguments(given)?;
         // Its default is what a request without it gets; here it is being asked for.
@@ -204,7 +208,7 @@ impl Call<'_> {
             Some(_) => own,
             None => edit::remove(&own, completed).into_owned().into(),
         };
-        if own == "{}" && !self.asked.params.members.contains("context") {
+        if own == "{}" && !self.request.params.members.contains("context") {
             return Ok(None);
         }
         Ok(Some(edit::set(context, "arguments", &own).into_owned()))

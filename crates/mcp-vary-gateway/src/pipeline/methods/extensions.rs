@@ -11,31 +11,31 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
-use super::Call;
-use super::forward::Forwarding;
+use super::RequestContext;
+use super::forward::ForwardRequest;
 use crate::pipeline::member_check;
 use crate::pipeline::methods::initialize;
-use crate::pipeline::router::{Action, Asked, Outcome, unknown};
-use crate::pipeline::snapshot::Setup;
+use crate::pipeline::router::{Dispatch, IncomingRequest, MethodAction, method_not_found};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::dedicated::Held;
 use crate::session::client::Client;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
-    pub(crate) async fn of_extension(self) -> Result<Outcome, RpcError> {
+    pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
         let told = self.catalog.snapshots.iter().enumerate();
         let mut declaring = told.filter(|(_, told)| {
             let hello = told.handshake.as_ref();
-            hello.is_some_and(|hello| initialize::declares_others(&hello.capabilities))
+            hello.is_some_and(|hello| initialize::declares_other_extensions(&hello.capabilities))
         });
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
-            return Err(unknown(self.asked.method));
+            return Err(method_not_found(self.request.method));
         };
-        let variant = self.active()?;
-        self.may_pass(variant, server)?;
-        let forwarding = Forwarding {
+        let variant = self.active_view()?;
+        self.may_forward(variant, server)?;
+        let forwarding = ForwardRequest {
             server,
-            ..Forwarding::default()
+            ..ForwardRequest::default()
         };
         self.forward(variant, forwarding).await
     }
@@ -45,20 +45,20 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
-    fn may_pass(&self, variant: usize, server: usize) -> Result<(), RpcError> {
-        let allowed = &self.gateway.config.servers[server].allowed_methods;
-        let is_allowed = allowed.iter().any(|method| method == self.asked.method);
-        if is_allowed || !self.gateway.faces.configs[variant].hides_something() {
+    fn may_forward(&self, variant: usize, server: usize) -> Result<(), RpcError> {
+        let allowed = &self.snapshot.config.servers[server].allowed_methods;
+        let is_allowed = allowed.iter().any(|method| method == self.request.method);
+        if is_allowed || !self.snapshot.variant_set.configs[variant].hides_something() {
             return Ok(());
         }
-        let counters = &self.gateway.lasting.counters;
+        let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedExtensionMethods);
-        let cut: String = self.asked.method.chars().take(128).collect();
+        let cut: String = self.request.method.chars().take(128).collect();
         let why = format!(
             "Method not found: {cut}: it could reach what the active variant hides; the operator can let it pass \
              with `allow-methods`"
         );
-        Err(self.about_the_variant(variant, RpcError::method_not_found(why)))
+        Err(self.with_active_variant(variant, RpcError::method_not_found(why)))
     }
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
@@ -80,20 +80,20 @@ impl Call<'_> {
     }
 
     /// Sends a notification on to its server, on the connection that the client's calls to it take.
-    async fn notify(&mut self) -> Result<(), RpcError> {
+    async fn forward_extension_notification(&mut self) -> Result<(), RpcError> {
         let Some(server) = self.server_of_the_same_extension() else {
-            return Err(unknown(self.asked.method));
+            return Err(method_not_found(self.request.method));
         };
-        let counters = &self.gateway.lasting.counters;
-        member_check::check(self.action, &self.asked.params)
+        let counters = &self.snapshot.services.counters;
+        member_check::check(self.action, &self.request.params)
             .map_err(|refusal| refusal.into_counted_error(counters))?;
-        let variant = self.active()?;
-        self.may_pass(variant, server)?;
-        let alone = self.alone(server).await?;
+        let variant = self.active_view()?;
+        self.may_forward(variant, server)?;
+        let alone = self.dedicated_connection(server).await?;
         let source = &self.class.sources()[server];
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         let upstream = line.ready().await?;
-        let told = self.told_to(server, upstream.handshake().era());
+        let told = self.notification_sink(server, upstream.handshake().era());
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
@@ -101,11 +101,11 @@ impl Call<'_> {
             log_level: None,
         };
         self.relate_upward();
-        let has_params = !self.asked.params.members.is_empty();
-        let params = era::to_upstream_params(&mut self.asked.params, &upward);
+        let has_params = !self.request.params.members.is_empty();
+        let params = era::to_upstream_params(&mut self.request.params, &upward);
         let params = (has_params || params != "{}").then_some(params);
         upstream
-            .notify(self.asked.method.to_owned(), params)
+            .notify(self.request.method.to_owned(), params)
             .await?;
         alone.iter().for_each(Held::settle);
         Ok(())
@@ -114,32 +114,37 @@ impl Call<'_> {
 
 /// Carries a notification of an extension to the server that declares the same one, unless that takes too long. One
 /// that is the protocol's own, of whatever revision, or of no such extension, is ignored as JSON-RPC says.
-pub(crate) async fn carry(gateway: &Arc<Setup>, client: &Client, method: &str, params: Params<'_>) {
+pub(crate) async fn forward_notification(
+    gateway: &Arc<ConfigSnapshot>,
+    client: &Client,
+    method: &str,
+    params: Params<'_>,
+) {
     if !is_of_an_extension(method) {
         return;
     }
     let carried = async {
         let class = gateway
-            .classes
+            .pool
             .of_client(client.class.as_ref(), client.connection);
         let class = class.await?;
-        let mut call = Call {
-            gateway,
+        let mut call = RequestContext {
+            snapshot: gateway,
             catalog: class.catalog.current(),
             class,
             client,
-            asked: Asked {
+            request: IncomingRequest {
                 id: "null",
                 method,
                 params,
                 headers: None,
                 message: None,
             },
-            action: Action::OfExtension,
+            action: MethodAction::Extension,
         };
-        call.notify().await
+        call.forward_extension_notification().await
     };
-    let patience = gateway.classes.patience();
+    let patience = gateway.pool.patience();
     match tokio::time::timeout(patience, carried).await {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),

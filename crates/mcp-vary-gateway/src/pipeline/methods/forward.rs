@@ -15,50 +15,53 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Call;
-use crate::mrtr::{self, Relay, Round, Subject};
-use crate::pipeline::exchange::{Again, ByTask, Downward, Finish, Progress, Running, Taken};
-use crate::pipeline::router::Outcome;
+use super::RequestContext;
+use crate::mrtr::{self, InputRelay, RequestBinding, RetriedCall};
+use crate::pipeline::exchange::{
+    ImplicitTask, InFlightRequest, Leases, ProgressTokens, ResponseContext, ResponsePlan,
+    RetryState,
+};
+use crate::pipeline::router::Dispatch;
 use crate::pool::InUse;
 use crate::pool::dedicated::Held;
 use crate::session::{NO_CLASS, Session};
 
 /// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]
-pub(crate) struct Forwarding {
+pub(crate) struct ForwardRequest {
     /// The index of the server.
     pub(crate) server: usize,
     /// What the header `Mcp-Name` says.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// What the states of its rounds are bound to.
-    pub(crate) subject: Option<Subject>,
+    pub(crate) binding: Option<RequestBinding>,
     /// Whether it may be sent once more when the server is lost.
-    pub(crate) repeatable: bool,
+    pub(crate) is_retryable: bool,
     /// Whether its server makes a task of it, of which the client knows nothing.
-    pub(crate) by_task: bool,
-    pub(crate) downward: Downward,
+    pub(crate) implicit_task: bool,
+    pub(crate) plan: ResponsePlan,
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Sends the request to its server: on the connection of the class, or on one that the client has alone.
     pub(crate) async fn forward(
         mut self,
         variant: usize,
-        mut forwarding: Forwarding,
-    ) -> Result<Outcome, RpcError> {
+        mut forwarding: ForwardRequest,
+    ) -> Result<Dispatch, RpcError> {
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
-        let mut finish = self.finish(variant, &mut forwarding)?;
-        let round = self.round(variant, finish.seal.as_ref())?;
+        let mut finish = self.response_context(variant, &mut forwarding)?;
+        let round = self.retried_call(variant, finish.request_state.as_ref())?;
         let turn = source.line.acquire().await?;
-        if let Round::Held(call) = round {
-            return self.go_on(call, turn, finish);
+        if let RetriedCall::Suspended(call) = round {
+            return self.resume(call, turn, finish);
         }
         // What the server asks on the way to such a task it asks in results.
-        let has_task = finish.downward.task.as_ref();
+        let has_task = finish.plan.task.as_ref();
         let alone = match has_task.is_some_and(|task| task.forms.is_to_core()) {
             true => None,
-            false => self.alone(forwarding.server).await?,
+            false => self.dedicated_connection(forwarding.server).await?,
         };
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         if let Some(level) = finish.client.log_level {
@@ -66,40 +69,40 @@ impl Call<'_> {
         }
         let upstream = line.ready().await?;
         finish.upstream = upstream.handshake().era();
-        round.prepare(&mut self.asked.params, finish.upstream)?;
-        let (is_repeatable, is_by_task) = (forwarding.repeatable, forwarding.by_task);
-        let road = self.road_of_task(&line, &finish);
+        round.resume_request(&mut self.request.params, finish.upstream)?;
+        let (is_repeatable, is_by_task) = (forwarding.is_retryable, forwarding.implicit_task);
+        let road = self.task_connection(&line, &finish);
         let sent = SentRequest {
             request: self.request(&upstream, &finish, forwarding),
             supervised: line,
             connection: upstream,
         };
         let by_task = is_by_task.then(|| {
-            let lasting = Arc::clone(&self.gateway.lasting);
-            Box::new(ByTask::new(Arc::new(sent.clone()), lasting))
+            let lasting = Arc::clone(&self.snapshot.services);
+            Box::new(ImplicitTask::new(Arc::new(sent.clone()), lasting))
         });
-        let taken = Taken {
+        let taken = Leases {
             turn: Some(turn),
-            alone,
+            dedicated: alone,
             class: Some(InUse::new(&self.class)),
-            road,
-            by_task,
+            task_connection: road,
+            implicit_task: by_task,
         };
         let running = self.send(sent, is_repeatable, taken, finish).await?;
-        Ok(Outcome::Running(Box::new(running)))
+        Ok(Dispatch::InFlight(Box::new(running)))
     }
 
     /// The request as the server gets it.
     fn request(
         &mut self,
         upstream: &UpstreamConnection,
-        finish: &Finish,
-        forwarding: Forwarding,
+        finish: &ResponseContext,
+        forwarding: ForwardRequest,
     ) -> Request {
-        let told = self.told_to(forwarding.server, finish.upstream);
-        let token = finish.progress.as_ref().map(|it| it.ours.as_str());
+        let told = self.notification_sink(forwarding.server, finish.upstream);
+        let token = finish.progress.as_ref().map(|it| it.upstream.as_str());
         let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
-        let task = finish.downward.task.as_ref();
+        let task = finish.plan.task.as_ref();
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
@@ -110,21 +113,21 @@ impl Call<'_> {
             log_level: finish.client.log_level.map(level_name),
         };
         self.relate_upward();
-        let params = era::to_upstream_params(&mut self.asked.params, &upward);
-        let method = self.action.in_rounds().map(Cow::Borrowed);
-        let method = method.unwrap_or_else(|| Cow::Owned(self.asked.method.to_owned()));
+        let params = era::to_upstream_params(&mut self.request.params, &upward);
+        let method = self.action.can_ask_for_input().map(Cow::Borrowed);
+        let method = method.unwrap_or_else(|| Cow::Owned(self.request.method.to_owned()));
         let mut request = Request::new(method, Some(params));
         request.progress_token = token.map(str::to_owned);
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.caller = Some(CallerId(self.client.id));
-        request.out_of_band = self.beside(finish.client.log_level);
+        request.out_of_band = self.out_of_band_sink(finish.client.log_level);
         request
     }
 
     /// Who hears what the server says beside the call, which is what it logs: a session as long as it lasts, other
     /// clients until the answer, if they want to.
-    fn beside(&self, log_level: Option<u8>) -> OutOfBand {
+    fn out_of_band_sink(&self, log_level: Option<u8>) -> OutOfBand {
         match (&self.client.session, log_level) {
             (Some(session), _) => {
                 let session: Weak<Session> = Arc::downgrade(session);
@@ -138,10 +141,10 @@ impl Call<'_> {
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it
     /// was told of the class: a class may hold more clients than one that can do the same, and a server without
     /// sessions is told of each.
-    pub(crate) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
+    pub(crate) fn notification_sink(&self, server: usize, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.mirrored();
         let may_differ = era == Era::Modern && mirrored != NO_CLASS;
-        let classes = &self.gateway.classes;
+        let classes = &self.snapshot.pool;
         may_differ.then(|| classes.told_of(&self.class, server, mirrored))
     }
 
@@ -150,20 +153,20 @@ impl Call<'_> {
         &self,
         sent: SentRequest,
         is_repeatable: bool,
-        taken: Taken,
-        finish: Finish,
-    ) -> Result<Running, RpcError> {
-        let is_relayed = self.is_relayed(finish.upstream);
+        taken: Leases,
+        finish: ResponseContext,
+    ) -> Result<InFlightRequest, RpcError> {
+        let is_relayed = self.relays_input(finish.upstream);
         let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
         let exchange = sent.connection.request(sent.request).await?;
-        let lasting = Arc::clone(&self.gateway.lasting);
-        let mut running = Running::new(lasting, exchange, taken, finish);
+        let lasting = Arc::clone(&self.snapshot.services);
+        let mut running = InFlightRequest::new(lasting, exchange, taken, finish);
         if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
-            let limit = self.gateway.config.limits.max_rounds;
-            running.relay_with(Relay::new(Arc::clone(sent), limit));
+            let limit = self.snapshot.config.limits.max_rounds;
+            running.relay_with(InputRelay::new(Arc::clone(sent), limit));
         }
         if let Some(sent) = kept.filter(|_| is_repeatable) {
-            running.repeat_with(Again::new(sent));
+            running.retry_with(RetryState::new(sent));
         }
         Ok(running)
     }
@@ -172,7 +175,10 @@ impl Call<'_> {
     ///
     /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
     /// without a gateway.
-    pub(crate) async fn alone(&self, server: usize) -> Result<Option<Held>, RpcError> {
+    pub(crate) async fn dedicated_connection(
+        &self,
+        server: usize,
+    ) -> Result<Option<Held>, RpcError> {
         if !self.class.can_be_asked {
             return Ok(None);
         }
@@ -184,7 +190,7 @@ impl Call<'_> {
                 return Ok(None);
             }
         }
-        let classes = &self.gateway.classes;
+        let classes = &self.snapshot.pool;
         let held = classes.alone(&self.class, server, self.client)?;
         held.ready().await?;
         held.tells(shared).await;
@@ -192,25 +198,25 @@ impl Call<'_> {
     }
 
     /// What it takes to turn the answer into the client's.
-    pub(crate) fn finish(
+    pub(crate) fn response_context(
         &self,
         variant: usize,
-        forwarding: &mut Forwarding,
-    ) -> Result<Finish, RpcError> {
+        forwarding: &mut ForwardRequest,
+    ) -> Result<ResponseContext, RpcError> {
         let mut client = self.client.clone();
         client.log_level = self.log_level()?;
-        let mut downward = std::mem::take(&mut forwarding.downward);
-        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
-        let subject = forwarding.subject.take();
-        Ok(Finish {
-            id: self.asked.id.to_owned(),
+        let mut downward = std::mem::take(&mut forwarding.plan);
+        downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
+        let subject = forwarding.binding.take();
+        Ok(ResponseContext {
+            id: self.request.id.to_owned(),
             client,
             active_variant: self.active_variant(variant),
             action: self.action,
             server: self.server_name(forwarding.server),
-            downward,
+            plan: downward,
             uris: self.changed_uris(variant),
-            seal: self.seal_of_rounds(variant, forwarding.server, subject),
+            request_state: self.request_state_codec(variant, forwarding.server, subject),
             // Until there is a connection; those whose calls wait are of this one.
             upstream: Era::Legacy,
             progress: self.progress()?,
@@ -219,12 +225,12 @@ impl Call<'_> {
 
     /// What the variant calls resources, where that is not what the servers do.
     pub(crate) fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
-        let uris = self.gateway.faces.uris(variant);
+        let uris = self.snapshot.variant_set.uris(variant);
         (!uris.is_empty()).then(|| Arc::clone(uris))
     }
 
-    fn progress(&self) -> Result<Option<Progress>, RpcError> {
-        let Some(theirs) = self.asked.params.meta.get(era::PROGRESS_TOKEN) else {
+    fn progress(&self) -> Result<Option<ProgressTokens>, RpcError> {
+        let Some(theirs) = self.request.params.meta.get(era::PROGRESS_TOKEN) else {
             return Ok(None);
         };
         if !envelope::is_id(theirs) {
@@ -232,35 +238,41 @@ impl Call<'_> {
             return Err(RpcError::invalid_params(why));
         }
         let theirs = theirs.to_owned();
-        let ours = self.gateway.lasting.new_progress_token().to_string();
-        Ok(Some(Progress { ours, theirs }))
+        let ours = self.snapshot.services.new_progress_token().to_string();
+        Ok(Some(ProgressTokens {
+            upstream: ours,
+            client: theirs,
+        }))
     }
 
     /// Whether what a server of `era` asks in results is asked of the client in requests.
-    fn is_relayed(&self, era: Era) -> bool {
+    fn relays_input(&self, era: Era) -> bool {
         let is_between = era == Era::Modern && self.client.session.is_some();
-        is_between && self.action.in_rounds().is_some()
+        is_between && self.action.can_ask_for_input().is_some()
     }
 
     /// Goes on with a call that waits for what the client says.
-    fn go_on(
+    fn resume(
         &self,
         call: u64,
         turn: OwnedSemaphorePermit,
-        mut finish: Finish,
-    ) -> Result<Outcome, RpcError> {
+        mut finish: ResponseContext,
+    ) -> Result<Dispatch, RpcError> {
         let responses = self.responses()?;
-        let lasting = &self.gateway.lasting;
-        let call = lasting.held.take(call).ok_or_else(mrtr::not_held)?;
+        let lasting = &self.snapshot.services;
+        let call = lasting
+            .suspended_calls
+            .take(call)
+            .ok_or_else(mrtr::unknown_suspended_call)?;
         // The server knows its own token alone.
         finish.progress = match (finish.progress, &call.progress) {
-            (Some(progress), Some(ours)) => Some(Progress {
-                ours: ours.clone(),
+            (Some(progress), Some(ours)) => Some(ProgressTokens {
+                upstream: ours.clone(),
                 ..progress
             }),
             _ => None,
         };
-        let running = Running::resumed(Arc::clone(lasting), call, &responses, turn, finish);
-        Ok(Outcome::Running(Box::new(running)))
+        let running = InFlightRequest::resumed(Arc::clone(lasting), call, &responses, turn, finish);
+        Ok(Dispatch::InFlight(Box::new(running)))
     }
 }

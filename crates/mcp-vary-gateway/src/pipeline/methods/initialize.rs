@@ -19,10 +19,10 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
-use crate::pipeline::snapshot::{Known, Setup};
+use crate::pipeline::snapshot::{ConfigSnapshot, ParsedCapabilities};
 use crate::session::Fixed;
 
-impl Setup {
+impl ConfigSnapshot {
     /// Answers `initialize`: what the session fixes, and the result.
     ///
     /// # Errors
@@ -37,16 +37,17 @@ impl Setup {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
-        let known = self.know(capabilities)?;
+        let known = self.parse_capabilities(capabilities)?;
         known.has_required(Era::Legacy)?;
-        let offers = self.chosen(&self.ordered(&known).order, told, params, || {
-            self.ruled(self.rules.outcome(Some(info), told).variant.as_ref())
-        })?;
+        let offers =
+            self.select_variant(&self.ranked_variants(&known).order, told, params, || {
+                self.selected_by_rule(self.rules.outcome(Some(info), told).variant.as_ref())
+            })?;
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
-        let key = self.classes.key(&known.mirrored, None, Era::Legacy);
-        let class = self.classes.of(key.as_ref()).await?;
+        let key = self.pool.key(&known.forwardable, None, Era::Legacy);
+        let class = self.pool.of(key.as_ref()).await?;
         let result = self.initialize_result(&class.catalog.current(), revision, &known, &offers);
         let order = offers
             .order
@@ -56,7 +57,7 @@ impl Setup {
             revision,
             features: known.features.clone(),
             order: order.collect(),
-            class: Arc::clone(&known.mirrored),
+            class: Arc::clone(&known.forwardable),
             client: ClientName::read(info),
         };
         Ok((fixed, result))
@@ -67,10 +68,10 @@ impl Setup {
         &self,
         catalog: &Catalog,
         revision: Revision,
-        known: &Known,
+        known: &ParsedCapabilities,
         offers: &Offers,
     ) -> String {
-        let mut result = match self.only(catalog) {
+        let mut result = match self.without_variants(catalog) {
             Some(hello) if hello.era() == Era::Legacy => {
                 Members::parse(&hello.result).unwrap_or_default()
             }
@@ -89,8 +90,13 @@ impl Setup {
     }
 
     /// Answers `server/discover` for a client of these capabilities, for which there are these variants.
-    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
-        let mut result = match self.only(catalog) {
+    pub(crate) fn discover(
+        &self,
+        catalog: &Catalog,
+        known: &ParsedCapabilities,
+        offers: &Offers,
+    ) -> String {
+        let mut result = match self.without_variants(catalog) {
             Some(hello) if hello.era() == Era::Modern => {
                 Members::parse(&hello.result).unwrap_or_default()
             }
@@ -112,7 +118,7 @@ impl Setup {
     }
 
     /// What the only server said of itself; `None` before several, or while nothing was heard of it.
-    fn only<'a>(&self, catalog: &'a Catalog) -> Option<&'a Handshake> {
+    fn without_variants<'a>(&self, catalog: &'a Catalog) -> Option<&'a Handshake> {
         match catalog.snapshots.as_slice() {
             [told] => told.handshake.as_deref(),
             _ => None,
@@ -126,7 +132,7 @@ impl Setup {
             _ => return client_info(),
         };
         let told = self
-            .only(catalog)
+            .without_variants(catalog)
             .and_then(|hello| hello.server_info.clone());
         told.unwrap_or_else(|| {
             let name = json::string(name);
@@ -137,7 +143,7 @@ impl Setup {
     /// The instructions of the only server as it wrote them; of several each under its name. JSON text.
     fn instructions(&self, catalog: &Catalog) -> Option<String> {
         if catalog.snapshots.len() == 1 {
-            return self.only(catalog)?.instructions.clone();
+            return self.without_variants(catalog)?.instructions.clone();
         }
         let named = self.config.servers.iter().zip(&catalog.snapshots);
         let parts = named.filter_map(|(server, told)| {
@@ -153,7 +159,13 @@ impl Setup {
     /// What the servers can do together and the gateway carries, with the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(&self, era: Era, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
+    fn capabilities(
+        &self,
+        era: Era,
+        catalog: &Catalog,
+        known: &ParsedCapabilities,
+        offers: &Offers,
+    ) -> String {
         let hellos = catalog
             .snapshots
             .iter()
@@ -164,7 +176,7 @@ impl Setup {
         });
         let told: Vec<(Era, Map<String, Value>)> = told.collect();
         let mut offered = Map::new();
-        for (capability, left_out) in CARRIED {
+        for (capability, left_out) in FORWARDED {
             if catalog.has_capability(capability) {
                 let flags = told
                     .iter()
@@ -180,8 +192,8 @@ impl Setup {
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }
-        carry_extensions(&mut offered, era, &told);
-        if era == Era::Legacy && self.gives_tasks(catalog, known) {
+        copy_extensions(&mut offered, era, &told);
+        if era == Era::Legacy && self.offers_tasks(catalog, known) {
             offer_tasks(&mut offered);
         }
         // A client can read the whole of a result that it gets shortened.
@@ -206,12 +218,12 @@ impl Setup {
     }
 
     /// Whether a legacy client that does not know the extension of tasks gets those of a server that makes them by it.
-    fn gives_tasks(&self, catalog: &Catalog, known: &Known) -> bool {
+    fn offers_tasks(&self, catalog: &Catalog, known: &ParsedCapabilities) -> bool {
         let mut hellos = catalog
             .snapshots
             .iter()
             .filter_map(|told| told.handshake.as_deref());
-        !task_dialect::has_extension(&known.mirrored)
+        !task_dialect::has_extension(&known.forwardable)
             && hellos.any(task_dialect::translates_to_core)
     }
 
@@ -224,12 +236,12 @@ impl Setup {
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
-    fn offer(&self, known: &Known, offers: &Offers) -> Value {
+    fn offer(&self, known: &ParsedCapabilities, offers: &Offers) -> Value {
         let all = self.variants.as_slice();
         let order = &offers.order;
         let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
         let mut settings = json!({"availableVariants": offered});
-        let ranked = self.ordered(known);
+        let ranked = self.ranked_variants(known);
         let are_all = !ranked.has_more && order.len() >= ranked.order.len();
         if offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);
@@ -242,11 +254,7 @@ impl Setup {
 /// settings are told.
 ///
 /// Tasks of 2025-11-25 are for legacy clients of legacy servers; those who know the extension get them by that.
-fn carry_extensions(
-    offered: &mut Map<String, Value>,
-    era: Era,
-    told: &[(Era, Map<String, Value>)],
-) {
+fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map<String, Value>)]) {
     if era == Era::Legacy {
         let of_legacy = told.iter().filter(|(era, _)| *era == Era::Legacy);
         let tasks = of_legacy.filter_map(|(_, told)| told.get("tasks")?.as_object());
@@ -260,7 +268,7 @@ fn carry_extensions(
         for (_, told) in told {
             let declared = told.get(member).and_then(Value::as_object);
             for (id, settings) in declared.into_iter().flatten() {
-                if is_carried(id) {
+                if is_forwarded(id) {
                     carried
                         .entry(id.clone())
                         .or_insert_with(|| settings.clone());
@@ -307,18 +315,18 @@ fn offer_tasks(offered: &mut Map<String, Value>) {
 
 /// Whether an extension is carried as it is; the gateway's own are not, and neither is a collection of some in
 /// `experimental`.
-fn is_carried(id: &str) -> bool {
+fn is_forwarded(id: &str) -> bool {
     id != "extensions" && !EXTENSIONS.iter().any(|extension| extension.id == id)
 }
 
 /// Whether a server's capabilities declare an extension that may have methods of its own, of which the gateway
 /// knows nothing.
-pub(crate) fn declares_others(capabilities: &str) -> bool {
+pub(crate) fn declares_other_extensions(capabilities: &str) -> bool {
     let told: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
     ["extensions", "experimental"].iter().any(|member| {
         let declared = told.get(*member).and_then(Value::as_object);
         let mut ids = declared.into_iter().flat_map(Map::keys);
-        ids.any(|id| id != task_dialect::TASKS_EXTENSION && is_carried(id))
+        ids.any(|id| id != task_dialect::TASKS_EXTENSION && is_forwarded(id))
     })
 }
 
@@ -333,14 +341,14 @@ pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
 
 /// Whether an extension may have notifications for a server: those that the gateway knows have none.
 pub(crate) fn may_notify(id: &str) -> bool {
-    is_carried(id) && id != task_dialect::TASKS_EXTENSION && id != UI
+    is_forwarded(id) && id != task_dialect::TASKS_EXTENSION && id != UI
 }
 
 /// MCP Apps (SEP-1865), whose notifications pass between an app and its host.
 pub(crate) const UI: &str = "io.modelcontextprotocol/ui";
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.
-const CARRIED: &[(&str, &[&str])] = &[
+const FORWARDED: &[(&str, &[&str])] = &[
     ("tools", &["listChanged"]),
     ("resources", &["listChanged", "subscribe"]),
     ("prompts", &["listChanged"]),

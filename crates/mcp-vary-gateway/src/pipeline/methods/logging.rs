@@ -6,19 +6,19 @@ use mcp_vary_wire::log_level::level_from_name;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use super::Call;
-use crate::pipeline::router::{Outcome, unknown};
+use super::RequestContext;
+use crate::pipeline::router::{Dispatch, method_not_found};
 
-impl Call<'_> {
-    pub(crate) async fn set_level(&self) -> Result<Outcome, RpcError> {
-        let name = self.asked.params.string("level")?;
+impl RequestContext<'_> {
+    pub(crate) async fn set_level(&self) -> Result<Dispatch, RpcError> {
+        let name = self.request.params.string("level")?;
         let level = level_from_name(&name).ok_or_else(|| {
             RpcError::invalid_params("`level` is no log level; use one of debug to emergency")
         })?;
         let asked = self.class.sources().iter();
         join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
         if !self.catalog.has_capability("logging") {
-            return Err(unknown(self.asked.method));
+            return Err(method_not_found(self.request.method));
         }
         if let Some(session) = &self.client.session {
             session.set_log_level(level);
@@ -42,11 +42,11 @@ impl Call<'_> {
                 .as_ref()
                 .and_then(|session| session.log_level()));
         }
-        if !self.asked.params.meta.contains(era::LOG_LEVEL) {
+        if !self.request.params.meta.contains(era::LOG_LEVEL) {
             return Ok(None);
         }
         let level = self
-            .asked
+            .request
             .params
             .meta
             .get_str(era::LOG_LEVEL)

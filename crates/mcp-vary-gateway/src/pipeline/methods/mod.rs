@@ -26,11 +26,11 @@ use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
 use mcp_vary_view::ArgumentError;
 
-pub(crate) use self::forward::Forwarding;
-pub(crate) use self::undeclared::Undeclared;
-pub(crate) use crate::pipeline::methods::extensions::{carry, is_of_an_extension};
-use crate::pipeline::router::{Action, Asked, Outcome, unknown};
-use crate::pipeline::snapshot::Setup;
+pub(crate) use self::forward::ForwardRequest;
+pub(crate) use self::undeclared::UndeclaredUse;
+pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_of_an_extension};
+use crate::pipeline::router::{Dispatch, IncomingRequest, MethodAction, method_not_found};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::Class;
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
@@ -42,53 +42,53 @@ use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::{self, RpcError};
 
 /// One request on its way.
-pub(crate) struct Call<'a> {
-    pub(crate) gateway: &'a Arc<Setup>,
+pub(crate) struct RequestContext<'a> {
+    pub(crate) snapshot: &'a Arc<ConfigSnapshot>,
     pub(crate) client: &'a Client,
     /// Whose connections and lists are used.
     pub(crate) class: Arc<Class>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) asked: Asked<'a>,
-    pub(crate) action: Action,
+    pub(crate) request: IncomingRequest<'a>,
+    pub(crate) action: MethodAction,
 }
 
-impl Call<'_> {
-    pub(crate) fn answer(&self, result: &str) -> Outcome {
+impl RequestContext<'_> {
+    pub(crate) fn answer(&self, result: &str) -> Dispatch {
         let sent = era::to_client_result(result, self.client.era(), Caching::None);
-        Outcome::Done(response::result(self.asked.id, sent.as_bytes()))
+        Dispatch::Done(response::result(self.request.id, sent.as_bytes()))
     }
 
-    pub(crate) fn discover(&self) -> Result<Outcome, RpcError> {
+    pub(crate) fn discover(&self) -> Result<Dispatch, RpcError> {
         let capabilities = self
-            .asked
+            .request
             .params
             .meta
             .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
-        let known = self.gateway.know(capabilities)?;
+        let known = self.snapshot.parse_capabilities(capabilities)?;
         let result = self
-            .gateway
+            .snapshot
             .discover(&self.catalog, &known, &self.client.offers);
-        Ok(Outcome::Done(response::result(
-            self.asked.id,
+        Ok(Dispatch::Done(response::result(
+            self.request.id,
             result.as_bytes(),
         )))
     }
 
     /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
-    async fn requires(&mut self, kind: ListKind) -> Result<(), RpcError> {
+    async fn require_list(&mut self, kind: ListKind) -> Result<(), RpcError> {
         if !self.catalog.has_list(kind) {
             self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
         }
         match self.catalog.has_list(kind) {
             true => Ok(()),
-            false => Err(unknown(self.asked.method)),
+            false => Err(method_not_found(self.request.method)),
         }
     }
 
     /// Finds something that a list must show to exist; a list that cannot be read says so itself. What is missing is
     /// looked for in lists that are read again, also on connections that the client has alone (SV-12).
-    pub(crate) async fn find<T>(
+    pub(crate) async fn find_item<T>(
         &self,
         kind: ListKind,
         find: impl Fn(&Catalog) -> Option<T>,
@@ -101,7 +101,7 @@ impl Call<'_> {
             Ok(found) => return Ok(found),
             Err(failure) => failure,
         };
-        let (classes, client) = (&self.gateway.classes, self.client.connection);
+        let (classes, client) = (&self.snapshot.pool, self.client.connection);
         let again = classes.read_again(&self.class, client, kind).await;
         let found = again.and_then(|class| find(&class.catalog.current()));
         found.ok_or_else(|| failure.unwrap_or_else(not_found))
@@ -118,7 +118,7 @@ impl Call<'_> {
     }
 
     /// The failure with the active variant in its data.
-    pub(crate) fn about_the_variant(&self, variant: usize, failure: RpcError) -> RpcError {
+    pub(crate) fn with_active_variant(&self, variant: usize, failure: RpcError) -> RpcError {
         match self.active_variant(variant) {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
             None => failure,
@@ -130,32 +130,32 @@ impl Call<'_> {
     }
 
     fn arguments(&self) -> Result<&str, RpcError> {
-        if !self.asked.params.members.contains("arguments") {
+        if !self.request.params.members.contains("arguments") {
             return Ok("{}");
         }
-        self.asked.params.object("arguments")
+        self.request.params.object("arguments")
     }
 
     /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
-    fn call_by_its_own_name(&mut self, name: &str, place: &ItemRef) {
+    fn rename_to_upstream(&mut self, name: &str, place: &ItemRef) {
         if *place.upstream_name != *name {
             let own = json::string(&place.upstream_name);
-            self.asked.params.members.set("name", own);
+            self.request.params.members.set("name", own);
         }
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// The error for arguments that a prompt does not take.
     fn invalid_arguments(&self, faults: &[ArgumentError]) -> RpcError {
         match ParamsError::of_arguments(faults) {
-            Some(refusal) => refusal.into_counted_error(&self.gateway.lasting.counters),
-            None => RpcError::invalid_params(sentence(faults)),
+            Some(refusal) => refusal.into_counted_error(&self.snapshot.services.counters),
+            None => RpcError::invalid_params(describe_argument_errors(faults)),
         }
     }
 }
 
-fn sentence(faults: &[ArgumentError]) -> String {
+fn describe_argument_errors(faults: &[ArgumentError]) -> String {
     let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
     format!("invalid arguments: {}", faults.join("; "))
 }

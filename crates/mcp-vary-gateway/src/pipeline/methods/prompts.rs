@@ -9,37 +9,37 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_wire::response::RpcError;
 
-use super::Call;
-use super::forward::Forwarding;
-use crate::pipeline::exchange::Downward;
-use crate::pipeline::router::Outcome;
+use super::RequestContext;
+use super::forward::ForwardRequest;
+use crate::pipeline::exchange::ResponsePlan;
+use crate::pipeline::router::Dispatch;
 
-impl Call<'_> {
-    pub(crate) async fn prompt(mut self) -> Result<Outcome, RpcError> {
-        self.requires(ListKind::Prompts).await?;
-        let name = self.asked.params.string("name")?;
-        let variant = self.active()?;
+impl RequestContext<'_> {
+    pub(crate) async fn prompt(mut self) -> Result<Dispatch, RpcError> {
+        self.require_list(ListKind::Prompts).await?;
+        let name = self.request.params.string("name")?;
+        let variant = self.active_view()?;
         let prompt = self.known_prompt(variant, &name).await?;
         let place = &prompt.item_ref;
-        let subject = self.subject(&name);
+        let subject = self.request_binding(&name);
         if let Some(prepared) = &prompt.prepared {
             let own = prepared.arguments(self.arguments()?);
             let own = own.map_err(|faults| self.invalid_arguments(&faults))?;
             let own = own.into_owned();
-            self.asked.params.members.set("arguments", own);
+            self.request.params.members.set("arguments", own);
         }
-        self.call_by_its_own_name(&name, place);
-        let forwarding = Forwarding {
+        self.rename_to_upstream(&name, place);
+        let forwarding = ForwardRequest {
             server: place.server,
             name: Some(place.upstream_name.to_string()),
-            subject,
-            downward: Downward {
+            binding: subject,
+            plan: ResponsePlan {
                 origin: Some(LinkSource::of_item(place, ListKind::Prompts)),
-                words: prompt.name_rewriter.clone(),
-                shape: self.prompt_shape(variant, &prompt),
-                ..Downward::default()
+                names: prompt.name_rewriter.clone(),
+                shape: self.prompt_result_shape(variant, &prompt),
+                ..ResponsePlan::default()
             },
-            ..Forwarding::default()
+            ..ForwardRequest::default()
         };
         self.forward(variant, forwarding).await
     }
@@ -50,7 +50,7 @@ impl Call<'_> {
         name: &str,
     ) -> Result<Arc<Prompt>, RpcError> {
         let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
-        self.find(ListKind::Prompts, find, || {
+        self.find_item(ListKind::Prompts, find, || {
             self.not_found(variant, Identifier::Prompt(name.to_owned()))
         })
         .await

@@ -12,27 +12,27 @@ use mcp_vary_catalog::view::View;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
-use crate::pipeline::methods::Call;
-use crate::pipeline::router::Outcome;
+use crate::pipeline::methods::RequestContext;
+use crate::pipeline::router::Dispatch;
 
 /// What the tool is called where no server has one of the name.
-const NAME: &str = "read_result";
+const TOOL_NAME: &str = "read_result";
 
 /// The tool but for its name.
-const TOOL: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
+const TOOL_DEFINITION: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// The name of the tool in this variant, where the operator has it on. A tool of a server that has the name
     /// keeps it.
-    pub(crate) fn reader(&self, variant: usize) -> Option<Arc<str>> {
+    pub(crate) fn reader_tool_name(&self, variant: usize) -> Option<Arc<str>> {
         let view = self.catalog.view(ListKind::Tools, variant);
-        let is_on = self.gateway.config.read_result;
-        is_on.then(|| view.map_or_else(|| NAME.into(), name_in))
+        let is_on = self.snapshot.config.read_result;
+        is_on.then(|| view.map_or_else(|| TOOL_NAME.into(), name_in))
     }
 
     /// The result of `tools/list`, `list`, with the tool at its end.
-    pub(crate) fn with_reader<'l>(&self, view: &View, list: &'l str) -> Cow<'l, str> {
-        if !self.gateway.config.read_result {
+    pub(crate) fn with_reader_tool<'l>(&self, view: &View, list: &'l str) -> Cow<'l, str> {
+        if !self.snapshot.config.read_result {
             return Cow::Borrowed(list);
         }
         let mut tool = Members::default();
@@ -42,22 +42,22 @@ impl Call<'_> {
         let comma = if before.ends_with('[') { "" } else { "," };
         let name = tool.to_json();
         let named = name.trim_end_matches('}');
-        let rest = TOOL.trim_start_matches('{');
+        let rest = TOOL_DEFINITION.trim_start_matches('{');
         edit::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
     }
 
     /// The answer of the tool, if it is the one that is called as `name`.
-    pub(crate) async fn rest(
+    pub(crate) async fn read_remainder(
         &self,
         variant: usize,
         name: &str,
-    ) -> Result<Option<Outcome>, RpcError> {
-        if self.reader(variant).as_deref() != Some(name) {
+    ) -> Result<Option<Dispatch>, RpcError> {
+        if self.reader_tool_name(variant).as_deref() != Some(name) {
             return Ok(None);
         }
-        let arguments = self.asked.params.members.get("arguments").unwrap_or("{}");
+        let arguments = self.request.params.members.get("arguments").unwrap_or("{}");
         let told = match uri(arguments) {
-            Ok(uri) => self.rest_at(variant, &uri).await,
+            Ok(uri) => self.read_remainder_at(variant, &uri).await,
             Err(why) => Err(why),
         };
         let (texts, is_error) = match told {
@@ -75,15 +75,20 @@ impl Call<'_> {
     }
 
     /// The part at `uri`, and what is said of the next one; or what is wrong, for the model that asked.
-    async fn rest_at(&self, variant: usize, uri: &str) -> Result<Vec<String>, String> {
+    async fn read_remainder_at(&self, variant: usize, uri: &str) -> Result<Vec<String>, String> {
         let unknown = || {
             "there is no such result, or its time is over; call the tool that made it again"
                 .to_owned()
         };
-        self.may_read_kept(variant, uri)
+        self.may_read_stored(variant, uri)
             .await
             .map_err(|_| unknown())?;
-        match self.gateway.lasting.kept.read(uri, self.client.id) {
+        match self
+            .snapshot
+            .services
+            .result_store
+            .read(uri, self.client.id)
+        {
             Ok(rest) => {
                 let next = rest.next_page.map(|(_, told)| told);
                 Ok(std::iter::once(rest.text).chain(next).collect())
@@ -94,9 +99,13 @@ impl Call<'_> {
     }
 
     /// Refuses what is not kept for the client, and what was made by a tool that it may not call in this variant.
-    pub(crate) async fn may_read_kept(&self, variant: usize, uri: &str) -> Result<(), RpcError> {
+    pub(crate) async fn may_read_stored(&self, variant: usize, uri: &str) -> Result<(), RpcError> {
         let not_found = || self.not_found(variant, Identifier::Resource(uri.to_owned()));
-        let tool = self.gateway.lasting.kept.tool(uri, self.client.id);
+        let tool = self
+            .snapshot
+            .services
+            .result_store
+            .tool(uri, self.client.id);
         let tool = tool.ok_or_else(not_found)?;
         let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
             let view = catalog.view(ListKind::Tools, variant)?;
@@ -107,16 +116,16 @@ impl Call<'_> {
             };
             places.any(is_it).then_some(())
         };
-        self.find(ListKind::Tools, shows, not_found).await
+        self.find_item(ListKind::Tools, shows, not_found).await
     }
 }
 
 /// A name that no tool of the view has.
 fn name_in(view: &View) -> Arc<str> {
-    let names = [NAME.to_owned(), format!("vary_{NAME}")].into_iter();
-    let mut names = names.chain((2..).map(|number| format!("vary_{NAME}_{number}")));
+    let names = [TOOL_NAME.to_owned(), format!("vary_{TOOL_NAME}")].into_iter();
+    let mut names = names.chain((2..).map(|number| format!("vary_{TOOL_NAME}_{number}")));
     let free = names.find(|name| view.tool(name).is_none());
-    free.map_or_else(|| NAME.into(), Into::into)
+    free.map_or_else(|| TOOL_NAME.into(), Into::into)
 }
 
 /// The URI of the part that these arguments ask for; or what is wrong with them.

@@ -16,21 +16,21 @@ use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, RpcError};
 
-use super::Call;
-use super::forward::Forwarding;
-use crate::pipeline::exchange::Downward;
-use crate::pipeline::router::Outcome;
+use super::RequestContext;
+use super::forward::ForwardRequest;
+use crate::pipeline::exchange::ResponsePlan;
+use crate::pipeline::router::Dispatch;
 
-impl Call<'_> {
-    pub(crate) async fn read(mut self) -> Result<Outcome, RpcError> {
-        let uri = self.asked.params.string("uri").unwrap_or_default();
+impl RequestContext<'_> {
+    pub(crate) async fn read(mut self) -> Result<Dispatch, RpcError> {
+        let uri = self.request.params.string("uri").unwrap_or_default();
         if ResultStore::is_uri(&uri) {
-            return self.read_kept(uri).await;
+            return self.read_stored(uri).await;
         }
         let undeclared = self.requires_resources().await?;
-        let uri = self.asked.params.string("uri")?;
-        let variant = self.active()?;
-        let rules = &self.gateway.config.told_resources.0;
+        let uri = self.request.params.string("uri")?;
+        let variant = self.active_view()?;
+        let rules = &self.snapshot.config.told_resources.0;
         let located = self.located_resource(variant, &uri, Identifier::Resource);
         let (server, own) = located.await?;
         let caching = match any_rule_matches(rules, &self.server_name(server), &own) {
@@ -38,40 +38,45 @@ impl Call<'_> {
             false => self.class.catalog.layout.caching,
         };
         if own != uri {
-            self.asked.params.members.set("uri", json::string(&own));
+            self.request.params.members.set("uri", json::string(&own));
         }
         let origin = LinkSource {
             kind: ListKind::Resources,
             upstream_name: (&*own).into(),
         };
-        let forwarding = Forwarding {
+        let forwarding = ForwardRequest {
             server,
             name: Some(own),
-            subject: self.subject(&uri),
-            downward: Downward {
+            binding: self.request_binding(&uri),
+            plan: ResponsePlan {
                 origin: Some(origin),
                 caching,
                 resource_rules: Arc::clone(rules),
-                shape: self.resource_shape(variant, server),
+                shape: self.resource_result_shape(variant, server),
                 undeclared,
-                ..Downward::default()
+                ..ResponsePlan::default()
             },
-            ..Forwarding::default()
+            ..ForwardRequest::default()
         };
         self.forward(variant, forwarding).await
     }
 
     /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
-    async fn read_kept(&self, uri: String) -> Result<Outcome, RpcError> {
-        let variant = self.active()?;
-        self.may_read_kept(variant, &uri).await?;
-        match self.gateway.lasting.kept.read(&uri, self.client.id) {
+    async fn read_stored(&self, uri: String) -> Result<Dispatch, RpcError> {
+        let variant = self.active_view()?;
+        self.may_read_stored(variant, &uri).await?;
+        match self
+            .snapshot
+            .services
+            .result_store
+            .read(&uri, self.client.id)
+        {
             Ok(rest) => {
                 let era = self.client.era();
                 let contents = rest.contents();
                 let sent = era::to_client_result(&contents, era, Caching::Never);
-                Ok(Outcome::Done(response::result(
-                    self.asked.id,
+                Ok(Dispatch::Done(response::result(
+                    self.request.id,
                     sent.as_bytes(),
                 )))
             }
@@ -94,7 +99,7 @@ impl Call<'_> {
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
     ) -> Result<(usize, String), RpcError> {
-        let faces = &self.gateway.faces;
+        let faces = &self.snapshot.variant_set;
         let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
         if shows_all && !faces.checks_uris(variant) {
             return Ok((0, uri.to_owned()));
@@ -104,18 +109,18 @@ impl Call<'_> {
             let listed = address.listed_by;
             let server = listed.or_else(|| match address.fault {
                 None if shows_all => Some(0),
-                _ => self.unlisted(catalog, variant, &address),
+                _ => self.unlisted_resource(catalog, variant, &address),
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
-        self.find(ListKind::Resources, find, || {
+        self.find_item(ListKind::Resources, find, || {
             self.no_such_uri(variant, uri, what)
         })
         .await
     }
 
     /// The server of a resource that no server lists.
-    fn unlisted(
+    fn unlisted_resource(
         &self,
         catalog: &Catalog,
         variant: usize,
@@ -123,13 +128,13 @@ impl Call<'_> {
     ) -> Option<usize> {
         let own = &*address.upstream_uri;
         // What is not listed must be selected by its own URI, too.
-        let shows = |server: &usize| self.shows_unlisted(variant, own, *server);
+        let shows = |server: &usize| self.allows_unlisted(variant, own, *server);
         let fault = address.fault.as_ref();
         let interface = || {
             let view = catalog.view(ListKind::Tools, variant)?;
             view.ui_resource_server(own, shows)
         };
-        let linked = || self.linked(catalog, variant, own, shows);
+        let linked = || self.linked_resource(catalog, variant, own, shows);
         let template = catalog.checked_template_server(variant, address, shows);
         let known = template.or_else(interface);
         // A server that points to it may write it as it likes, as long as that says what it is.
@@ -141,9 +146,9 @@ impl Call<'_> {
         })
     }
 
-    pub(super) fn shows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
-        let face = &self.gateway.faces.configs[variant];
-        face.allows_unlisted(own, &self.gateway.config.servers[server].name)
+    pub(super) fn allows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
+        let face = &self.snapshot.variant_set.configs[variant];
+        face.allows_unlisted(own, &self.snapshot.config.servers[server].name)
     }
 
     /// There is no `uri` in the variant, or it cannot be decided what it names.
@@ -154,7 +159,7 @@ impl Call<'_> {
         what: impl FnOnce(String) -> Identifier,
     ) -> RpcError {
         let catalog = self.class.catalog.current();
-        let address = catalog.resolve_resource(&self.gateway.faces, variant, uri);
+        let address = catalog.resolve_resource(&self.snapshot.variant_set, variant, uri);
         let fault = match address {
             Some(address) => address.fault,
             None => check_uri(uri).err(),
@@ -162,22 +167,25 @@ impl Call<'_> {
         let Some(fault) = fault else {
             return self.not_found(variant, what(uri.to_owned()));
         };
-        let counters = &self.gateway.lasting.counters;
+        let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedUris);
         let refused = RpcError::invalid_params(format!("`uri` {fault}"));
-        self.about_the_variant(variant, refused)
+        self.with_active_variant(variant, refused)
     }
 
     /// The first server that `may` have what it calls `own`, and of which something that the variant shows
     /// pointed to it.
-    fn linked(
+    fn linked_resource(
         &self,
         catalog: &Catalog,
         variant: usize,
         own: &str,
         may: impl Fn(&usize) -> bool,
     ) -> Option<usize> {
-        let (links, servers) = (&self.gateway.lasting.links, &self.gateway.config.servers);
+        let (links, servers) = (
+            &self.snapshot.services.link_index,
+            &self.snapshot.config.servers,
+        );
         let shows = |server: usize, origin: &LinkSource| {
             let place = ItemRef {
                 server,
@@ -188,7 +196,7 @@ impl Call<'_> {
             let is_of_template = || {
                 origin.kind == ListKind::Resources
                     && catalog.template_server(variant, &origin.upstream_name) == Some(server)
-                    && self.shows_unlisted(variant, &origin.upstream_name, server)
+                    && self.allows_unlisted(variant, &origin.upstream_name, server)
             };
             is_listed || is_of_template()
         };

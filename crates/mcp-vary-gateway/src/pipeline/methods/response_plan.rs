@@ -14,16 +14,16 @@ use mcp_vary_results::shaper::{
 use mcp_vary_view::ResultFields;
 use mcp_vary_wire::revision::Revision;
 
-use crate::pipeline::methods::Call;
+use crate::pipeline::methods::RequestContext;
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// What becomes of the results of `tool`.
-    pub(crate) fn tool_shape(&self, variant: usize, tool: &Tool) -> Option<Shaper> {
-        let face = &self.gateway.faces.configs[variant];
-        let config = &self.gateway.config;
+    pub(crate) fn tool_result_shape(&self, variant: usize, tool: &Tool) -> Option<Shaper> {
+        let face = &self.snapshot.variant_set.configs[variant];
+        let config = &self.snapshot.config;
         let features = self.features(variant).cloned();
         let fields = face.style.result;
-        let telling = self.telling(tool, features.as_deref());
+        let telling = self.result_shape(tool, features.as_deref());
         if features.is_none() && telling.is_none() && fields == ResultFields::Both {
             return None;
         }
@@ -32,7 +32,7 @@ impl Call<'_> {
             report: self.client.features.is_some(),
             matched_rule: telling,
             spillover: Spillover {
-                store: Arc::clone(&self.gateway.lasting.kept),
+                store: Arc::clone(&self.snapshot.services.result_store),
                 owner: ResultOwner {
                     client: self.client.session.as_ref().map(|session| session.client),
                     tool: ToolRef {
@@ -40,7 +40,7 @@ impl Call<'_> {
                         upstream_name: Arc::clone(&tool.item_ref.upstream_name),
                     },
                 },
-                reader_tool: self.reader(variant),
+                reader_tool: self.reader_tool_name(variant),
             },
             output: tool.output.clone(),
             is_linked: self.client.revision >= Revision::LINKS,
@@ -57,10 +57,10 @@ impl Call<'_> {
     }
 
     /// How the operator has the tool's results told to a client with `features`.
-    fn telling(&self, tool: &Tool, features: Option<&Features>) -> Option<MatchedRule> {
+    fn result_shape(&self, tool: &Tool, features: Option<&Features>) -> Option<MatchedRule> {
         let rules = tool.result_rules.as_ref()?;
-        let recipe = rules.choose(features.filter(|_| self.gateway.config.negotiation))?;
-        let called = self.called(&tool.item_ref);
+        let recipe = rules.choose(features.filter(|_| self.snapshot.config.negotiation))?;
+        let called = self.matched_names(&tool.item_ref);
         Some(MatchedRule {
             transform: recipe,
             call: called,
@@ -68,35 +68,35 @@ impl Call<'_> {
     }
 
     /// What becomes of resources of the server at index `server`.
-    pub(crate) fn resource_shape(&self, variant: usize, server: usize) -> Option<Shaper> {
-        let rules = &self.gateway.config.told_resources.0;
+    pub(crate) fn resource_result_shape(&self, variant: usize, server: usize) -> Option<Shaper> {
+        let rules = &self.snapshot.config.told_resources.0;
         if rules.is_empty() {
             return None;
         }
         Some(Shaper::Resource(ResourceShaper {
             rules: Arc::clone(rules),
             server: self.server_name(server),
-            uris: Arc::clone(self.gateway.faces.uris(variant)),
-            target: self.listener(variant)?,
+            uris: Arc::clone(self.snapshot.variant_set.uris(variant)),
+            target: self.result_listener(variant)?,
         }))
     }
 
     /// What becomes of `prompt`.
-    pub(crate) fn prompt_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shaper> {
-        let rules = &self.gateway.config.told_prompts.0;
+    pub(crate) fn prompt_result_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shaper> {
+        let rules = &self.snapshot.config.told_prompts.0;
         if rules.is_empty() {
             return None;
         }
         Some(Shaper::Prompt(PromptShaper {
             rules: Arc::clone(rules),
             id: Arc::clone(&prompt.id),
-            call: self.called(&prompt.item_ref),
-            target: self.listener(variant)?,
+            call: self.matched_names(&prompt.item_ref),
+            target: self.result_listener(variant)?,
         }))
     }
 
     /// Whom an answer is told; none when that is somebody who declared nothing.
-    fn listener(&self, variant: usize) -> Option<ShapeTarget> {
+    fn result_listener(&self, variant: usize) -> Option<ShapeTarget> {
         Some(ShapeTarget {
             features: Arc::clone(self.features(variant)?),
             report: self.client.features.is_some(),
@@ -106,14 +106,14 @@ impl Call<'_> {
 
     /// What the client declared, or is taken to have declared.
     fn features(&self, variant: usize) -> Option<&Arc<Features>> {
-        let own = self.gateway.faces.configs[variant].features.as_ref();
+        let own = self.snapshot.variant_set.configs[variant].features.as_ref();
         let own = own.or(self.client.presumed.as_ref());
-        let own = own.filter(|_| self.gateway.config.negotiation);
+        let own = own.filter(|_| self.snapshot.config.negotiation);
         self.client.features.as_ref().or(own)
     }
 
-    fn called(&self, place: &ItemRef) -> CallContext {
-        let arguments = self.asked.params.members.get("arguments");
+    fn matched_names(&self, place: &ItemRef) -> CallContext {
+        let arguments = self.request.params.members.get("arguments");
         CallContext {
             name: Arc::clone(&place.upstream_name),
             server: self.server_name(place.server),

@@ -12,31 +12,31 @@ use mcp_vary_wire::response::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 
-use crate::pipeline::methods::Call;
-use crate::pipeline::router::{Outcome, unknown};
+use crate::pipeline::methods::RequestContext;
+use crate::pipeline::router::{Dispatch, method_not_found};
 use crate::pool::dedicated::Kept;
 use crate::session::Session;
 use crate::subscriptions::filter::{Filter, check_length};
 use crate::subscriptions::listen_stream::{Membership, open};
 use crate::subscriptions::{Audience, Bound, Ear, Member, Place};
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Subscribes a session to a resource of the active variant (SV-14).
-    pub(crate) async fn subscribe(self) -> Result<Outcome, RpcError> {
+    pub(crate) async fn subscribe(self) -> Result<Dispatch, RpcError> {
         self.offers_subscriptions()?;
-        let uri = self.asked.params.string("uri")?;
-        let view = self.active()?;
+        let uri = self.request.params.string("uri")?;
+        let view = self.active_view()?;
         let session = self.client.session.as_ref();
-        let session = session.ok_or_else(|| unknown(self.asked.method))?;
+        let session = session.ok_or_else(|| method_not_found(self.request.method))?;
         check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
         let (server, own) = self.located(view, &uri).await?;
-        self.gateway.admit(session).await;
+        self.snapshot.admit(session).await;
         if self.may_bind(session, &uri, view)? {
-            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
+            let memory = self.snapshot.services.lease_for_subscription(&uri)?;
             self.class.sources()[server].line.ready().await?;
-            let alone = self.kept_alone(server).await?;
-            let bound = self.bound(view, (server, &own), alone, memory);
-            self.settled(&bound, &uri).await?;
+            let alone = self.retained_connection(server).await?;
+            let bound = self.bind_resource(view, (server, &own), alone, memory);
+            self.settle_catalog(&bound, &uri).await?;
             self.bind(session, uri, bound)?;
         }
         Ok(self.answer("{}"))
@@ -46,9 +46,9 @@ impl Call<'_> {
     ///
     /// > Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the
     /// > underlying resource is no longer available. (server-variants, "Resource Disappearance")
-    pub(crate) fn unsubscribe(&self) -> Result<Outcome, RpcError> {
+    pub(crate) fn unsubscribe(&self) -> Result<Dispatch, RpcError> {
         self.offers_subscriptions()?;
-        let uri = self.asked.params.string("uri")?;
+        let uri = self.request.params.string("uri")?;
         if let Some(session) = &self.client.session {
             let mut members = self.audience().lock();
             let subscribed = members.of_session(session.client);
@@ -62,23 +62,23 @@ impl Call<'_> {
     }
 
     /// Opens a stream of what the client asks for and its variant has (SV-15).
-    pub(crate) async fn listen(self) -> Result<Outcome, RpcError> {
-        let most = self.gateway.config.limits.subscriptions;
-        let mut filter = Filter::read(self.asked.params.object("notifications")?, most)?;
-        let view = self.active()?;
+    pub(crate) async fn listen(self) -> Result<Dispatch, RpcError> {
+        let most = self.snapshot.config.limits.subscriptions;
+        let mut filter = Filter::read(self.request.params.object("notifications")?, most)?;
+        let view = self.active_view()?;
         filter
             .kinds
             .retain(|kind| self.catalog.capabilities.contains(kind.capability()));
         let listened = self.listened(&mut filter).await?;
-        let bound = self.honoured(view, &mut filter).await?;
-        let (id, variant) = (self.asked.id, self.active_variant(view));
+        let bound = self.honored_filter(view, &mut filter).await?;
+        let (id, variant) = (self.request.id, self.active_variant(view));
         let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
         let kinds = filter.kinds;
         let ear = Ear::Stream { outlet, kinds };
         let audience = self.audience();
         let number = {
             let mut members = audience.lock();
-            let number = members.add(ear, self.place(view), None);
+            let number = members.add(ear, self.placement(view), None);
             for (uri, bound) in bound {
                 members.bind(number, uri.into(), bound);
             }
@@ -92,14 +92,14 @@ impl Call<'_> {
             number,
         };
         let listener = tail.listener(membership);
-        let listener = listener.until(self.gateway.lasting.stopped.clone());
+        let listener = listener.until(self.snapshot.services.shutdown.clone());
         audience.catch_up(number).await;
         if let Some(client) = self.client.connection {
             audience
-                .relocate(client, self.gateway.lasting.own.lists())
+                .relocate(client, self.snapshot.services.dedicated_pool.lists())
                 .await;
         }
-        Ok(Outcome::Listening(listener))
+        Ok(Dispatch::Listen(listener))
     }
 
     /// Subscribes to the resources of `filter` and leaves those in it that are told of.
@@ -107,7 +107,7 @@ impl Call<'_> {
     /// # Errors
     ///
     /// When there is no memory for them.
-    async fn honoured(
+    async fn honored_filter(
         &self,
         view: usize,
         filter: &mut Filter,
@@ -120,14 +120,14 @@ impl Call<'_> {
             return Ok(Vec::new());
         };
         let leased = uris.into_iter().map(|uri| {
-            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
+            let memory = self.snapshot.services.lease_for_subscription(&uri)?;
             Ok((uri, memory))
         });
         let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
         let honoured = leased.into_iter().map(|(uri, memory)| async move {
             let (server, own) = self.located(view, &uri).await.ok()?;
-            let bound = self.bound(view, (server, &own), None, memory);
-            self.is_honoured(&bound).await.then_some((uri, bound))
+            let bound = self.bind_resource(view, (server, &own), None, memory);
+            self.is_honored(&bound).await.then_some((uri, bound))
         });
         let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
         filter.resources = Some(honoured.iter().map(|(uri, _)| uri.clone()).collect());
@@ -135,7 +135,7 @@ impl Call<'_> {
     }
 
     fn audience(&self) -> &Arc<Audience> {
-        &self.gateway.lasting.audience
+        &self.snapshot.services.hub
     }
 
     fn offers_subscriptions(&self) -> Result<(), RpcError> {
@@ -156,25 +156,25 @@ impl Call<'_> {
         if self.catalog.supports_subscriptions() || may_have() {
             Ok(())
         } else {
-            Err(unknown(self.asked.method))
+            Err(method_not_found(self.request.method))
         }
     }
 
-    fn place(&self, view: usize) -> Place {
+    fn placement(&self, view: usize) -> Place {
         Place {
-            setup: self.gateway.number(),
+            setup: self.snapshot.generation(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
             client: self.client.connection,
             variants: [self.variant_shown_by(view)].into(),
-            named: self.gateway.config.variants,
+            named: self.snapshot.config.variants,
         }
     }
 
     /// The index of the variant whose view it is.
     fn variant_shown_by(&self, view: usize) -> usize {
-        let id = self.gateway.variant_id(view).as_str();
-        self.gateway.variant_index(id).unwrap_or(view)
+        let id = self.snapshot.variant_id(view).as_str();
+        self.snapshot.variant_index(id).unwrap_or(view)
     }
 
     /// The server of the resource that the view calls `uri`, and what it calls it.
@@ -185,20 +185,20 @@ impl Call<'_> {
     async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), RpcError> {
         let located = self.located_resource(view, uri, Identifier::SubscribedResource);
         located.await.map_err(|failure| match failure.code() {
-            RESOURCE_NOT_FOUND => self.no_resource(view, uri),
+            RESOURCE_NOT_FOUND => self.unknown_resource(view, uri),
             _ => failure,
         })
     }
 
     /// The connection that the session has alone: what its calls change there a server may tell of there only.
-    async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, RpcError> {
-        let alone = self.alone(server).await?;
+    async fn retained_connection(&self, server: usize) -> Result<Option<Kept>, RpcError> {
+        let alone = self.dedicated_connection(server).await?;
         // Where sessions share nothing it is the same one.
         let alone = alone.filter(|alone| !alone.is_adopted());
         Ok(alone.map(|alone| alone.keep()))
     }
 
-    fn bound(
+    fn bind_resource(
         &self,
         view: usize,
         (server, own): (usize, &str),
@@ -221,7 +221,7 @@ impl Call<'_> {
         }
     }
 
-    fn no_resource(&self, view: usize, uri: &str) -> RpcError {
+    fn unknown_resource(&self, view: usize, uri: &str) -> RpcError {
         self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
     }
 
@@ -230,7 +230,7 @@ impl Call<'_> {
     /// # Errors
     ///
     /// What it says when it refuses; and when it says nothing for a while.
-    async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), RpcError> {
+    async fn settle_catalog(&self, bound: &Bound, uri: &str) -> Result<(), RpcError> {
         let server = bound.source.name();
         let limit = bound.source.line.config().limits.ready_timeout;
         match timeout(limit, bound.subscription.settled()).await {
@@ -243,7 +243,7 @@ impl Call<'_> {
     }
 
     /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
-    async fn is_honoured(&self, bound: &Bound) -> bool {
+    async fn is_honored(&self, bound: &Bound) -> bool {
         let line = &bound.source.line;
         if line.current().is_none() {
             // It is asked as soon as it is back.
@@ -318,7 +318,7 @@ impl Call<'_> {
                 let more = format!(r#","subscribedVariant":{subscribed}"#);
                 Err(RpcError::invalid_params(why).with_data(data(&more)))
             }
-            None if member.bound.len() >= self.gateway.config.limits.subscriptions => {
+            None if member.bound.len() >= self.snapshot.config.limits.subscriptions => {
                 let why = "Too many subscriptions in this session; unsubscribe from some first";
                 Err(RpcError::invalid_params(why).with_data(data("")))
             }

@@ -16,32 +16,32 @@ use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
-use super::forward::Forwarding;
-use super::{Call, sentence};
-use crate::pipeline::exchange::Downward;
+use super::forward::ForwardRequest;
+use super::{RequestContext, describe_argument_errors};
+use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::methods::initialize;
-use crate::pipeline::router::Outcome;
+use crate::pipeline::router::Dispatch;
 use crate::session::memory_cost;
 
-impl Call<'_> {
-    pub(crate) async fn tool(mut self) -> Result<Outcome, RpcError> {
-        self.requires(ListKind::Tools).await?;
-        let name = self.asked.params.string("name")?;
-        let variant = self.active()?;
-        if let Some(rest) = self.rest(variant, &name).await? {
+impl RequestContext<'_> {
+    pub(crate) async fn tool(mut self) -> Result<Dispatch, RpcError> {
+        self.require_list(ListKind::Tools).await?;
+        let name = self.request.params.string("name")?;
+        let variant = self.active_view()?;
+        if let Some(rest) = self.read_remainder(variant, &name).await? {
             return Ok(rest);
         }
         let tool = self.known_tool(variant, &name).await?;
-        let subject = self.subject(&name);
+        let subject = self.request_binding(&name);
         let arguments = self.arguments()?;
-        if let Some(headers) = self.asked.headers {
+        if let Some(headers) = self.request.headers {
             headers::check_params(&tool.headers, headers, arguments)?;
         }
         let own = match self.server_arguments(&tool, arguments)? {
             Ok(own) => own,
             Err(faults) => {
                 if let Some(refusal) = ParamsError::of_arguments(&faults) {
-                    return Err(refusal.into_counted_error(&self.gateway.lasting.counters));
+                    return Err(refusal.into_counted_error(&self.snapshot.services.counters));
                 }
                 return Ok(self.answer(&refused_arguments(&faults)));
             }
@@ -51,27 +51,27 @@ impl Call<'_> {
             .filter_map(|header| header.to_header(&own))
             .collect();
         if let Cow::Owned(own) = own {
-            self.asked.params.members.set("arguments", own);
+            self.request.params.members.set("arguments", own);
         }
         let task = self.task_of_call(variant, &tool);
-        let by_task = task.is_none() && self.becomes_a_task(&tool);
-        self.call_by_its_own_name(&name, &tool.item_ref);
-        let forwarding = Forwarding {
+        let by_task = task.is_none() && self.as_task(&tool);
+        self.rename_to_upstream(&name, &tool.item_ref);
+        let forwarding = ForwardRequest {
             server: tool.item_ref.server,
             name: Some(tool.item_ref.upstream_name.to_string()),
             headers,
-            subject,
-            repeatable: tool.idempotent
-                && self.repeats(tool.item_ref.server)
+            binding: subject,
+            is_retryable: tool.idempotent
+                && self.is_retryable(tool.item_ref.server)
                 && task.is_none()
                 && !by_task,
-            by_task,
-            downward: Downward {
+            implicit_task: by_task,
+            plan: ResponsePlan {
                 origin: Some(LinkSource::of_item(&tool.item_ref, ListKind::Tools)),
-                words: tool.name_rewriter.clone(),
-                shape: self.tool_shape(variant, &tool),
+                names: tool.name_rewriter.clone(),
+                shape: self.tool_result_shape(variant, &tool),
                 task,
-                ..Downward::default()
+                ..ResponsePlan::default()
             },
         };
         self.forward(variant, forwarding).await
@@ -83,7 +83,9 @@ impl Call<'_> {
             let view = catalog.view(ListKind::Tools, variant);
             match view?.app_tool(name)? {
                 AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
-                AppToolMatch::Ambiguous(all) => Some(Err(self.unclear(variant, name, &all))),
+                AppToolMatch::Ambiguous(all) => {
+                    Some(Err(self.ambiguous_members(variant, name, &all)))
+                }
             }
         };
         let has_apps = initialize::declares(self.client.mirrored(), initialize::UI);
@@ -91,28 +93,28 @@ impl Call<'_> {
             let listed = catalog.tool(variant, name).cloned().map(Ok);
             listed.or_else(|| meant(catalog).filter(|_| has_apps))
         };
-        let found = self.find(ListKind::Tools, find, || {
+        let found = self.find_item(ListKind::Tools, find, || {
             self.not_found(variant, Identifier::Tool(name.to_owned()))
         });
         found.await?
     }
 
     /// The failure of an app whose server cannot be told.
-    fn unclear(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
+    fn ambiguous_members(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
         let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
         let why = format!(
             "several servers have a tool `{name}`; call one of {}",
             all.join(", ")
         );
-        self.about_the_variant(variant, RpcError::invalid_params(why))
+        self.with_active_variant(variant, RpcError::invalid_params(why))
     }
 
-    fn repeats(&self, server: usize) -> bool {
+    fn is_retryable(&self, server: usize) -> bool {
         self.class.sources()[server].line.config().retry == RetryPolicy::Idempotent
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// The arguments as the server takes them, or what is wrong with them.
     ///
     /// # Errors
@@ -130,7 +132,7 @@ impl Call<'_> {
             true => 0,
             false => memory_cost::of_tree(arguments),
         };
-        let _memory = self.gateway.lasting.lease(tree)?;
+        let _memory = self.snapshot.services.lease(tree)?;
         Ok(prepared.arguments(arguments))
     }
 }
@@ -140,6 +142,6 @@ impl Call<'_> {
 /// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
 /// > (MCP 2025-11-25, server/tools, "Error Handling")
 fn refused_arguments(faults: &[ArgumentError]) -> String {
-    let text = json::string(&sentence(faults));
+    let text = json::string(&describe_argument_errors(faults));
     format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#)
 }

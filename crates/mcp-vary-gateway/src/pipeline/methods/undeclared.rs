@@ -8,17 +8,17 @@ use mcp_vary_upstream::ServerFacts;
 use mcp_vary_wire::methods::COMPLETE;
 use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
 
-use super::Call;
-use crate::pipeline::router::unknown;
+use super::RequestContext;
+use crate::pipeline::router::method_not_found;
 
 /// A method that the server of a request does not declare, and where to remember whether it has it.
 #[derive(Debug)]
-pub(crate) struct Undeclared {
+pub(crate) struct UndeclaredUse {
     learned: Arc<ServerFacts>,
     method: &'static str,
 }
 
-impl Undeclared {
+impl UndeclaredUse {
     /// Remembers what the server's answer shows: an error about the params shows nothing.
     pub(crate) fn note(&self, outcome: Result<&str, &str>) {
         let has = match outcome {
@@ -32,9 +32,9 @@ impl Undeclared {
     }
 }
 
-const READ: &str = "resources/read";
+const READ_RESOURCE: &str = "resources/read";
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// Refuses `completion/complete` where no server declares it, and each one is known not to have it.
     pub(super) fn may_complete(&self) -> Result<(), RpcError> {
         let mut sources = self.class.sources().iter();
@@ -44,7 +44,7 @@ impl Call<'_> {
         };
         match self.catalog.capabilities.contains("completions") || may_have() {
             true => Ok(()),
-            false => Err(unknown(self.asked.method)),
+            false => Err(method_not_found(self.request.method)),
         }
     }
 
@@ -53,19 +53,21 @@ impl Call<'_> {
     /// # Errors
     ///
     /// `-32601` where the server is known not to have the method.
-    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<Undeclared>>, RpcError> {
+    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         self.undeclared(server, "completions", COMPLETE)
     }
 
     /// Refuses `resources/read` where no server has resources. The only server is not asked for its lists before: whether
     /// it has the method is remembered from its answer, as what is returned says.
-    pub(super) async fn requires_resources(&mut self) -> Result<Option<Box<Undeclared>>, RpcError> {
+    pub(super) async fn requires_resources(
+        &mut self,
+    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         let is_offered = self.catalog.has_list(ListKind::Resources);
         if !is_offered && self.class.sources().len() == 1 {
-            return self.undeclared(0, "resources", READ);
+            return self.undeclared(0, "resources", READ_RESOURCE);
         }
-        if self.requires(ListKind::Resources).await.is_err() {
-            self.requires(ListKind::Templates).await?;
+        if self.require_list(ListKind::Resources).await.is_err() {
+            self.require_list(ListKind::Templates).await?;
         }
         Ok(None)
     }
@@ -75,7 +77,7 @@ impl Call<'_> {
         server: usize,
         capability: &str,
         method: &'static str,
-    ) -> Result<Option<Box<Undeclared>>, RpcError> {
+    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         let source = &self.class.sources()[server];
         let told = source.told();
         if told.handshake.is_none() || told.capabilities().contains(capability) {
@@ -83,9 +85,9 @@ impl Call<'_> {
         }
         let learned = Arc::clone(source.line.server_facts());
         match learned.undeclared_methods().has(method) {
-            Some(false) => Err(unknown(method)),
+            Some(false) => Err(method_not_found(method)),
             Some(true) => Ok(None),
-            None => Ok(Some(Box::new(Undeclared { learned, method }))),
+            None => Ok(Some(Box::new(UndeclaredUse { learned, method }))),
         }
     }
 }

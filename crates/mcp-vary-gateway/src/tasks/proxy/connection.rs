@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info};
 
 use super::{A_MOMENT, ComeTo, SHARE, Watched};
-use crate::mrtr::Bounds;
-use crate::pipeline::exchange::Progress;
-use crate::pipeline::runtime::Lasting;
+use crate::mrtr::Quota;
+use crate::pipeline::exchange::ProgressTokens;
+use crate::pipeline::runtime::Services;
 use crate::pool::InUse;
 use crate::pool::dedicated::Held;
 use crate::tasks::string;
@@ -34,8 +34,8 @@ pub(crate) struct Road {
     alone: Option<Held>,
     /// Keeps the connections of the client's class open.
     class: Option<InUse>,
-    progress: Option<Progress>,
-    pub(super) bounds: Bounds,
+    progress: Option<ProgressTokens>,
+    pub(super) bounds: Quota,
     /// A task is watched for at most so long.
     pub(super) lifetime: Duration,
     /// Bytes of what is kept of tasks that are over.
@@ -47,7 +47,7 @@ pub(crate) struct Road {
 /// What an operator allows the tasks that are watched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: Quota,
     pub(crate) lifetime: Duration,
     pub(crate) kept: usize,
 }
@@ -84,7 +84,7 @@ impl Road {
     }
 
     /// The same; progress is told with this token.
-    pub(crate) fn with_progress(mut self, progress: Option<Progress>) -> Self {
+    pub(crate) fn with_progress(mut self, progress: Option<ProgressTokens>) -> Self {
         self.progress = progress;
         self
     }
@@ -102,14 +102,14 @@ impl Road {
     pub(super) async fn run(
         mut self,
         watched: Arc<Watched>,
-        lasting: Arc<Lasting>,
+        lasting: Arc<Services>,
         is_wanted: bool,
     ) {
         let expires = Instant::now() + watched.lifetime.min(FOR_EVER);
         if is_wanted {
             let why = tokio::select! {
                 biased;
-                () = lasting.stopped.cancelled() => Some("the gateway stops"),
+                () = lasting.shutdown.cancelled() => Some("the gateway stops"),
                 () = watched.over.cancelled() => None,
                 () = tokio::time::sleep_until(expires) => Some("its time is over"),
                 () = self.wait(&watched, &lasting) => None,
@@ -120,25 +120,25 @@ impl Road {
         }
         let kept = self.kept;
         self.end(&watched, &lasting).await;
-        lasting.watches.make_room(kept);
+        lasting.proxied_tasks.make_room(kept);
         let watched = match is_wanted && watched.is_over() {
             true => kept_until(expires, watched, &lasting).await,
             false => Some(watched),
         };
         if let Some(watched) = watched {
-            lasting.watches.forget(&watched);
+            lasting.proxied_tasks.forget(&watched);
         }
     }
 
     /// Gives the connection back, or ends what still goes on there.
-    async fn end(self, watched: &Watched, lasting: &Lasting) {
+    async fn end(self, watched: &Watched, lasting: &Services) {
         let is_finished = watched.is_over() && !watched.is_cancelled();
         if let Some(alone) = self.alone.as_ref().filter(|_| is_finished) {
             alone.settle();
         }
         if !watched.is_over() {
             // Whether it was heard or not, nobody asks for the task any more.
-            let patience = match lasting.stopped.is_cancelled() {
+            let patience = match lasting.shutdown.is_cancelled() {
                 true => AT_THE_END,
                 false => A_MOMENT,
             };
@@ -147,7 +147,7 @@ impl Road {
     }
 
     /// Waits until the task is over.
-    async fn wait(&mut self, watched: &Watched, lasting: &Lasting) {
+    async fn wait(&mut self, watched: &Watched, lasting: &Services) {
         let mut pause = FIRST_PAUSE;
         loop {
             let error = match self.result(watched, lasting).await {
@@ -178,7 +178,7 @@ impl Road {
     async fn result(
         &mut self,
         watched: &Watched,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<Answer, UpstreamError> {
         let upstream = self.line.ready().await?;
         let request = Request::new("tasks/result", Some(watched.params()));
@@ -202,7 +202,7 @@ impl Road {
         }
     }
 
-    fn asked(&self, request: ServerRequest, watched: &Watched, lasting: &Lasting) {
+    fn asked(&self, request: ServerRequest, watched: &Watched, lasting: &Services) {
         if let Some(alone) = &self.alone {
             alone.heed(&request);
         }
@@ -210,7 +210,7 @@ impl Road {
     }
 
     /// What the server says beside it.
-    fn heard(&self, event: Event, watched: &Watched, lasting: &Lasting) {
+    fn heard(&self, event: Event, watched: &Watched, lasting: &Services) {
         match event {
             Event::TaskChanged { id, params } if *id == *watched.own => {
                 watched.said(&params, lasting)
@@ -227,7 +227,7 @@ impl Road {
     }
 
     /// A notification that may be about it.
-    fn told(&self, message: &[u8], watched: &Watched, lasting: &Lasting) {
+    fn told(&self, message: &[u8], watched: &Watched, lasting: &Services) {
         let Ok(message) = envelope::Message::read(message) else {
             return;
         };
@@ -245,19 +245,19 @@ impl Road {
     /// Progress is told to whoever has a stream for it.
     fn progress(&self, params: &str, watched: &Watched) {
         let progress = self.progress.as_ref();
-        let is_its = |it: &&Progress| edit::get(params, PROGRESS_TOKEN) == Some(&it.ours);
+        let is_its = |it: &&ProgressTokens| edit::get(params, PROGRESS_TOKEN) == Some(&it.upstream);
         if let Some(progress) = progress.filter(is_its)
             && let Some((session, teller)) = &watched.session
             && let Some(session) = session.upgrade()
         {
             let sealed = |_: &str| Some(teller.sealed.to_string());
             let told = crate::tasks::related(params, &sealed);
-            let _ = session.tell(era::to_client_progress(&told, &progress.theirs));
+            let _ = session.tell(era::to_client_progress(&told, &progress.client));
         }
     }
 
     /// Takes in what `tasks/result` answered, and how the task stands then.
-    async fn conclude(&self, answer: &Answer, watched: &Watched, lasting: &Lasting) {
+    async fn conclude(&self, answer: &Answer, watched: &Watched, lasting: &Services) {
         let status = watched.ask_server("tasks/get", None, lasting);
         if let Ok(Ok(Ok(task))) = timeout(A_MOMENT, status).await {
             watched.said(&task, lasting);
@@ -284,14 +284,14 @@ impl Road {
 async fn kept_until(
     expires: Instant,
     watched: Arc<Watched>,
-    lasting: &Lasting,
+    lasting: &Services,
 ) -> Option<Arc<Watched>> {
     let forgotten = watched.forgotten.clone();
     let kept = Arc::downgrade(&watched);
     // It is held by nobody but those who may look for it.
     drop(watched);
     tokio::select! {
-        () = lasting.stopped.cancelled() => {}
+        () = lasting.shutdown.cancelled() => {}
         () = forgotten.cancelled() => {}
         () = tokio::time::sleep_until(expires) => {}
     }
@@ -307,7 +307,7 @@ impl Watched {
     pub(super) async fn heard(
         &self,
         mut exchange: Exchange,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<Answer, UpstreamError> {
         loop {
             match exchange.next().await? {

@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Forms, Key, RESULT, Teller, lifetime, string};
-use crate::mrtr::{Bounds, INPUT_REQUESTS, InputRequests, Whose};
-use crate::pipeline::runtime::Lasting;
+use crate::mrtr::{INPUT_REQUESTS, InputRequests, Quota, QuotaKey};
+use crate::pipeline::runtime::Services;
 use crate::session::Session;
 use crate::session::pending_server_requests;
 use crate::tasks::MARK;
@@ -50,7 +50,7 @@ pub(crate) struct Watched {
     own: Arc<str>,
     /// In the order in which they were made.
     number: u64,
-    whose: Whose,
+    whose: QuotaKey,
     client: ClientId,
     askable: ServerRequestSupport,
     /// The client's session, if it has one, and how that is told of the task.
@@ -104,7 +104,7 @@ impl ComeTo {
 /// Who had a task made.
 #[derive(Debug)]
 pub(crate) struct Maker {
-    pub(crate) whose: Whose,
+    pub(crate) whose: QuotaKey,
     pub(crate) client: ClientId,
     pub(crate) askable: ServerRequestSupport,
     pub(crate) session: Option<(Weak<Session>, Teller)>,
@@ -118,9 +118,9 @@ pub(crate) const CROSSED: Forms = Forms {
 
 impl Watches {
     /// What an id is begun with that no other task has.
-    pub(crate) fn mark(&self, lasting: &Lasting) -> String {
+    pub(crate) fn mark(&self, lasting: &Services) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        format!("{MARK}{:x}.{number:x}{MARK}", lasting.number)
+        format!("{MARK}{:x}.{number:x}{MARK}", lasting.instance)
     }
 
     /// How many the servers work on.
@@ -146,7 +146,7 @@ impl Watches {
     }
 
     /// Takes in a task; the one that is known by its key, if there is one.
-    fn put(&self, watched: &Arc<Watched>, bounds: Bounds) -> Result<Arc<Watched>, RpcError> {
+    fn put(&self, watched: &Arc<Watched>, bounds: Quota) -> Result<Arc<Watched>, RpcError> {
         let mut all = self.lock();
         if let Some(known) = all.get(&watched.key) {
             return Ok(Arc::clone(known));
@@ -157,7 +157,7 @@ impl Watches {
             in_all += 1;
             of_one += usize::from(other.whose == watched.whose);
         }
-        if in_all >= bounds.in_all || of_one >= bounds.per_principal {
+        if in_all >= bounds.total || of_one >= bounds.per_principal {
             return Err(RpcError::internal(
                 "it is a task of the server, and too many are waited for already; try again later",
             ));
@@ -222,7 +222,7 @@ impl Watched {
         task: &str,
         maker: Maker,
         road: Road,
-        lasting: &Arc<Lasting>,
+        lasting: &Arc<Services>,
     ) -> Result<Arc<Self>, RpcError> {
         let said = lifetime(edit::get(task, "ttl")).filter(|said| *said <= road.lifetime);
         let watched = Arc::new(Self {
@@ -230,7 +230,7 @@ impl Watched {
             lifetime: said.unwrap_or(road.lifetime),
             key,
             own: own.into(),
-            number: lasting.watches.next.fetch_add(1, Ordering::Relaxed),
+            number: lasting.proxied_tasks.next.fetch_add(1, Ordering::Relaxed),
             whose: maker.whose,
             client: maker.client,
             askable: maker.askable,
@@ -247,14 +247,14 @@ impl Watched {
             over: CancellationToken::new(),
             forgotten: CancellationToken::new(),
         });
-        let put = lasting.watches.put(&watched, road.bounds);
+        let put = lasting.proxied_tasks.put(&watched, road.bounds);
         let is_wanted = match &put {
             Ok(known) => Arc::ptr_eq(known, &watched),
             Err(_) => false,
         };
         if is_wanted || put.is_err() && road.is_new {
             let runs = road.run(Arc::clone(&watched), Arc::clone(lasting), is_wanted);
-            lasting.tasks.spawn(runs);
+            lasting.background_tasks.spawn(runs);
         }
         put
     }
@@ -271,7 +271,7 @@ impl Watched {
     pub(crate) async fn stands(
         &self,
         params: String,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<String, RpcError> {
         if !self.has_something_to_say() {
             match self.ask_server("tasks/get", Some(params), lasting).await? {
@@ -323,8 +323,8 @@ impl Watched {
     }
 
     /// As `tasks/get` of the extension says it.
-    fn to_json(&self, lasting: &Lasting) -> String {
-        let asker = lasting.questions.asker(&self.key.0);
+    fn to_json(&self, lasting: &Services) -> String {
+        let asker = lasting.pending_server_requests.asker(&self.key.0);
         let standing = self.lock();
         let told = CROSSED.told(&standing.task).into_owned();
         let told = [RESULT, "error", INPUT_REQUESTS]
@@ -362,7 +362,7 @@ impl Watched {
     ///
     /// > A server SHOULD ignore any `inputResponses` responses mapped to a key that is not currently outstanding for
     /// > the task (SEP-2663, "Task Input Requests")
-    pub(crate) fn answer(&self, responses: &Members<'_>, lasting: &Lasting) {
+    pub(crate) fn answer(&self, responses: &Members<'_>, lasting: &Services) {
         self.lock().input.answer(responses);
         self.tell(lasting);
     }
@@ -379,7 +379,7 @@ impl Watched {
     pub(crate) async fn cancel(
         &self,
         params: Option<String>,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<(), RpcError> {
         if !self.is_over() {
             let cancelled = self.ask_server("tasks/cancel", params, lasting).await?;
@@ -396,7 +396,7 @@ impl Watched {
         &self,
         method: &'static str,
         params: Option<String>,
-        lasting: &Lasting,
+        lasting: &Services,
     ) -> Result<Result<String, RpcError>, RpcError> {
         let line = self.line.upgrade();
         let line =
@@ -418,7 +418,7 @@ impl Watched {
     }
 
     /// The server asks something for it.
-    fn asked(&self, request: ServerRequest, lasting: &Lasting) {
+    fn asked(&self, request: ServerRequest, lasting: &Services) {
         let params = request.params().unwrap_or("{}");
         if let Err(why) = self.askable.ensure_supported(request.method(), params) {
             pending_server_requests::refuse(&request, &why);
@@ -440,7 +440,7 @@ impl Watched {
     }
 
     /// The server says how it stands.
-    fn said(&self, task: &str, lasting: &Lasting) {
+    fn said(&self, task: &str, lasting: &Services) {
         let mut standing = self.lock();
         if standing.come_to.is_some() || standing.task == task {
             return;
@@ -456,7 +456,7 @@ impl Watched {
     }
 
     /// It is over.
-    fn came_to(&self, come_to: ComeTo, lasting: &Lasting) {
+    fn came_to(&self, come_to: ComeTo, lasting: &Services) {
         let mut standing = self.lock();
         if standing.come_to.is_some() {
             return;
@@ -471,20 +471,20 @@ impl Watched {
     }
 
     /// Tells whoever hears of it how it stands.
-    fn tell(&self, lasting: &Lasting) {
+    fn tell(&self, lasting: &Services) {
         self.changed.notify_waiters();
         let _in_order = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         let told = self.to_json(lasting);
         if let Some((session, teller)) = &self.session
             && let Some(session) = lasting
-                .audience
+                .hub
                 .session(self.client)
                 .or_else(|| session.upgrade())
         {
             // Whoever does not read now may ask how the task stands.
             let _ = session.tell(TaskDialect::Extension.status_notification(&teller.told(&told)));
         }
-        lasting.audience.task_changed(&self.key, &told, None);
+        lasting.hub.task_changed(&self.key, &told, None);
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {

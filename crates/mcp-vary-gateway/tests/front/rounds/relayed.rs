@@ -224,7 +224,7 @@ async fn a_client_that_is_gone_is_not_waited_for() {
                 assert!(rest.contains("the client is gone"), "{rest}");
             }
         }
-        assert_eq!(house.gateway.status().questions, 0);
+        assert_eq!(house.gateway.status().pending_server_requests, 0);
     }
 }
 

@@ -13,53 +13,57 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect::with_extension;
 
-use crate::pipeline::exchange::{Finish, Running, Taken};
-use crate::pipeline::methods::tasks::Found;
-use crate::pipeline::methods::{Call, Forwarding};
-use crate::pipeline::router::{Action, Outcome, TaskAction, unknown};
+use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
+use crate::pipeline::methods::tasks::FoundTask;
+use crate::pipeline::methods::{ForwardRequest, RequestContext};
+use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
 use crate::pool::InUse;
 use crate::tasks::client::{Inquiry, Said, is_over, status};
 use crate::tasks::{Awaited, Key, Teller, related_to};
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// What is said of a task that the gateway keeps, being done; none when there is no such task.
-    pub(super) fn finished(&self, id: &str) -> Option<Result<Outcome, RpcError>> {
-        let finished = &self.gateway.lasting.finished;
+    pub(super) fn completed_task(&self, id: &str) -> Option<Result<Dispatch, RpcError>> {
+        let finished = &self.snapshot.services.completed_tasks;
         if self.client.era() == Era::Modern {
             return None;
         }
         let task = finished.task(id)?;
         Some(match self.action {
-            Action::Task(TaskAction::Get) => Ok(self.answer(&task)),
-            Action::Task(TaskAction::Result) => {
+            MethodAction::Task(TaskAction::Get) => Ok(self.answer(&task)),
+            MethodAction::Task(TaskAction::Result) => {
                 let result = finished.result(id)?;
                 Ok(self.answer(&related_to(&result, id)))
             }
-            Action::Task(TaskAction::Cancel) => Err(not_to_be_cancelled(&status(&task))),
-            _ => Err(unknown(self.asked.method)),
+            MethodAction::Task(TaskAction::Cancel) => Err(not_to_be_cancelled(&status(&task))),
+            _ => Err(method_not_found(self.request.method)),
         })
     }
 
     /// Of the client's tasks those that the gateway keeps; they stand on the first page.
-    pub(super) fn finished_tasks(&self, after: u64) -> Vec<String> {
+    pub(super) fn completed_task_list(&self, after: u64) -> Vec<String> {
         match after {
-            0 => self.gateway.lasting.finished.of(self.client.id),
+            0 => self.snapshot.services.completed_tasks.of(self.client.id),
             _ => Vec::new(),
         }
     }
 
     /// Waits for what a task comes to.
-    pub(super) fn await_task(mut self, found: &Found, id: String) -> Result<Outcome, RpcError> {
-        let finish = self.finish_of(found)?;
-        let inquiry = self.inquiry(found);
-        let taken = Taken {
+    pub(super) fn task_result(
+        mut self,
+        found: &FoundTask,
+        id: String,
+    ) -> Result<Dispatch, RpcError> {
+        let finish = self.task_response(found)?;
+        let inquiry = self.task_client(found);
+        let taken = Leases {
             class: Some(InUse::new(&self.class)),
-            ..Taken::default()
+            ..Leases::default()
         };
         let awaited = Awaited::new(inquiry, id);
-        let lasting = Arc::clone(&self.gateway.lasting);
-        let running = Running::awaiting(lasting, awaited, taken, finish);
-        Ok(Outcome::Running(Box::new(running)))
+        let lasting = Arc::clone(&self.snapshot.services);
+        let running = InFlightRequest::awaiting(lasting, awaited, taken, finish);
+        Ok(Dispatch::InFlight(Box::new(running)))
     }
 
     /// Cancels a task, and waits a little while until it is.
@@ -67,10 +71,10 @@ impl Call<'_> {
     /// > Receivers MUST reject cancellation requests for tasks already in a terminal status with error code `-32602`
     /// > […] and MUST transition the task to `cancelled` status before sending the response.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
-    pub(super) async fn cancel_task(mut self, found: &Found) -> Result<Outcome, RpcError> {
-        let finish = self.finish_of(found)?;
-        let inquiry = self.inquiry(found);
-        let lasting = &self.gateway.lasting;
+    pub(super) async fn cancel_task(mut self, found: &FoundTask) -> Result<Dispatch, RpcError> {
+        let finish = self.task_response(found)?;
+        let inquiry = self.task_client(found);
+        let lasting = &self.snapshot.services;
         let said = match inquiry.stands().await? {
             Ok(task) if is_over(&status(&task)) => {
                 return Err(not_to_be_cancelled(&status(&task)));
@@ -78,15 +82,15 @@ impl Call<'_> {
             Ok(task) => cancelled(&inquiry, task).await?,
             Err(error) => Err(error),
         };
-        Ok(Outcome::Done(match said {
+        Ok(Dispatch::Done(match said {
             Ok(task) => finish.result(&task, lasting),
-            Err(error) => finish.error(&error, lasting),
+            Err(error) => finish.error_response(&error, lasting),
         }))
     }
 
     /// After which of its tasks the client wants to read on.
-    pub(super) fn cursor_of_tasks(&self) -> Result<u64, RpcError> {
-        let Some(cursor) = self.asked.params.members.get("cursor") else {
+    pub(super) fn task_cursor(&self) -> Result<u64, RpcError> {
+        let Some(cursor) = self.request.params.members.get("cursor") else {
             return Ok(0);
         };
         let cursor: Option<String> = serde_json::from_str(cursor).ok();
@@ -96,11 +100,11 @@ impl Call<'_> {
 
     /// The tasks that the client had made by servers of the extension, each as its server says that it stands now,
     /// and where the next page begins.
-    pub(super) async fn tasks_of_extension(
+    pub(super) async fn list_extension_tasks(
         &self,
         after: u64,
     ) -> Result<(Vec<String>, Option<u64>), RpcError> {
-        let made = &self.gateway.lasting.made;
+        let made = &self.snapshot.services.task_registry;
         let mut own = made.after(self.client.id, after, PAGE + 1);
         let is_last = own.len() <= PAGE;
         own.truncate(PAGE);
@@ -125,10 +129,10 @@ impl Call<'_> {
         let inquiry = Inquiry {
             line: Arc::clone(&self.class.sources()[at].line),
             own: Arc::clone(own),
-            params: self.params(at, Params::default()),
+            params: self.task_params(at, Params::default()),
             client: self.client.id,
         };
-        let made = &self.gateway.lasting.made;
+        let made = &self.snapshot.services.task_registry;
         match inquiry.stands().await? {
             Ok(task) => {
                 if is_over(&status(&task)) {
@@ -146,21 +150,21 @@ impl Call<'_> {
     }
 
     /// What it takes to ask the server about a task, with what the client says beside.
-    fn inquiry(&mut self, found: &Found) -> Inquiry {
+    fn task_client(&mut self, found: &FoundTask) -> Inquiry {
         self.relate_upward();
-        let mut params = std::mem::take(&mut self.asked.params);
+        let mut params = std::mem::take(&mut self.request.params);
         params.meta.remove(PROGRESS_TOKEN);
         Inquiry {
             line: Arc::clone(&self.class.sources()[found.place.server].line),
             own: found.task.id.as_str().into(),
-            params: self.params(found.place.server, params),
+            params: self.task_params(found.place.server, params),
             client: self.client.id,
         }
     }
 
     /// The params of requests about tasks to the server at index `server`, where the client says `params`.
-    fn params(&self, server: usize, mut params: Params<'_>) -> Arc<str> {
-        let told = self.told_to(server, Era::Modern);
+    fn task_params(&self, server: usize, mut params: Params<'_>) -> Arc<str> {
+        let told = self.notification_sink(server, Era::Modern);
         let config = self.class.sources()[server].line.config();
         let told = told.as_deref().unwrap_or(&config.capabilities);
         let hello = self.catalog.snapshots[server].handshake.as_ref();
@@ -174,17 +178,17 @@ impl Call<'_> {
     }
 
     /// What it takes to turn an answer about a task into the client's.
-    fn finish_of(&self, found: &Found) -> Result<Finish, RpcError> {
-        let mut downward = self.downward_of(found);
+    fn task_response(&self, found: &FoundTask) -> Result<ResponseContext, RpcError> {
+        let mut downward = self.plan_of(found);
         let own = Some(found.task.id.clone());
-        let names = self.names(found.forms, found.variant, &found.place, own);
+        let names = self.new_task_codec(found.forms, found.variant, &found.place, own);
         downward.task = Some(Box::new(names));
-        let mut forwarding = Forwarding {
+        let mut forwarding = ForwardRequest {
             server: found.place.server,
-            downward,
-            ..Forwarding::default()
+            plan: downward,
+            ..ForwardRequest::default()
         };
-        let mut finish = self.finish(found.variant, &mut forwarding)?;
+        let mut finish = self.response_context(found.variant, &mut forwarding)?;
         finish.upstream = Era::Modern;
         Ok(finish)
     }
@@ -195,13 +199,17 @@ async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, RpcError
     if let Err(error) = inquiry.ask("tasks/cancel", None).await? {
         return Ok(Err(error));
     }
-    for pause in PAUSES {
+    for pause in POLL_PAUSES {
         tokio::time::sleep(Duration::from_millis(*pause)).await;
         match inquiry.stands().await? {
             Ok(stands) => task = stands,
             // > receivers MAY delete cancelled tasks at their discretion at any time, including immediately after
             // > cancellation (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
-            Err(_) => return Ok(Ok(edit::set(&task, "status", CANCELLED).into_owned())),
+            Err(_) => {
+                return Ok(Ok(
+                    edit::set(&task, "status", CANCELLED_MESSAGE).into_owned()
+                ));
+            }
         }
         if is_over(&status(&task)) {
             break;
@@ -214,10 +222,10 @@ fn not_to_be_cancelled(status: &str) -> RpcError {
     RpcError::invalid_params(format!("Cannot cancel task: it is `{status}` already"))
 }
 
-const CANCELLED: &str = r#""cancelled""#;
+const CANCELLED_MESSAGE: &str = r#""cancelled""#;
 
 /// Milliseconds before it is asked whether a task is cancelled.
-const PAUSES: &[u64] = &[0, 50, 100, 200, 400, 800, 1600];
+const POLL_PAUSES: &[u64] = &[0, 50, 100, 200, 400, 800, 1600];
 
 /// Tasks on one page.
 const PAGE: usize = 50;

@@ -12,11 +12,11 @@ use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
-use crate::mrtr::{Bounds, read_responses};
-use crate::pipeline::exchange::{Finish, Retelling};
-use crate::pipeline::methods::tasks::{Found, Gone};
-use crate::pipeline::methods::{Call, Forwarding};
-use crate::pipeline::router::{Action, Outcome, TaskAction};
+use crate::mrtr::{Quota, read_responses};
+use crate::pipeline::exchange::{ResponseContext, ResultRewriter};
+use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
+use crate::pipeline::methods::{ForwardRequest, RequestContext};
+use crate::pipeline::router::{Dispatch, MethodAction, TaskAction};
 use crate::pool::InUse;
 use crate::pool::dedicated::Held;
 use crate::session::Session;
@@ -41,7 +41,7 @@ impl TaskNames {
         result: &str,
         own: &str,
         client: &Client,
-        retelling: impl FnOnce() -> Retelling,
+        retelling: impl FnOnce() -> ResultRewriter,
         road: Road,
     ) -> Result<String, RpcError> {
         let sealed = self.sealed(own).ok_or_else(|| self.too_long(own))?;
@@ -49,7 +49,7 @@ impl TaskNames {
             sealed: sealed.into(),
             retelling: retelling(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.lasting.links),
+            links: Arc::clone(&self.lasting.link_index),
             forms: Forms::both(CROSSED.client),
         };
         let session = client.session.as_ref();
@@ -74,15 +74,15 @@ impl Maker {
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// The way to the server of a task that may come of the request, where that has to be watched.
-    pub(crate) fn road_of_task(
+    pub(crate) fn task_connection(
         &self,
         line: &Arc<SupervisedConnection>,
-        finish: &Finish,
+        finish: &ResponseContext,
     ) -> Option<Box<Road>> {
-        let names = finish.downward.task.as_ref()?;
-        let is_watched = names.is_watched() && matches!(self.action, Action::Call);
+        let names = finish.plan.task.as_ref()?;
+        let is_watched = names.is_watched() && matches!(self.action, MethodAction::CallTool);
         is_watched.then(|| {
             let road = Road::by(line, self.allowed());
             Box::new(road.with_progress(finish.progress.clone()))
@@ -90,73 +90,73 @@ impl Call<'_> {
     }
 
     fn allowed(&self) -> Allowed {
-        let limits = &self.gateway.config.limits;
+        let limits = &self.snapshot.config.limits;
         Allowed {
-            bounds: Bounds::of(limits),
+            bounds: Quota::of(limits),
             lifetime: limits.task_lifetime,
             kept: limits.result_store,
         }
     }
 
     /// Answers a client of the extension about a task of the core form.
-    pub(super) async fn crossed_task(mut self, found: Found) -> Result<Outcome, RpcError> {
-        let lasting = Arc::clone(&self.gateway.lasting);
+    pub(super) async fn proxied_task(mut self, found: FoundTask) -> Result<Dispatch, RpcError> {
+        let lasting = Arc::clone(&self.snapshot.services);
         let (_, own) = parted(&found.task.id);
-        self.asked.params.members.set("taskId", json::string(own));
-        let responses = self.asked.params.members.remove("inputResponses");
-        let params = self.params_about(&found);
-        let watched = self.watched(&found, &params).await?;
+        self.request.params.members.set("taskId", json::string(own));
+        let responses = self.request.params.members.remove("inputResponses");
+        let params = self.task_params(&found);
+        let watched = self.proxied(&found, &params).await?;
         match self.action {
-            Action::Task(TaskAction::Update) => {
+            MethodAction::Task(TaskAction::Update) => {
                 let responses = read_responses(responses.as_deref())?;
                 watched.answer(&responses, &lasting);
                 Ok(self.answer("{}"))
             }
-            Action::Task(TaskAction::Cancel) => {
+            MethodAction::Task(TaskAction::Cancel) => {
                 watched.cancel(Some(params), &lasting).await?;
                 Ok(self.answer("{}"))
             }
             _ => {
                 let stands = watched.stands(params, &lasting).await;
-                let stands = stands.map_err(|failure| self.in_its_words(&found, failure))?;
-                self.told_of(&found, &stands)
+                let stands = stands.map_err(|failure| self.respell_task(&found, failure))?;
+                self.task_request(&found, &stands)
             }
         }
     }
 
     /// How a task stands, as the client is told it.
-    fn told_of(&self, found: &Found, stands: &str) -> Result<Outcome, RpcError> {
-        let mut downward = self.downward_of(found);
-        downward.task = Some(Box::new(self.names_of(found)));
-        let mut forwarding = Forwarding {
+    fn task_request(&self, found: &FoundTask, stands: &str) -> Result<Dispatch, RpcError> {
+        let mut downward = self.plan_of(found);
+        downward.task = Some(Box::new(self.task_codec(found)));
+        let mut forwarding = ForwardRequest {
             server: found.place.server,
-            downward,
-            ..Forwarding::default()
+            plan: downward,
+            ..ForwardRequest::default()
         };
-        let finish = self.finish(found.variant, &mut forwarding)?;
-        Ok(Outcome::Done(finish.task(stands, &self.gateway.lasting)))
+        let finish = self.response_context(found.variant, &mut forwarding)?;
+        Ok(Dispatch::Done(finish.task(stands, &self.snapshot.services)))
     }
 
     /// What the client calls a task that is said in its own form already.
-    fn names_of(&self, found: &Found) -> TaskNames {
+    fn task_codec(&self, found: &FoundTask) -> TaskNames {
         let (mark, own) = parted(&found.task.id);
         let forms = Forms::both(CROSSED.client);
-        let names = self.names(forms, found.variant, &found.place, Some(own.to_owned()));
+        let names = self.new_task_codec(forms, found.variant, &found.place, Some(own.to_owned()));
         TaskNames {
             mark: mark.map(str::to_owned),
             ..names
         }
     }
 
-    fn in_its_words(&self, found: &Found, mut failure: RpcError) -> RpcError {
-        if let Some(message) = self.names_of(found).in_words(failure.message()) {
+    fn respell_task(&self, found: &FoundTask, mut failure: RpcError) -> RpcError {
+        if let Some(message) = self.task_codec(found).in_words(failure.message()) {
             failure.set_message(message);
         }
         failure
     }
 
     /// The parameters of the client's request, as the server of the task gets them.
-    fn params_about(&mut self, found: &Found) -> String {
+    fn task_params(&mut self, found: &FoundTask) -> String {
         let told = &self.catalog.snapshots[found.place.server];
         let revision = told.handshake.as_ref().map(|hello| hello.revision);
         let upward = UpstreamContext {
@@ -165,29 +165,29 @@ impl Call<'_> {
             progress_token: None,
             log_level: None,
         };
-        era::to_upstream_params(&mut self.asked.params, &upward)
+        era::to_upstream_params(&mut self.request.params, &upward)
     }
 
     /// Whether a task is watched, from now on if its server still knows it.
-    pub(crate) async fn is_watched(&self, id: &str) -> bool {
-        let Some(found) = self.found_by(id) else {
+    pub(crate) async fn is_proxied(&self, id: &str) -> bool {
+        let Some(found) = self.find_by(id) else {
             return false;
         };
         let (_, own) = parted(&found.task.id);
         let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
-        self.watched(&found, &params).await.is_ok()
+        self.proxied(&found, &params).await.is_ok()
     }
 
     /// The task, watched: since it was made, or from now on if its server still knows it.
-    async fn watched(&self, found: &Found, params: &str) -> Result<Arc<Watched>, RpcError> {
-        let lasting = &self.gateway.lasting;
+    async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<Watched>, RpcError> {
+        let lasting = &self.snapshot.services;
         let server = self.server_name(found.place.server);
         let key = (server, Arc::from(found.task.id.as_str()));
-        if let Some(watched) = lasting.watches.get(&key) {
+        if let Some(watched) = lasting.proxied_tasks.get(&key) {
             return Ok(watched);
         }
         let source = &self.class.sources()[found.place.server];
-        let alone = self.alone(found.place.server).await?;
+        let alone = self.dedicated_connection(found.place.server).await?;
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         let road = Road::by(&line, self.allowed()).again();
         let turn = line.acquire().await?;
@@ -200,8 +200,8 @@ impl Call<'_> {
             alone.settle();
         }
         let task = answer.outcome().map_err(|error| {
-            let said = self.in_its_words(found, RpcError::from_upstream_or_internal(error));
-            Gone::lost(&found.task, said.message()).failure()
+            let said = self.respell_task(found, RpcError::from_upstream_or_internal(error));
+            TaskNotFound::connection_lost(&found.task, said.message()).failure()
         })?;
         let road = road.held_by(alone, Some(InUse::new(&self.class)));
         let (_, own) = parted(&found.task.id);

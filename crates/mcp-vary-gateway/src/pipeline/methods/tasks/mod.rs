@@ -20,9 +20,9 @@ use mcp_vary_wire::task_dialect::{
     RELATED_TASK_META, TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
 };
 
-use crate::pipeline::exchange::{Downward, Retelling};
-use crate::pipeline::methods::{Call, Forwarding};
-use crate::pipeline::router::{Action, Outcome, TaskAction, unknown};
+use crate::pipeline::exchange::{ResponsePlan, ResultRewriter};
+use crate::pipeline::methods::{ForwardRequest, RequestContext};
+use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
 use crate::pool::dedicated::Held;
 use crate::tasks::parted;
 use crate::tasks::proxy::CROSSED;
@@ -32,7 +32,7 @@ use crate::tasks::{Forms, TaskNames, Teller, own_id, string};
 const PAGES: usize = 16;
 
 /// A task that a client asks about.
-pub(super) struct Found {
+pub(super) struct FoundTask {
     pub(super) forms: Forms,
     /// The view that it was made under.
     pub(super) variant: usize,
@@ -43,13 +43,13 @@ pub(super) struct Found {
 }
 
 /// Why a task is not there.
-pub(super) struct Gone {
+pub(super) struct TaskNotFound {
     why: Cow<'static, str>,
     /// Whether it was made here.
     is_known: bool,
 }
 
-impl Gone {
+impl TaskNotFound {
     fn unknown() -> Self {
         Self {
             why: "it was not made here, or is gone".into(),
@@ -66,7 +66,7 @@ impl Gone {
     }
 
     /// Its server says `said` of one that nobody watches here.
-    pub(super) fn lost(task: &Task, said: &str) -> Self {
+    pub(super) fn connection_lost(task: &Task, said: &str) -> Self {
         let why = "it was made at another gateway, before this one was started again, or its time is over";
         let server = &task.server;
         Self {
@@ -80,7 +80,7 @@ impl Gone {
     }
 }
 
-impl Call<'_> {
+impl RequestContext<'_> {
     /// What is needed to name the task that a call of a tool of the server at index `server` may lead to; none
     /// where none can come of it. A wish for one that cannot be fulfilled is taken out.
     ///
@@ -91,11 +91,11 @@ impl Call<'_> {
     /// A tool that can only be called as a task of the core form is called so for a client of the extension.
     pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
         let place = &tool.item_ref;
-        let is_wished = self.asked.params.members.contains("task");
-        let core = is_wished && self.knows(TaskDialect::Core);
+        let is_wished = self.request.params.members.contains("task");
+        let core = is_wished && self.accepts_tasks(TaskDialect::Core);
         let takes_wishes = core && self.offers(place.server, TaskDialect::Core);
         let wish = match is_wished && !takes_wishes {
-            true => self.asked.params.members.remove("task"),
+            true => self.request.params.members.remove("task"),
             false => None,
         };
         let extension = self.declares_tasks() && self.offers(place.server, TaskDialect::Extension);
@@ -104,11 +104,11 @@ impl Call<'_> {
             false => extension.then_some(TaskDialect::Extension),
         };
         if let Some(form) = form {
-            let names = self.names(Forms::both(form), variant, place, None);
+            let names = self.new_task_codec(Forms::both(form), variant, place, None);
             return Some(Box::new(names));
         }
         if core && self.in_core_form(place.server) {
-            let names = self.names(Forms::TO_CORE, variant, place, None);
+            let names = self.new_task_codec(Forms::TO_CORE, variant, place, None);
             return Some(Box::new(TaskNames {
                 ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
                 line: Some(Arc::clone(&self.class.sources()[place.server].line)),
@@ -119,28 +119,28 @@ impl Call<'_> {
             && self.declares_tasks()
             && self.offers(place.server, TaskDialect::Core);
         is_crossed.then(|| {
-            self.asked.params.members.set("task", "{}");
-            let lasting = &self.gateway.lasting;
-            let mark = Some(lasting.watches.mark(lasting));
-            let names = self.names(CROSSED, variant, place, None);
+            self.request.params.members.set("task", "{}");
+            let lasting = &self.snapshot.services;
+            let mark = Some(lasting.proxied_tasks.mark(lasting));
+            let names = self.new_task_codec(CROSSED, variant, place, None);
             Box::new(TaskNames { mark, ..names })
         })
     }
 
     /// Whether a call of `tool` has to be a task, and its client knows none; it is called as one then. In its own era
     /// a client is told by the server that the call has to be a task.
-    pub(crate) fn becomes_a_task(&mut self, tool: &Tool) -> bool {
+    pub(crate) fn as_task(&mut self, tool: &Tool) -> bool {
         let becomes = tool.needs_task
             && self.client.era() == Era::Modern
             && !self.declares_tasks()
             && self.offers(tool.item_ref.server, TaskDialect::Core);
         if becomes {
-            self.asked.params.members.set("task", "{}");
+            self.request.params.members.set("task", "{}");
         }
         becomes
     }
 
-    pub(super) fn names(
+    pub(super) fn new_task_codec(
         &self,
         forms: Forms,
         variant: usize,
@@ -149,15 +149,15 @@ impl Call<'_> {
     ) -> TaskNames {
         TaskNames {
             forms,
-            lasting: Arc::clone(&self.gateway.lasting),
+            lasting: Arc::clone(&self.snapshot.services),
             server: self.server_name(place.server),
-            variant: self.gateway.variant_id(variant).clone(),
+            variant: self.snapshot.variant_id(variant).clone(),
             tool: Arc::clone(&place.upstream_name),
             own,
             mark: None,
             ttl: None,
             line: None,
-            longest: self.gateway.config.limits.task_lifetime,
+            longest: self.snapshot.config.limits.task_lifetime,
         }
     }
 
@@ -167,12 +167,12 @@ impl Call<'_> {
         let told = self.catalog.snapshots.get(server);
         let hello = told.and_then(|told| told.handshake.as_ref());
         // A client that declares the extension has them by that.
-        let is_meant = self.knows(TaskDialect::Core) && !self.declares_tasks();
+        let is_meant = self.accepts_tasks(TaskDialect::Core) && !self.declares_tasks();
         is_meant && hello.is_some_and(|hello| translates_to_core(hello))
     }
 
     /// Whether clients of `form` get tasks of a server.
-    fn makes(&self, server: usize, form: TaskDialect) -> bool {
+    fn creates_tasks(&self, server: usize, form: TaskDialect) -> bool {
         let is_crossed = form == CROSSED.client && self.offers(server, CROSSED.server);
         let in_core_form = form == TaskDialect::Core && self.in_core_form(server);
         self.offers(server, form) || is_crossed || in_core_form
@@ -194,7 +194,7 @@ impl Call<'_> {
     }
 
     /// Whether the client knows tasks of this form.
-    fn knows(&self, form: TaskDialect) -> bool {
+    fn accepts_tasks(&self, form: TaskDialect) -> bool {
         match form {
             TaskDialect::Core => self.client.era() == Era::Legacy,
             TaskDialect::Extension => self.declares_tasks(),
@@ -206,17 +206,19 @@ impl Call<'_> {
     ///
     /// > Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and
     /// > `tasks/cancel` requests. (SEP-2663, "Protocol Errors")
-    fn forms(&self) -> Result<Vec<TaskDialect>, RpcError> {
+    fn dialects(&self) -> Result<Vec<TaskDialect>, RpcError> {
         let has = |form: &TaskDialect| match self.action {
-            Action::Task(TaskAction::Update) => *form == TaskDialect::Extension,
-            Action::Task(TaskAction::Result) | Action::ListTasks => *form == TaskDialect::Core,
+            MethodAction::Task(TaskAction::Update) => *form == TaskDialect::Extension,
+            MethodAction::Task(TaskAction::Result) | MethodAction::ListTasks => {
+                *form == TaskDialect::Core
+            }
             _ => true,
         };
         let servers = 0..self.catalog.snapshots.len();
         // What a server makes in one form, clients of the other have of the gateway.
         let is_offered = |form: &TaskDialect| {
             let mut servers = servers.clone();
-            servers.any(|server| self.makes(server, *form))
+            servers.any(|server| self.creates_tasks(server, *form))
         };
         let forms: Vec<_> = TaskDialect::BOTH
             .into_iter()
@@ -226,7 +228,7 @@ impl Call<'_> {
         let known: Vec<_> = forms
             .iter()
             .copied()
-            .filter(|form| self.knows(*form))
+            .filter(|form| self.accepts_tasks(*form))
             .collect();
         if !known.is_empty() {
             return Ok(known);
@@ -234,12 +236,12 @@ impl Call<'_> {
         if self.client.era() == Era::Modern && forms.contains(&TaskDialect::Extension) {
             self.declares(TaskDialect::Extension)?;
         }
-        Err(unknown(self.asked.method))
+        Err(method_not_found(self.request.method))
     }
 
     /// Refuses a modern client that does not declare that it knows tasks of this form.
     pub(crate) fn declares(&self, form: TaskDialect) -> Result<(), RpcError> {
-        if self.knows(form) {
+        if self.accepts_tasks(form) {
             return Ok(());
         }
         let data =
@@ -251,17 +253,17 @@ impl Call<'_> {
     /// Whether some server has tasks of this form.
     pub(crate) fn has_servers_with(&self, form: TaskDialect) -> bool {
         let mut servers = 0..self.catalog.snapshots.len();
-        servers.any(|server| self.makes(server, form))
+        servers.any(|server| self.creates_tasks(server, form))
     }
 
     /// Asks the server that made a task about it.
-    pub(crate) async fn task(mut self) -> Result<Outcome, RpcError> {
-        let forms = self.forms();
-        let id = self.asked.params.string("taskId")?;
-        if let Some(outcome) = self.finished(&id) {
+    pub(crate) async fn task(mut self) -> Result<Dispatch, RpcError> {
+        let forms = self.dialects();
+        let id = self.request.params.string("taskId")?;
+        if let Some(outcome) = self.completed_task(&id) {
             return outcome;
         }
-        let task = self.opened(&id);
+        let task = self.open_task_id(&id);
         let forms = match (forms, &task) {
             // With the server the method may be gone, too.
             (Err(failure), Err(gone)) if failure.code() == METHOD_NOT_FOUND && gone.is_known => {
@@ -269,26 +271,29 @@ impl Call<'_> {
             }
             (forms, _) => forms?,
         };
-        let found = self.found(task.map_err(|gone| gone.failure())?, &forms)?;
+        let found = self.find_task(task.map_err(|gone| gone.failure())?, &forms)?;
         if found.forms.is_to_core() {
             match self.action {
-                Action::Task(TaskAction::Result) => return self.await_task(&found, id),
-                Action::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
+                MethodAction::Task(TaskAction::Result) => return self.task_result(&found, id),
+                MethodAction::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
                 _ => {}
             }
         } else if found.forms.differ() {
-            return self.crossed_task(found).await;
+            return self.proxied_task(found).await;
         }
-        let mut downward = self.downward_of(&found);
+        let mut downward = self.plan_of(&found);
         let (variant, place, own) = (found.variant, found.place, found.task.id);
-        self.asked.params.members.set("taskId", json::string(&own));
-        let names = self.names(found.forms, variant, &place, Some(own.clone()));
+        self.request
+            .params
+            .members
+            .set("taskId", json::string(&own));
+        let names = self.new_task_codec(found.forms, variant, &place, Some(own.clone()));
         downward.task = Some(Box::new(names));
-        let forwarding = Forwarding {
+        let forwarding = ForwardRequest {
             server: place.server,
             name: Some(own),
-            downward,
-            ..Forwarding::default()
+            plan: downward,
+            ..ForwardRequest::default()
         };
         self.forward(variant, forwarding).await
     }
@@ -298,24 +303,24 @@ impl Call<'_> {
     /// > All requests, responses, and notifications associated with a task MUST include the
     /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
     pub(crate) fn relate_upward(&mut self) {
-        let Some(related) = self.asked.params.meta.get(RELATED_TASK_META) else {
+        let Some(related) = self.request.params.meta.get(RELATED_TASK_META) else {
             return;
         };
-        let keys = &self.gateway.lasting.cursor_keys;
+        let keys = &self.snapshot.services.cursor_keys;
         let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
         if let Some(own) = own {
             let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
-            self.asked.params.meta.set(RELATED_TASK_META, related);
+            self.request.params.meta.set(RELATED_TASK_META, related);
         }
     }
 
     /// How the result of a task is told: as that of the call would be.
-    pub(super) fn downward_of(&self, found: &Found) -> Downward {
+    pub(super) fn plan_of(&self, found: &FoundTask) -> ResponsePlan {
         let tool = found.tool.as_ref();
-        Downward {
+        ResponsePlan {
             origin: tool.map(|_| LinkSource::of_item(&found.place, ListKind::Tools)),
-            words: tool.and_then(|tool| tool.name_rewriter.clone()),
-            shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
+            names: tool.and_then(|tool| tool.name_rewriter.clone()),
+            shape: tool.and_then(|tool| self.tool_result_shape(found.variant, tool)),
             task: None,
             undeclared: None,
             caching: Caching::None,
@@ -324,22 +329,25 @@ impl Call<'_> {
     }
 
     /// The task of an id, and the index of its server.
-    fn opened(&self, id: &str) -> Result<(Task, usize), Gone> {
-        let keys = &self.gateway.lasting.cursor_keys;
-        let task = Task::open(keys, "", id).ok_or_else(Gone::unknown)?;
-        let mut servers = self.gateway.config.servers.iter();
+    fn open_task_id(&self, id: &str) -> Result<(Task, usize), TaskNotFound> {
+        let keys = &self.snapshot.services.cursor_keys;
+        let task = Task::open(keys, "", id).ok_or_else(TaskNotFound::unknown)?;
+        let mut servers = self.snapshot.config.servers.iter();
         match servers.position(|server| server.name == task.server) {
             Some(server) => Ok((task, server)),
-            None => Err(Gone::from(&task, "is not behind this gateway any more")),
+            None => Err(TaskNotFound::from(
+                &task,
+                "is not behind this gateway any more",
+            )),
         }
     }
 
     /// What it takes to ask about a task, which is of one of these `forms`.
-    fn found(
+    fn find_task(
         &self,
         (task, server): (Task, usize),
         forms: &[TaskDialect],
-    ) -> Result<Found, RpcError> {
+    ) -> Result<FoundTask, RpcError> {
         let is_unknown = self.catalog.snapshots[server].handshake.is_none();
         // One that is not there is asked all the same, and says so.
         let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
@@ -353,10 +361,10 @@ impl Call<'_> {
             None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
                 Forms::TO_CORE
             }
-            None => return Err(Gone::from(&task, "makes no tasks any more").failure()),
+            None => return Err(TaskNotFound::from(&task, "makes no tasks any more").failure()),
         };
         let variant = self.variant_of(&task);
-        let variant = variant.ok_or_else(|| Gone::unknown().failure())?;
+        let variant = variant.ok_or_else(|| TaskNotFound::unknown().failure())?;
         let own = task.tool.as_str().into();
         let place = ItemRef {
             server,
@@ -364,7 +372,7 @@ impl Call<'_> {
         };
         let view = self.catalog.view(ListKind::Tools, variant);
         let tool = view.and_then(|view| view.tool_for(&place)).cloned();
-        Ok(Found {
+        Ok(FoundTask {
             forms,
             variant,
             place,
@@ -375,46 +383,46 @@ impl Call<'_> {
 
     /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
     /// sides, and what the task is known by there.
-    pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
-        let found = self.found_by(id)?;
-        let mut downward = self.downward_of(&found);
-        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
+    pub(crate) fn task_notifier(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
+        let found = self.find_by(id)?;
+        let mut downward = self.plan_of(&found);
+        downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
         let teller = Teller {
             // What is watched is told in the form of its clients.
             forms: Forms::both(TaskDialect::Extension),
             sealed: id.into(),
             server: self.server_name(found.place.server),
-            retelling: Retelling::new(downward, self.changed_uris(found.variant)),
-            links: Arc::clone(&self.gateway.lasting.links),
+            retelling: ResultRewriter::new(downward, self.changed_uris(found.variant)),
+            links: Arc::clone(&self.snapshot.services.link_index),
         };
         Some((found.place.server, teller, found.forms, found.task.id))
     }
 
     /// What it takes to ask about a task of the extension.
-    pub(super) fn found_by(&self, id: &str) -> Option<Found> {
-        self.found(self.opened(id).ok()?, &[TaskDialect::Extension])
+    pub(super) fn find_by(&self, id: &str) -> Option<FoundTask> {
+        self.find_task(self.open_task_id(id).ok()?, &[TaskDialect::Extension])
             .ok()
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.
     fn variant_of(&self, task: &Task) -> Option<usize> {
-        let faces = &self.gateway.faces;
+        let faces = &self.snapshot.variant_set;
         let mut faces_of = faces.configs.iter();
         let index = faces_of.position(|face| face.variant.id == task.variant)?;
-        let is_offered = !self.gateway.config.variants || self.client.offers.allows(index);
+        let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
         is_offered.then(|| faces.presented_view(index, self.client.manner))
     }
 
     /// The tasks that the client had made, of all servers, as far as they are remembered.
-    pub(crate) async fn list_tasks(&self) -> Result<Outcome, RpcError> {
-        self.forms()?;
-        let after = self.cursor_of_tasks()?;
-        let mut tasks = self.finished_tasks(after);
-        let (others, next) = self.tasks_of_extension(after).await?;
+    pub(crate) async fn list_tasks(&self) -> Result<Dispatch, RpcError> {
+        self.dialects()?;
+        let after = self.task_cursor()?;
+        let mut tasks = self.completed_task_list(after);
+        let (others, next) = self.list_extension_tasks(after).await?;
         for (at, source) in self.class.sources().iter().enumerate() {
             if after == 0 && self.offers(at, TaskDialect::Core) {
                 // A server knows the tasks of a client where that had them made.
-                let alone = self.alone(at).await?;
+                let alone = self.dedicated_connection(at).await?;
                 let line = alone.as_ref().map_or(&source.line, Held::line);
                 tasks.extend(self.tasks_of(source.name(), line).await?);
             }
@@ -451,7 +459,11 @@ impl Call<'_> {
             let listed = edit::get(page, "tasks").unwrap_or("[]");
             for task in elements(listed).unwrap_or_default() {
                 let own = string(task, "taskId").unwrap_or_default();
-                let sealed = self.gateway.lasting.made.of(&server, &own, self.client.id);
+                let sealed = self
+                    .snapshot
+                    .services
+                    .task_registry
+                    .of(&server, &own, self.client.id);
                 found.extend(
                     sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );
