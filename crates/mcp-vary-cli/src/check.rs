@@ -52,8 +52,8 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         return print(&args, &shown).map(|()| exit_verdict(refused.len()));
     }
     let config = with_full_start_wait(file.clone().into_config(environment()?));
-    let patience = config.start_patience;
-    let config = config.starting_without_servers(patience);
+    let patience = config.start_wait;
+    let config = config.allow_empty_start(patience);
     let gateway = connect(config, &mut stop).await?;
     let (servers, collisions) = (gateway.servers(), gateway.collisions());
     let slips = gateway

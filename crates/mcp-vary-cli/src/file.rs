@@ -74,7 +74,7 @@ pub(crate) fn with_full_start_wait(mut config: Config) -> Config {
     let starts = config.servers.iter().map(|server| server.limits.handshake);
     let longest = starts.max().unwrap_or_default();
     // After the handshake the lists are read.
-    config.start_patience = longest.saturating_add(Duration::from_secs(5));
+    config.start_wait = longest.saturating_add(Duration::from_secs(5));
     config
 }
 

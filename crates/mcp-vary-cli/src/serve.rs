@@ -36,8 +36,8 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
         source: said,
     } = ServeConfig::from_args(&args)?;
     // Clients are answered when the wait is over, even if some servers are not ready.
-    let patience = config.start_patience;
-    let config = config.starting_without_servers(patience);
+    let patience = config.start_wait;
+    let config = config.allow_empty_start(patience);
     let admin = match admin {
         Some(address) => Some(AdminListener::open(&address).await?),
         None => None,

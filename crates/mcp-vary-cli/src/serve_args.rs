@@ -44,8 +44,8 @@ pub(crate) fn with_args(
     } else {
         START_WAIT_FOR_ONE
     };
-    config.start_patience = start_wait.unwrap_or(usual);
-    config.start_without_servers = are_several;
+    config.start_wait = start_wait.unwrap_or(usual);
+    config.allow_empty_start = are_several;
     chain::with_ancestors(config)
 }
 

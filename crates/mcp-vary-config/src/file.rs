@@ -138,16 +138,16 @@ impl File {
             (server.name.clone(), mistakes.join("; "))
         });
         let left_out = left_out.collect();
-        let mut config = Config::of_servers(self.servers, outside)
+        let mut config = Config::with_servers(self.servers, outside)
             .with_naming(self.naming)
             .with_variants(self.variants)
-            .with_choosing(self.choosing)
+            .with_selection(self.choosing)
             .with_weights(self.weights)
             .with_advertised(self.advertised)
             .with_negotiation(self.negotiation)
             .with_limits(self.limits);
         if let Some(faces) = self.faces {
-            config.faces = faces;
+            config.variant_set = faces;
         }
         if let Some((key, previous)) = self.keys.split() {
             config.key = key;
@@ -160,10 +160,10 @@ impl File {
         config.lift_json_text = self.lift_json_text;
         config.read_result = self.read_result;
         config.results = self.results;
-        config.told_resources = self.resources;
-        config.told_prompts = self.prompts;
+        config.resource_results = self.resources;
+        config.prompt_results = self.prompts;
         config.page_size = self.page_size;
-        config.start_patience = self.start_wait.unwrap_or(config.start_patience);
+        config.start_wait = self.start_wait.unwrap_or(config.start_wait);
         config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
     }

@@ -15,7 +15,7 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::pipeline::member_check;
 use crate::pipeline::router;
-use crate::session::{Fixed, NO_CLASS, Sessions};
+use crate::session::{BASE_CLASS, Negotiated, Sessions};
 use crate::settings::config::Config;
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
@@ -43,11 +43,11 @@ impl SessionIds {
     /// The id of a new session whose client calls itself `name`.
     #[must_use]
     pub fn seal(&self, name: &str) -> String {
-        let fixed = Fixed {
+        let fixed = Negotiated {
             revision: Revision::LATEST_LEGACY,
             features: None,
             order: vec!["standard".to_owned()],
-            class: NO_CLASS.into(),
+            class: BASE_CLASS.into(),
             client: ClientName {
                 name: name.to_owned(),
                 version: String::new(),

@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::source::Source;
+use crate::pool::source::ServerSource;
 use crate::settings::config::Config;
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
@@ -27,9 +27,9 @@ pub struct Gateway {
     /// Held while one configuration takes the place of another, and at the end.
     pub(crate) reloading: Mutex<()>,
     /// Whether clients are answered, or wait until the servers are ready.
-    client_responses: AtomicBool,
+    is_serving: AtomicBool,
     /// Changes when that does.
-    client_responses_task: watch::Sender<bool>,
+    serving: watch::Sender<bool>,
     /// How many ways in there are for clients.
     endpoints: Arc<AtomicUsize>,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
@@ -62,50 +62,46 @@ impl Gateway {
             current: ArcSwap::from_pointee(setup),
             services: lasting,
             reloading: Mutex::default(),
-            client_responses: AtomicBool::new(false),
-            client_responses_task: watch::Sender::new(false),
+            is_serving: AtomicBool::new(false),
+            serving: watch::Sender::new(false),
             endpoints: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
-        gateway.queue_client_response();
+        gateway.serve_when_ready();
         gateway
     }
 
     /// Answers clients as soon as the servers were read, or when they have been waited for long enough.
-    fn queue_client_response(self: &Arc<Self>) {
+    fn serve_when_ready(self: &Arc<Self>) {
         let setup = self.current();
-        let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_patience);
+        let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_wait);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
             stopped
                 .run_until_cancelled(base.first_readings(limit))
                 .await;
             if let Some(gateway) = gateway.upgrade() {
-                gateway.apply_client_response().await;
+                gateway.serve_now().await;
             }
         });
     }
 
     /// Answers clients from now on with what the servers have listed; what the others list is announced later.
-    pub async fn apply_client_response(&self) {
-        if self.client_responses.load(Ordering::Acquire) {
+    pub async fn serve_now(&self) {
+        if self.is_serving.load(Ordering::Acquire) {
             return;
         }
         self.current().pool.publish().await;
-        self.client_responses.store(true, Ordering::Release);
-        self.client_responses_task.send_replace(true);
+        self.is_serving.store(true, Ordering::Release);
+        self.serving.send_replace(true);
     }
 
     /// Waits until clients are answered.
-    pub(crate) async fn apply_client_responses(&self) {
-        if !self.client_responses.load(Ordering::Acquire) {
+    pub(crate) async fn until_serving(&self) {
+        if !self.is_serving.load(Ordering::Acquire) {
             // An error would mean that the gateway is gone.
-            let _ = self
-                .client_responses_task
-                .subscribe()
-                .wait_for(|answers| *answers)
-                .await;
+            let _ = self.serving.subscribe().wait_for(|answers| *answers).await;
         }
     }
 
@@ -134,22 +130,22 @@ impl Gateway {
         let mut readings: FuturesUnordered<_> = readings.collect();
         loop {
             tokio::select! {
-                () = self.apply_client_responses() => break,
+                () = self.until_serving() => break,
                 Some(_) = readings.next() => {}
             }
             if is_enough(self) {
-                self.apply_client_response().await;
+                self.serve_now().await;
                 break;
             }
         }
-        let is_up = |source: &Arc<Source>| source.line.current().is_some();
-        if setup.config.start_without_servers || base.sources().iter().any(is_up) {
+        let is_up = |source: &Arc<ServerSource>| source.connection.current().is_some();
+        if setup.config.allow_empty_start || base.sources().iter().any(is_up) {
             return Ok(());
         }
         let tried = join_all(
             base.sources()
                 .iter()
-                .map(|source| source.line.first_attempt()),
+                .map(|source| source.connection.first_attempt()),
         );
         let errors = tried.await.into_iter().filter_map(Result::err);
         match errors.into_iter().next() {
@@ -176,7 +172,7 @@ impl Gateway {
             gateway.services.replay_streams.sweep();
             gateway.services.sessions.sweep();
             gateway.services.completed_tasks.sweep();
-            let now = (setup.config.outside.now)();
+            let now = (setup.config.environment.now)();
             gateway.services.hub.sweep(now);
             Some(setup.pool.sweep())
         };

@@ -13,7 +13,7 @@ use tracing::info;
 
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::source::{self, Source};
+use crate::pool::source::{self, ServerSource};
 use crate::settings::config::Config;
 
 /// What is otherwise under a new configuration; as text it is one line.
@@ -92,7 +92,7 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
         servers.map(|server| server.name.clone()).collect()
     };
     let mut changes = Changes::between(names(before), names(after));
-    let is_same = |name: &String| after.pool.keeps(name, &before.pool);
+    let is_same = |name: &String| after.pool.keeps_server(name, &before.pool);
     (changes.unchanged, changes.replaced) = changes.unchanged.into_iter().partition(is_same);
     changes
 }
@@ -259,7 +259,7 @@ impl Gateway {
     fn cancel_removed(self: &Arc<Self>, before: Arc<ConfigSnapshot>, after: &ConfigSnapshot) {
         let classes = Arc::clone(&before.pool);
         after.pool.inherit(&classes);
-        let lines = classes.given_up_by(&after.pool);
+        let lines = classes.removed_servers(&after.pool);
         let released = before.superseded();
         drop(before);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
@@ -285,13 +285,13 @@ async fn build_snapshot(
     let setup = ConfigSnapshot::open(config, lasting, Some(before)).await;
     let all = setup.pool.base().sources();
     let old = before.pool.base().sources();
-    let is_new = |source: &&Arc<Source>| !old.iter().any(|old| Arc::ptr_eq(old, source));
+    let is_new = |source: &&Arc<ServerSource>| !old.iter().any(|old| Arc::ptr_eq(old, source));
     let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
-    source::first_readings(&new, setup.config.start_patience).await;
-    let is_up = |source: &Arc<Source>| source.line.current().is_some();
-    if !setup.config.start_without_servers && !all.iter().any(is_up) {
+    source::first_readings(&new, setup.config.start_wait).await;
+    let is_up = |source: &Arc<ServerSource>| source.connection.current().is_some();
+    if !setup.config.allow_empty_start && !all.iter().any(is_up) {
         for source in &new {
-            source.line.first_attempt().await?;
+            source.connection.first_attempt().await?;
         }
     }
     Ok(Arc::new(setup))

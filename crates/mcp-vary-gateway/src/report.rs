@@ -15,7 +15,7 @@ use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
-use crate::pool::source::Source;
+use crate::pool::source::ServerSource;
 
 /// One server as it stands.
 #[derive(Clone, Debug)]
@@ -33,14 +33,14 @@ pub struct ServerReport {
 }
 
 impl ServerReport {
-    fn of(source: &Source) -> Self {
-        let told = source.told();
+    fn of(source: &ServerSource) -> Self {
+        let told = source.snapshot();
         let lists = told.listings.iter();
         let counts =
             lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
         Self {
             name: source.name().to_owned(),
-            state: source.line.state().borrow().clone(),
+            state: source.connection.state().borrow().clone(),
             handshake: told.handshake.clone(),
             counts: counts.collect(),
         }
@@ -64,7 +64,7 @@ pub struct ServedItem {
 impl Gateway {
     /// Waits for each server that was never connected to, and calls `ready` with those that are, once they were read.
     pub async fn late_servers(&self, mut ready: impl FnMut(ServerReport)) {
-        let late = |source: &&Arc<Source>| source.told().handshake.is_none();
+        let late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
         let setup = self.current();
         let late: Vec<_> = setup
             .pool
@@ -135,8 +135,8 @@ impl Gateway {
         let setup = self.current();
         let config = &setup.config;
         let results = config.results.0.iter().map(|rule| &rule.transform.failures);
-        let resources = config.told_resources.0.iter().map(|rule| &rule.failures);
-        let prompts = config.told_prompts.0.iter().map(|rule| &rule.failures);
+        let resources = config.resource_results.0.iter().map(|rule| &rule.failures);
+        let prompts = config.prompt_results.0.iter().map(|rule| &rule.failures);
         let all = results.chain(resources).chain(prompts);
         all.map(RuleFailures::count).sum()
     }

@@ -128,7 +128,7 @@ impl Gateway {
 }
 
 /// Of why a list could not be read so many characters, which may be the server's, are shown.
-const MAX_DEPRECATED_USES: usize = 300;
+const MAX_REASON_LENGTH: usize = 300;
 
 /// None outside of a runtime.
 fn tasks() -> usize {
@@ -138,7 +138,7 @@ fn tasks() -> usize {
 
 impl ConfigSnapshot {
     pub(crate) fn status(&self) -> Status {
-        let now = (self.config.outside.now)();
+        let now = (self.config.environment.now)();
         let (listeners, subscriptions) = self.services.hub.count();
         Status {
             version: env!("CARGO_PKG_VERSION"),
@@ -177,13 +177,13 @@ impl ConfigSnapshot {
         });
         sources
             .map(|source| {
-                let told = source.told();
+                let told = source.snapshot();
                 let listed = told.listings.get(&ListKind::Tools).cloned();
                 let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
                 let unread = told.read_errors.iter();
-                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_DEPRECATED_USES);
+                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
                 let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
-                let (state, reason) = match &*source.line.state().borrow() {
+                let (state, reason) = match &*source.connection.state().borrow() {
                     ConnectionState::Connected(_) => ("up", None),
                     ConnectionState::Connecting => ("starting", None),
                     ConnectionState::Disconnected { error, .. } => {
@@ -194,10 +194,10 @@ impl ConfigSnapshot {
                 ServerStatus {
                     name: source.name().to_owned(),
                     state,
-                    since: source.line.in_state_for().as_secs(),
+                    since: source.connection.in_state_for().as_secs(),
                     reason,
-                    eras: source.line.server_facts().known_revisions(),
-                    undeclared: source.line.server_facts().undeclared_methods().all(),
+                    eras: source.connection.server_facts().known_revisions(),
+                    undeclared: source.connection.server_facts().undeclared_methods().all(),
                     tools,
                     failed_lists: unread.collect(),
                 }

@@ -91,14 +91,14 @@ env = {LEVEL = 7, KEY = "${SECRET}", DEBUG = true}
 cwd = "${HOME}/x"
 timeout = "${TEN}"
 start-timeout = "2m"
-patience = "500ms"
+ready-timeout = "500ms"
 concurrency = 4
 max-message = "1 MiB"
 ping = "1m"
-hung = "10s"
+hang-timeout = "10s"
 restart = {first = "1s", longest = "1m"}
 isolation = "session"
-mirror = []
+forward-extensions = []
 connections = 2
 [servers.search]
 type = "http"

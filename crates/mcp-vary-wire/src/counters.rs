@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counters. [`Counter::ALL`] has their names.
+/// The counters. `Counter::ALL` has their names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Counter {
     /// Requests with a member that another reader may take for one of the protocol.

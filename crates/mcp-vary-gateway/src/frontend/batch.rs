@@ -85,7 +85,7 @@ pub(crate) fn open_batch<'a>(
     session: &Session,
     messages: Vec<&'a str>,
 ) -> Result<Vec<&'a str>, RpcError> {
-    if session.fixed.revision == Revision::V2025_03_26 {
+    if session.negotiated.revision == Revision::V2025_03_26 {
         return Ok(messages);
     }
     let why = "batches exist in revision 2025-03-26 only; send the messages one by one";

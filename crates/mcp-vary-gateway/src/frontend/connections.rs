@@ -109,7 +109,7 @@ impl Connections {
             }
             self.evict_one(Instant::now() >= deadline);
             // What gives way now may be in use a moment later, and the other way round.
-            let _ = timeout(WARNING_INTERVAL, freed).await;
+            let _ = timeout(EVICTION_RETRY, freed).await;
         }
     }
 
@@ -303,7 +303,7 @@ impl http_body::Body for Tracked {
 }
 
 /// How soon a new connection looks again for one that can be closed.
-const WARNING_INTERVAL: Duration = Duration::from_millis(50);
+const EVICTION_RETRY: Duration = Duration::from_millis(50);
 /// Connections that have sent nothing yet may be one of so many.
 const NEW_SHARE: usize = 8;
 

@@ -36,7 +36,7 @@ use crate::frontend::write_timeout::WriteTimeout;
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
-use crate::session::replay::{Connection, Resumed};
+use crate::session::replay::{ReplayReader, ResumedStream};
 
 /// Keeps reverse proxies from holding events back.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -129,7 +129,7 @@ impl Gateway {
                     {
                         return Ok(in_flight.respond(rejected(away)));
                     }
-                    gateway.apply_client_responses().await;
+                    gateway.until_serving().await;
                 }
                 let setup = gateway.current();
                 let position = is_of_gateway.then(|| Arc::clone(&setup));
@@ -182,7 +182,7 @@ impl ConfigSnapshot {
     ) -> Result<Response<Body>, Rejection> {
         validation::check_target(&head.uri)?;
         validation::check_origin(&head.headers)?;
-        let told = VariantRequest::read(head, &self.config.choosing).ok_or_else(|| Rejection {
+        let told = VariantRequest::read(head, &self.config.selection).ok_or_else(|| Rejection {
             status: StatusCode::NOT_FOUND,
             reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
         })?;
@@ -223,19 +223,19 @@ impl ConfigSnapshot {
             .as_ref()
             .map(|last| streams.resume(session.client, last))
         {
-            Some(Resumed::Ended) => Ok(not_allowed(head)),
-            Some(Resumed::Lost(event)) => Ok(event_stream(Body::from(event))),
-            Some(Resumed::Call(connection)) => {
+            Some(ResumedStream::Ended) => Ok(not_allowed(head)),
+            Some(ResumedStream::Expired(event)) => Ok(event_stream(Body::from(event))),
+            Some(ResumedStream::Call(connection)) => {
                 let first = sse_preamble(&session, last.as_ref());
                 let stream = Stream::of_replay(connection, None, Some(first));
                 Ok(event_stream(Body::Stream(stream)))
             }
-            Some(Resumed::Told(connection)) => {
+            Some(ResumedStream::Standalone(connection)) => {
                 let first = sse_preamble(&session, last.as_ref());
                 self.receive_notification(&session, Some(connection), Some(first), stopping)
                     .await
             }
-            Some(Resumed::Anew) | None => {
+            Some(ResumedStream::New) | None => {
                 self.receive_notification(&session, None, None, stopping)
                     .await
             }
@@ -246,7 +246,7 @@ impl ConfigSnapshot {
     async fn receive_notification(
         &self,
         session: &Arc<Session>,
-        resumed: Option<Connection>,
+        resumed: Option<ReplayReader>,
         first: Option<Bytes>,
         stopping: &CancellationToken,
     ) -> Result<Response<Body>, Rejection> {
@@ -256,11 +256,11 @@ impl ConfigSnapshot {
             status: StatusCode::TOO_MANY_REQUESTS,
             reason: "this session has too many open streams; close one".to_owned(),
         })?;
-        let primed = understands_priming(session.fixed.revision);
+        let primed = understands_priming(session.negotiated.revision);
         let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
         let streams = &self.services.replay_streams;
         let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
-        let left = session.left(self.services.now());
+        let left = session.remaining(self.services.now());
         let stopping = stopping.clone();
         let over = async move {
             let expired = tokio::time::sleep(left);
@@ -288,9 +288,9 @@ impl ConfigSnapshot {
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.services.sessions.delete(id.unwrap_or_default());
         self.services.pending_server_requests.forget(session.client);
-        self.services.hub.forget(session.client);
-        self.pool.forget(session.client);
-        self.services.replay_streams.forget(session.client);
+        self.services.hub.remove_session(session.client);
+        self.pool.close_session(session.client);
+        self.services.replay_streams.remove_client(session.client);
         json_response(StatusCode::OK, "application/json", Body::empty())
     }
 
@@ -379,7 +379,7 @@ fn last_event_id(head: &Parts) -> Option<EventId> {
 /// A client that comes back is told where it was, since it may lose this connection, too, before it hears
 /// more.
 fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
-    match last.filter(|_| understands_priming(session.fixed.revision)) {
+    match last.filter(|_| understands_priming(session.negotiated.revision)) {
         Some(last) => event::priming_event(&last.to_text()),
         None => Bytes::from_static(b": open\n\n"),
     }

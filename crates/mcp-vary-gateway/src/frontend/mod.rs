@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::{Place, Refused, Session};
+use crate::session::{AdmissionError, InFlightGuard, Session};
 use crate::tasks;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
@@ -42,13 +42,13 @@ pub(crate) fn admit(
     gateway: &ConfigSnapshot,
     session: &Arc<Session>,
     id: &str,
-) -> Result<Place, Reply> {
+) -> Result<InFlightGuard, Reply> {
     session
         .begin(id, gateway.config.limits.in_flight)
         .map_err(|refused| {
             let why = match refused {
-                Refused::IdInUse => "the id belongs to a request that is not answered yet",
-                Refused::TooMany => {
+                AdmissionError::IdInUse => "the id belongs to a request that is not answered yet",
+                AdmissionError::TooMany => {
                     "too many requests of this session are in flight; wait for answers"
                 }
             };
@@ -68,7 +68,7 @@ pub(crate) fn receive_client_message(
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
     let lasting = &gateway.services;
-    let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
+    let names = |sealed: &str| tasks::upstream_id(&lasting.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
         (None, Some(id)) => {
             let outcome = match (message.result, message.error) {
@@ -97,7 +97,7 @@ pub(crate) fn receive_client_message(
         (Some("notifications/roots/list_changed"), _) => {
             lasting
                 .dedicated_pool
-                .tell(session.client, "notifications/roots/list_changed");
+                .notify_servers(session.client, "notifications/roots/list_changed");
         }
         _ => {}
     }

@@ -34,9 +34,9 @@ use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::{Client, check_version, modern_version};
 use crate::session::memory_cost;
-use crate::session::replay::Streams;
-use crate::session::{Place, Session};
-use crate::subscriptions::Listener;
+use crate::session::replay::ReplayStreams;
+use crate::session::{InFlightGuard, Session};
+use crate::subscriptions::ListenStream;
 
 /// Answers a `POST` whose head was found in order.
 pub(crate) async fn answer(
@@ -98,7 +98,7 @@ enum Dispatched {
     /// The server works on it.
     Running(Box<InFlightRequest>),
     /// The client hears of changes.
-    Listening(Box<Listener>),
+    Listening(Box<ListenStream>),
 }
 
 async fn dispatch_message(
@@ -167,7 +167,7 @@ async fn initialize(
     let count = |features: Option<&Features>| features.map_or(0, |it| it.tags().len());
     let declared = count(fixed.features.as_deref());
     let (session_id, session) = gateway.services.sessions.open(fixed, lifetime);
-    let dropped = declared.saturating_sub(count(session.fixed.features.as_deref()));
+    let dropped = declared.saturating_sub(count(session.negotiated.features.as_deref()));
     if dropped > 0 {
         let lasting = &gateway.services;
         lasting.counters.add(Counter::DroppedTags, dropped as u64);
@@ -271,7 +271,11 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     headers::check_standard(headers, method, named.as_deref())
 }
 
-fn dispatched(outcome: Dispatch, place: Option<Place>, resuming: Option<ClientId>) -> Dispatched {
+fn dispatched(
+    outcome: Dispatch,
+    place: Option<InFlightGuard>,
+    resuming: Option<ClientId>,
+) -> Dispatched {
     match (outcome, place) {
         (Dispatch::Done(reply), _) => Dispatched::Replied(reply, resuming),
         (Dispatch::InFlight(mut running), Some(place)) => {
@@ -295,7 +299,7 @@ fn resume_stream(client: &Client) -> Option<ClientId> {
 fn replied(
     reply: Reply,
     is_streamed: bool,
-    resumable: Option<(&Streams, ClientId, &str)>,
+    resumable: Option<(&ReplayStreams, ClientId, &str)>,
 ) -> Response<Body> {
     if !is_streamed || reply.status != StatusCode::OK {
         return json(reply);

@@ -15,9 +15,9 @@ use tokio::time::{Instant, Sleep};
 
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::runtime::Services;
-use crate::session::OpenStream;
-use crate::session::replay::{self, Connection, Streams};
-use crate::subscriptions::Listener;
+use crate::session::OutboxStream;
+use crate::session::replay::{self, ReplayReader, ReplayStreams};
+use crate::subscriptions::ListenStream;
 
 /// The body of any response of the gateway.
 #[derive(Debug)]
@@ -97,15 +97,15 @@ enum Source {
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
     /// A stream that can be come back to, and what feeds it if that is nobody else.
-    Replay(Connection, Option<StandaloneStream>),
+    Replay(ReplayReader, Option<StandaloneStream>),
     /// What a modern client wants to hear of.
-    Listener(Box<Listener>),
+    Listener(Box<ListenStream>),
     Finished,
 }
 
 /// What the client is told on its own, until its session ends or expires, or the listener stops.
 pub(crate) struct StandaloneStream {
-    pub(crate) messages: OpenStream,
+    pub(crate) messages: OutboxStream,
     pub(crate) over: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(crate) services: Arc<Services>,
 }
@@ -133,13 +133,13 @@ impl Stream {
     /// > the server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in order
     /// > to prime the client to reconnect (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
     pub(crate) fn of_resumable_answer(
-        streams: &Streams,
+        streams: &ReplayStreams,
         client: ClientId,
         request: &str,
         answer: &[u8],
     ) -> Box<Self> {
         let connection = streams.open(client, Some(request), true);
-        streams.conclude(connection.log(), answer);
+        streams.finish_response(connection.log(), answer);
         Self::of_replay(connection, None, None)
     }
 
@@ -166,7 +166,7 @@ impl Stream {
 
     /// What a client reads of a stream that it may come back to, after `first`.
     pub(crate) fn of_replay(
-        connection: Connection,
+        connection: ReplayReader,
         told: Option<StandaloneStream>,
         first: Option<Bytes>,
     ) -> Box<Self> {
@@ -174,7 +174,7 @@ impl Stream {
     }
 
     /// What a modern client wants to hear of; the acknowledgement comes first.
-    pub(crate) fn of_listener(listener: Box<Listener>) -> Box<Self> {
+    pub(crate) fn of_listener(listener: Box<ListenStream>) -> Box<Self> {
         Self::new(Source::Listener(listener), None)
     }
 
@@ -254,7 +254,7 @@ impl Source {
 
 /// The next event of a stream; what the client is told on its own becomes one first.
 fn poll_replay(
-    connection: &Connection,
+    connection: &ReplayReader,
     mut told: Option<&mut StandaloneStream>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Bytes>> {

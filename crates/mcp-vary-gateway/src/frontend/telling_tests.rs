@@ -25,7 +25,7 @@ async fn gateway() -> Arc<Gateway> {
 
 fn tell(session: &Session, messages: &[&'static str]) -> bool {
     let mut messages = messages.iter();
-    messages.all(|message| session.tell(Bytes::from_static(message.as_bytes())))
+    messages.all(|message| session.enqueue(Bytes::from_static(message.as_bytes())))
 }
 
 async fn lines<R: tokio::io::AsyncRead + Unpin>(input: &mut BufReader<R>, count: usize) -> String {
@@ -45,7 +45,7 @@ async fn over_stdio_it_is_written_in_order() {
     connection.receive_line(INITIALIZE).await;
     assert!(lines(&mut input, 1).await.contains("protocolVersion"));
     let session = connection.legacy_session().unwrap();
-    assert!(session.listens() && tell(&session, &[r#"{"a":1}"#, r#"{"b":2}"#]));
+    assert!(session.has_stream() && tell(&session, &[r#"{"a":1}"#, r#"{"b":2}"#]));
     assert_eq!(lines(&mut input, 2).await, "{\"a\":1}\n{\"b\":2}\n");
     // What was told last is written before the end.
     assert!(tell(&session, &[r#"{"c":3}"#]));
@@ -118,10 +118,10 @@ async fn over_http_it_is_an_event_of_the_stream_that_is_open() {
     let gateway = gateway().await;
     let client = Client::open(&gateway).await;
     let session = &client.session;
-    assert!(!session.listens() && tell(session, &[r#"{"a":1}"#]));
+    assert!(!session.has_stream() && tell(session, &[r#"{"a":1}"#]));
     let (mut http, _) = client.listen("").await;
     hears(&mut http, &[r#"{"a":1}"#]).await;
-    assert!(session.listens() && tell(session, &[r#"{"b":2}"#]));
+    assert!(session.has_stream() && tell(session, &[r#"{"b":2}"#]));
     hears(&mut http, &[r#"{"b":2}"#]).await;
 }
 
@@ -138,7 +138,7 @@ async fn who_comes_back_to_a_stream_hears_what_it_missed_there() {
     assert!(tell(session, &[r#"{"b":2}"#]));
     hears(&mut other, &[r#"{"b":2}"#]).await;
     drop((http, other));
-    while session.listens() {
+    while session.has_stream() {
         tokio::task::yield_now().await;
     }
     assert!(tell(session, &[r#"{"c":3}"#]));

@@ -40,7 +40,7 @@ pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 
 /// In which round a request is.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum RetriedCall {
+pub(crate) enum RoundTrip {
     /// It is of a method without rounds, which may mean something else by the same words.
     Foreign,
     /// Its client knows none.
@@ -108,19 +108,19 @@ impl RequestContext<'_> {
     ///
     /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
     /// another gateway whose call waits there.
-    pub(crate) fn retried_call(
+    pub(crate) fn round_trip(
         &self,
         variant: usize,
         seal: Option<&RequestStateCodec>,
-    ) -> Result<RetriedCall, RpcError> {
+    ) -> Result<RoundTrip, RpcError> {
         if self.action.can_ask_for_input().is_none() {
-            return Ok(RetriedCall::Foreign);
+            return Ok(RoundTrip::Foreign);
         }
         let Some(seal) = seal else {
-            return Ok(RetriedCall::None);
+            return Ok(RoundTrip::None);
         };
         let Some(sealed) = self.request.params.members.get(REQUEST_STATE) else {
-            return Ok(RetriedCall::First);
+            return Ok(RoundTrip::First);
         };
         let lasting = &self.snapshot.services;
         if let Some(key) = seal.request.ambiguous_key() {
@@ -131,14 +131,14 @@ impl RequestContext<'_> {
         let opened = opened.map_err(|failure| self.with_active_variant(variant, failure))?;
         match opened {
             RequestState::Sealed { server, state } if server == *seal.server => {
-                Ok(RetriedCall::Sealed(state))
+                Ok(RoundTrip::Sealed(state))
             }
             RequestState::UrlVisit { server } if server == *seal.server => {
-                Ok(RetriedCall::UrlVisited)
+                Ok(RoundTrip::UrlVisited)
             }
             RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
             RequestState::Suspended { gateway, call } if gateway == lasting.instance => {
-                Ok(RetriedCall::Suspended(call))
+                Ok(RoundTrip::Suspended(call))
             }
             RequestState::Suspended { .. } => Err(RpcError::internal(
                 "the call waits at another gateway, or was lost with one that was started again; \
@@ -194,7 +194,7 @@ pub(crate) fn unknown_suspended_call() -> RpcError {
     )
 }
 
-impl RetriedCall {
+impl RoundTrip {
     /// Puts into `params` what a server of `era` is to get of the round.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ pub(crate) fn seal_input_required(
     let named = named(
         result,
         &required,
-        lasting.pending_server_requests.asker(&seal.server),
+        lasting.pending_server_requests.server_name(&seal.server),
     );
     let Some(state) = required.state else {
         return Ok(named.into_owned());
@@ -319,7 +319,7 @@ pub(crate) fn url_required(
         let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
         let params = server_request_support::with_server_name(
-            lasting.pending_server_requests.asker(&seal.server),
+            lasting.pending_server_requests.server_name(&seal.server),
             ELICIT,
             &params,
         );
@@ -353,7 +353,7 @@ pub(crate) fn suspend(
     lasting: &std::sync::Arc<Services>,
 ) -> Result<String, RpcError> {
     let (gateway, asked) = (lasting.instance, {
-        let asker = lasting.pending_server_requests.asker(&seal.server);
+        let asker = lasting.pending_server_requests.server_name(&seal.server);
         call.input.to_json(asker)
     });
     let call = lasting

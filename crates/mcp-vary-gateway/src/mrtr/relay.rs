@@ -19,7 +19,7 @@ use super::required::{InputRequired, with_elicitation_id};
 use super::{INPUT_RESPONSES, REQUEST_STATE};
 use crate::pipeline::runtime::Services;
 use crate::session::Session;
-use crate::session::pending_server_requests::{Answered, Question};
+use crate::session::pending_server_requests::{ClientResponse, ForwardedServerRequest};
 
 /// What it takes to send a request once more, with what the client said.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ pub(crate) struct PendingInput<K = String> {
     /// What the server calls it.
     pub(crate) key: K,
     pub(crate) method: String,
-    pub(crate) server_request: Question,
-    pub(crate) answer: oneshot::Receiver<Answered>,
+    pub(crate) server_request: ForwardedServerRequest,
+    pub(crate) answer: oneshot::Receiver<ClientResponse>,
 }
 
 /// What comes next for a request in a round.
@@ -112,10 +112,10 @@ impl InputRelay {
         }
         for (key, asked) in required.requests {
             let params = with_elicitation_id(&asked, || lasting.random_name());
-            let asker = lasting.pending_server_requests.asker(server);
+            let asker = lasting.pending_server_requests.server_name(server);
             let params = server_request_support::with_server_name(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.pending_server_requests.ask(session, ask)?;
+            let (question, message, answer) = lasting.pending_server_requests.send(session, ask)?;
             round.unsent.push_back(message);
             let method = asked.method.clone();
             round.waiting.push(PendingInput {
@@ -182,7 +182,7 @@ impl RelayRound {
     fn take(
         &mut self,
         waiting: PendingInput,
-        answered: Option<Answered>,
+        answered: Option<ClientResponse>,
         server: &str,
     ) -> Option<RpcError> {
         let PendingInput {
@@ -198,10 +198,10 @@ impl RelayRound {
             }
             Err(failure) => failure,
         };
-        self.unsent.extend(question.give_up());
+        self.unsent.extend(question.cancel());
         let others = std::mem::take(&mut self.waiting).into_iter();
         self.unsent
-            .extend(others.filter_map(|other| other.server_request.give_up()));
+            .extend(others.filter_map(|other| other.server_request.cancel()));
         Some(failure)
     }
 
@@ -224,7 +224,7 @@ impl RelayRound {
 ///
 /// When it refused, or said nothing in time.
 pub(crate) fn into_result(
-    answered: Option<Answered>,
+    answered: Option<ClientResponse>,
     server: &str,
     method: &str,
 ) -> Result<String, RpcError> {
@@ -242,7 +242,9 @@ pub(crate) fn into_result(
 }
 
 /// The next answer of the client, and to which question; none for one that it did not answer in time.
-pub(crate) async fn answered<K>(waiting: &mut [PendingInput<K>]) -> (usize, Option<Answered>) {
+pub(crate) async fn answered<K>(
+    waiting: &mut [PendingInput<K>],
+) -> (usize, Option<ClientResponse>) {
     let answers = waiting.iter_mut().map(|waiting| {
         let (answer, question) = (&mut waiting.answer, &waiting.server_request);
         Box::pin(async move {

@@ -85,7 +85,7 @@ impl RequestStateCodec {
     pub(super) fn seal(&self, lasting: &Services, state: &RequestState) -> String {
         let text = serde_json::to_string(state).unwrap_or_default();
         let lifetime = match state {
-            RequestState::Suspended { .. } => lasting.pending_server_requests.patience(),
+            RequestState::Suspended { .. } => lasting.pending_server_requests.timeout(),
             RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => self.lifetime,
         };
         let expires = lasting.now().saturating_add(lifetime.as_secs());

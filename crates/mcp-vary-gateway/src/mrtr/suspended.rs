@@ -98,7 +98,7 @@ impl SuspendedCalls {
         all.insert(id, SuspendedEntry { owner: whose, call });
         drop(all);
         let lasting_on = Arc::clone(lasting);
-        let patience = lasting.pending_server_requests.patience();
+        let patience = lasting.pending_server_requests.timeout();
         lasting.background_tasks.spawn(async move {
             let time = tokio::time::sleep(patience);
             let reason = match lasting_on.shutdown.run_until_cancelled(time).await {

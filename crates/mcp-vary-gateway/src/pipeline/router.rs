@@ -16,7 +16,7 @@ use crate::pipeline::member_check;
 use crate::pipeline::methods::RequestContext;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
-use crate::subscriptions::Listener;
+use crate::subscriptions::ListenStream;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) enum Dispatch {
     /// The server works on it.
     InFlight(Box<InFlightRequest>),
     /// The client hears of changes, until it leaves or the gateway ends it.
-    Listen(Box<Listener>),
+    Listen(Box<ListenStream>),
 }
 
 /// In which eras a method exists.

@@ -19,17 +19,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::mrtr::SuspendedCalls;
-use crate::pool::dedicated::OwnLines;
-use crate::session::deprecation::Deprecations;
+use crate::pool::dedicated::DedicatedPool;
+use crate::session::deprecation::DeprecationLog;
 use crate::session::memory_cost;
-use crate::session::pending_server_requests::Questions;
-use crate::session::replay::Streams;
+use crate::session::pending_server_requests::PendingServerRequests;
+use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
 use crate::settings::config::Config;
 use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
-use crate::subscriptions::Audience;
-use crate::tasks::{Claims, Finished, Made, Watches};
+use crate::subscriptions::SubscriptionHub;
+use crate::tasks::{CompletedTasks, InputClaims, ProxiedTasks, TaskRegistry};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
 ///
@@ -41,16 +41,16 @@ pub(crate) struct Services {
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) link_index: Arc<LinkIndex>,
     /// Who hears of changes.
-    pub(crate) hub: Arc<Audience>,
+    pub(crate) hub: Arc<SubscriptionHub>,
     /// What was refused or dropped, for the status.
     pub(crate) counters: Arc<Counters>,
-    pub(crate) deprecations: Deprecations,
+    pub(crate) deprecations: DeprecationLog,
     pub(crate) ignored_declarations: IgnoredCounter,
-    pub(crate) task_registry: Arc<Made>,
+    pub(crate) task_registry: Arc<TaskRegistry>,
     /// Tasks that were done before they were made.
-    pub(crate) completed_tasks: Finished,
+    pub(crate) completed_tasks: CompletedTasks,
     /// What clients were asked for tasks.
-    pub(crate) input_claims: Arc<Claims>,
+    pub(crate) input_claims: Arc<InputClaims>,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
     /// What results left out.
@@ -58,7 +58,7 @@ pub(crate) struct Services {
     /// Calls that wait for what they asked of clients whose requests have ended.
     pub(crate) suspended_calls: SuspendedCalls,
     /// Tasks that are watched for clients which know another form of them.
-    pub(crate) proxied_tasks: Arc<Watches>,
+    pub(crate) proxied_tasks: Arc<ProxiedTasks>,
     /// Tells this gateway from others, to those in front of it and behind it.
     pub(crate) id: [u8; 8],
     /// The gateways behind this one.
@@ -67,11 +67,11 @@ pub(crate) struct Services {
     pub(crate) instance: u64,
     environment: Environment,
     /// What clients were asked.
-    pub(crate) pending_server_requests: Arc<Questions>,
+    pub(crate) pending_server_requests: Arc<PendingServerRequests>,
     /// Connections that clients have alone.
-    pub(crate) dedicated_pool: Arc<OwnLines>,
+    pub(crate) dedicated_pool: Arc<DedicatedPool>,
     /// Streams that clients may come back to.
-    pub(crate) replay_streams: Streams,
+    pub(crate) replay_streams: ReplayStreams,
     /// What clients can make the gateway hold.
     pub(crate) memory: Arc<MemoryBudget>,
     /// Of it what they can for as long as their sessions last.
@@ -95,43 +95,43 @@ impl Services {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
-        let instance = u64::from_le_bytes(random(config.outside));
-        let pending_server_requests = Arc::new(Questions::new(
+        let instance = u64::from_le_bytes(random(config.environment));
+        let pending_server_requests = Arc::new(PendingServerRequests::new(
             config.limits.pending_server_requests,
             config.limits.ask_timeout,
-            config.outside,
+            config.environment,
             instance,
         ));
         let background_tasks = TaskTracker::new();
         let memory = MemoryBudget::new(config.limits.memory);
-        let audience = Arc::<Audience>::default();
+        let audience = Arc::<SubscriptionHub>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
-        let task_registry = Arc::new(Made::new(Arc::clone(&audience)));
-        let watches = Arc::<Watches>::default();
+        let task_registry = Arc::new(TaskRegistry::new(Arc::clone(&audience)));
+        let watches = Arc::<ProxiedTasks>::default();
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
             link_index: Arc::default(),
             hub: Arc::clone(&audience),
             counters: Arc::default(),
-            deprecations: Deprecations::default(),
+            deprecations: DeprecationLog::default(),
             ignored_declarations: IgnoredCounter::default(),
-            started_at: (config.outside.now)(),
+            started_at: (config.environment.now)(),
             result_store: Arc::new(ResultStore::new(
                 config.limits.result_store,
                 config.limits.result_ttl,
-                config.outside,
+                config.environment,
             )),
-            completed_tasks: Finished::new(config.outside),
+            completed_tasks: CompletedTasks::new(config.environment),
             input_claims: Arc::default(),
             suspended_calls: SuspendedCalls::default(),
             proxied_tasks: Arc::clone(&watches),
             instance,
-            id: random(config.outside),
+            id: random(config.environment),
             upstream_gateways: Arc::default(),
-            environment: config.outside,
-            replay_streams: Streams::new(&config.limits, config.outside),
+            environment: config.environment,
+            replay_streams: ReplayStreams::new(&config.limits, config.environment),
             subscription_memory: memory.sub_budget(config.limits.memory / SUBSCRIPTION_SHARE),
             memory,
             shared_lists: Arc::new(SharedLists::default()),
@@ -139,7 +139,7 @@ impl Services {
             progress_tokens: AtomicU64::new(1),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             shutdown: CancellationToken::new(),
-            dedicated_pool: OwnLines::new(
+            dedicated_pool: DedicatedPool::new(
                 config.limits.dedicated_connections,
                 Arc::clone(&pending_server_requests),
                 (Arc::clone(&task_registry), watches),

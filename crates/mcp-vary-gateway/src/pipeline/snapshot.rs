@@ -20,9 +20,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pipeline::runtime::Services;
-use crate::pool::Classes;
+use crate::pool::UpstreamPool;
 use crate::session::Session;
-use crate::session::client::Declared;
+use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
 
 /// What one configuration makes of the gateway.
@@ -34,7 +34,7 @@ pub(crate) struct ConfigSnapshot {
     /// Tells one from the next.
     generation: u64,
     pub(crate) config: Config,
-    pub(crate) pool: Arc<Classes>,
+    pub(crate) pool: Arc<UpstreamPool>,
     pub(crate) variants: Variants,
     pub(crate) variant_set: Arc<VariantSet>,
     /// What is said of clients by the names that they give themselves.
@@ -53,7 +53,7 @@ pub(crate) struct ConfigSnapshot {
 /// What follows from the capabilities of a client.
 #[derive(Debug)]
 pub(crate) struct ParsedCapabilities {
-    pub(crate) declared: Declared,
+    pub(crate) declared: DeclaredFeatures,
     pub(crate) features: Option<Arc<Features>>,
     /// What a ranking is found by.
     hints: HintsKey,
@@ -111,10 +111,10 @@ impl ConfigSnapshot {
         let position = ChainPosition::new(lasting.id, &config.ancestors, &config.servers, behind);
         for server in &mut config.servers {
             server.chain = position.outgoing();
-            server.fill_random = config.outside.random;
+            server.fill_random = config.environment.random;
         }
-        let rules = ClientRules::new(&config.choosing);
-        let faces = VariantSet::with_presentations(&config.faces, &rules.presentations());
+        let rules = ClientRules::new(&config.selection);
+        let faces = VariantSet::with_presentations(&config.variant_set, &rules.presentations());
         let layout = Layout {
             variants: Arc::clone(&faces),
             naming: config.naming,
@@ -128,10 +128,10 @@ impl ConfigSnapshot {
         lasting
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
-        let classes = Classes::new(
+        let classes = UpstreamPool::new(
             config.servers.clone(),
             (layout, config.limits.classes),
-            config.start_patience,
+            config.start_wait,
             before.map(|before| &*before.pool),
             &lasting,
         );
@@ -193,9 +193,13 @@ impl ConfigSnapshot {
         Ok(self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
             let names = capability_names(&value);
-            let declared = Declared::read(&value, &self.services.ignored_declarations);
+            let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
             let lacks = self.missing_required(&value, &declared);
-            let known = self.capabilities_of_text(declared, names, self.pool.mirror(&value));
+            let known = self.capabilities_of_text(
+                declared,
+                names,
+                self.pool.forwardable_capabilities(&value),
+            );
             ParsedCapabilities {
                 missing_required: lacks,
                 ..known
@@ -204,7 +208,11 @@ impl ConfigSnapshot {
     }
 
     /// The first required extension that `capabilities` lack.
-    fn missing_required(&self, capabilities: &Value, declared: &Declared) -> Option<ExtensionId> {
+    fn missing_required(
+        &self,
+        capabilities: &Value,
+        declared: &DeclaredFeatures,
+    ) -> Option<ExtensionId> {
         let is_there = |id: &&ExtensionId| match id.as_str() {
             CONTENT_NEGOTIATION => !self.config.negotiation || declared.negotiation.is_some(),
             SERVER_VARIANTS => !self.config.variants || declared.variants.is_some(),
@@ -216,7 +224,7 @@ impl ConfigSnapshot {
 
     fn capabilities_of_text(
         &self,
-        declared: Declared,
+        declared: DeclaredFeatures,
         capabilities: BTreeSet<String>,
         mirrored: Arc<str>,
     ) -> ParsedCapabilities {
@@ -240,14 +248,14 @@ impl ConfigSnapshot {
         if !self.config.variants {
             return Arc::default();
         }
-        let now = (self.config.outside.now)();
+        let now = (self.config.environment.now)();
         let hints = &known.declared.hints;
         self.rankings.get(hints, &known.hints, None, now)
     }
 
     /// The variant of clients of which rules say `variant`, or nothing.
     pub(crate) fn selected_by_rule(&self, variant: Option<&VariantId>) -> Option<usize> {
-        let variant = variant.or(self.config.choosing.default.as_ref())?;
+        let variant = variant.or(self.config.selection.default.as_ref())?;
         self.variant_index(variant.as_str())
     }
 

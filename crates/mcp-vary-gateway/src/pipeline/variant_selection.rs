@@ -109,7 +109,7 @@ impl ConfigSnapshot {
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
     fn check_header(&self, told: &VariantRequest, params: &Params<'_>) -> Result<(), RpcError> {
         let header = told.header.as_deref();
-        let Some(header) = header.filter(|_| self.config.choosing.strict_header) else {
+        let Some(header) = header.filter(|_| self.config.selection.strict_header) else {
             return Ok(());
         };
         let path = told.path.clone().map(Value::String);
@@ -330,7 +330,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(fixed.order.len(), 3);
-        let session = gateway.services.sessions.open_unnamed(fixed);
+        let session = gateway.services.sessions.open_stdio(fixed);
         let client = gateway.legacy_client(&session, &pinned(), &params).unwrap();
         assert_eq!(client.offers.pin, gateway.variant_index("compact"));
         assert_eq!(client.offers.order.len(), 1);

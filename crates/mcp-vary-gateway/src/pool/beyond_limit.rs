@@ -5,24 +5,27 @@ use std::sync::{Arc, Weak};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use super::{Class, ClassKey, Classes, lock};
+use super::{CapabilityClass, PoolKey, UpstreamPool, lock};
 use crate::pool::capabilities::is_part_of;
-use crate::session::NO_CLASS;
+use crate::session::BASE_CLASS;
 
-impl Classes {
+impl UpstreamPool {
     /// A class beyond the limit, with the lists and connections of the nearest class of the same era: the class with the
     /// most of the clients' capabilities and no others.
     ///
     /// # Errors
     ///
     /// As for [`of`](Self::of).
-    pub(super) async fn borrowing(&self, key: &ClassKey) -> Result<Arc<Class>, RpcError> {
-        let known = lock(&self.borrowing).get(key).and_then(Weak::upgrade);
+    pub(super) async fn shared_beyond_limit(
+        &self,
+        key: &PoolKey,
+    ) -> Result<Arc<CapabilityClass>, RpcError> {
+        let known = lock(&self.beyond_limit).get(key).and_then(Weak::upgrade);
         if let Some(class) = known {
             class.connections.note_use();
             return Ok(class);
         }
-        let open = self.others.open(key.era).into_iter();
+        let open = self.classes.open(key.era).into_iter();
         let fitting = open.filter(|class| is_part_of(&class.capabilities, &key.capabilities));
         let nearest = fitting.max_by_key(|class| class.capabilities.len());
         let nearest = match nearest {
@@ -30,25 +33,25 @@ impl Classes {
             None => self.without_capabilities(key.era).await?,
         };
         nearest.connections.note_use();
-        let class = nearest.lend_to(&key.capabilities);
-        let mut known = lock(&self.borrowing);
+        let class = nearest.share_with(&key.capabilities);
+        let mut known = lock(&self.beyond_limit);
         known.retain(|_, class| class.strong_count() > 0);
         known.insert(key.clone(), Arc::downgrade(&class));
         Ok(class)
     }
 
     /// The class of clients of `era` without special capabilities. It exists even beyond the limit, once for each era.
-    async fn without_capabilities(&self, era: Era) -> Result<Arc<Class>, RpcError> {
+    async fn without_capabilities(&self, era: Era) -> Result<Arc<CapabilityClass>, RpcError> {
         if self.era_of_base(era) == era {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));
         }
-        let key = ClassKey {
-            capabilities: NO_CLASS.into(),
+        let key = PoolKey {
+            capabilities: BASE_CLASS.into(),
             session: None,
             era,
         };
-        let place = self.others.unlimited_place(&key);
+        let place = self.classes.unlimited_entry(&key);
         self.opened(&key, place).await
     }
 }

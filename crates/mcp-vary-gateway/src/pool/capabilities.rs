@@ -7,10 +7,10 @@ use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use crate::session::NO_CLASS;
+use crate::session::BASE_CLASS;
 
 /// What a server is told: what the operator has it told, and of the class what it may know.
-pub(super) fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
+pub(super) fn capabilities_for_server(told: &str, class: &str, mirrored: &[String]) -> String {
     let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
     let mut class = read(class);
     let mut extensions = match class.shift_remove("extensions") {
@@ -47,7 +47,10 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
 
 /// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
 /// one spelling.
-pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
+pub(super) fn forwardable_capabilities(
+    capabilities: &Value,
+    allowed: &BTreeSet<String>,
+) -> Arc<str> {
     let asked = server_request_support::forwardable_capabilities(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
@@ -56,9 +59,9 @@ pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<st
         let Some(settings) = settings.filter(|settings| settings.is_object()) else {
             continue;
         };
-        let settings = sanitised(settings, 0).unwrap_or_default();
+        let settings = sanitized(settings, 0).unwrap_or_default();
         extensions.insert(id.clone(), settings);
-        if class(&asked, &extensions).len() > MAX_CLASS {
+        if class_capabilities(&asked, &extensions).len() > MAX_CLASS_CAPABILITIES {
             extensions.remove(id);
             let extension = id.as_str();
             warn!(
@@ -67,12 +70,12 @@ pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<st
             );
         }
     }
-    class(&asked, &extensions).into()
+    class_capabilities(&asked, &extensions).into()
 }
 
-fn class(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
+fn class_capabilities(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
     if asked.is_empty() && extensions.is_empty() {
-        return NO_CLASS.to_owned();
+        return BASE_CLASS.to_owned();
     }
     let mut class = asked.clone();
     if !extensions.is_empty() {
@@ -82,7 +85,7 @@ fn class(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String 
 }
 
 /// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
-fn sanitised(value: &Value, depth: usize) -> Option<Value> {
+fn sanitized(value: &Value, depth: usize) -> Option<Value> {
     const DEEPEST: usize = 4;
     const MOST: usize = 16;
     const LONGEST: usize = 128;
@@ -94,21 +97,21 @@ fn sanitised(value: &Value, depth: usize) -> Option<Value> {
         Value::String(text) => plain(text).then(|| value.clone()),
         Value::Array(items) => {
             let items = items.iter().take(MOST);
-            let items = items.filter_map(|item| sanitised(item, depth + 1));
+            let items = items.filter_map(|item| sanitized(item, depth + 1));
             Some(Value::Array(items.collect()))
         }
         Value::Object(members) => {
             let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
             let members = sorted.into_iter().take(MOST);
             let members = members
-                .filter_map(|(key, value)| Some((key.clone(), sanitised(value, depth + 1)?)));
+                .filter_map(|(key, value)| Some((key.clone(), sanitized(value, depth + 1)?)));
             Some(Value::Object(members.collect()))
         }
     }
 }
 
 /// What servers are told of a client is at most so long: it travels in session ids.
-const MAX_CLASS: usize = 512;
+const MAX_CLASS_CAPABILITIES: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -119,7 +122,7 @@ mod tests {
     #[track_caller]
     fn is_mirrored(capabilities: &Value, expected: &str) {
         let allowed = BTreeSet::from([UI.to_owned()]);
-        assert_eq!(&*mirror(capabilities, &allowed), expected);
+        assert_eq!(&*forwardable_capabilities(capabilities, &allowed), expected);
     }
 
     #[test]
@@ -164,13 +167,13 @@ mod tests {
     #[test]
     fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
         let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
-        let told = |told, mirrored: &[String]| declared(told, class, mirrored);
+        let told = |told, mirrored: &[String]| capabilities_for_server(told, class, mirrored);
         assert_eq!(told(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
         assert_eq!(
             told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
             r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
         );
-        let asked = declared(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
+        let asked = capabilities_for_server(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
         assert_eq!(asked, r#"{"roots":{},"sampling":{}}"#);
     }
 }

@@ -10,22 +10,22 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::{Class, lock};
+use super::{CapabilityClass, lock};
 use crate::pool::live_catalog::{self, Catalogs, LiveCatalog};
-use crate::pool::source::Source;
-use crate::subscriptions::{Audience, source_id};
-use crate::tasks::{self, Made};
+use crate::pool::source::ServerSource;
+use crate::subscriptions::{SubscriptionHub, source_id};
+use crate::tasks::{self, TaskRegistry};
 
 /// The connections of a class, in the order of configuration. They may outlast the class: another takes over
 /// those to servers that are still the same when the gateway is configured anew.
 #[derive(Debug)]
-pub(super) struct Connections {
-    pub(super) followers: Vec<Arc<Follower>>,
+pub(super) struct ClassConnections {
+    pub(super) followers: Vec<Arc<ListFollower>>,
     used: Mutex<Instant>,
 }
 
-impl Connections {
-    pub(super) fn new(followers: Vec<Arc<Follower>>) -> Self {
+impl ClassConnections {
+    pub(super) fn new(followers: Vec<Arc<ListFollower>>) -> Self {
         Self {
             followers,
             used: Mutex::new(Instant::now()),
@@ -33,20 +33,20 @@ impl Connections {
     }
 
     /// Those that `are_wanted`, last used when these were; none where there are none.
-    pub(super) fn only(&self, are_wanted: impl Fn(&Follower) -> bool) -> Option<Self> {
+    pub(super) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
         let followers = self.followers.iter().filter(|it| are_wanted(it));
         let followers: Vec<_> = followers.cloned().collect();
         let used = Mutex::new(*lock(&self.used));
         (!followers.is_empty()).then_some(Self { followers, used })
     }
 
-    pub(super) fn sources(&self) -> Vec<Arc<Source>> {
+    pub(super) fn sources(&self) -> Vec<Arc<ServerSource>> {
         let sources = self.followers.iter().map(|it| Arc::clone(&it.source));
         sources.collect()
     }
 
     /// Tells `catalog` of what changes from now on.
-    pub(super) fn show_in(&self, catalog: &Arc<LiveCatalog>) {
+    pub(super) fn set_views(&self, catalog: &Arc<LiveCatalog>) {
         for follower in &self.followers {
             let mut catalogs = lock(&follower.catalogs);
             catalogs.retain(|catalog| catalog.strong_count() > 0);
@@ -77,10 +77,10 @@ impl Connections {
 
 /// A class in use: its connections stay open, and count as used until this is dropped.
 #[derive(Debug)]
-pub(crate) struct InUse(Arc<Connections>);
+pub(crate) struct ConnectionUse(Arc<ClassConnections>);
 
-impl InUse {
-    pub(crate) fn new(class: &Class) -> Self {
+impl ConnectionUse {
+    pub(crate) fn new(class: &CapabilityClass) -> Self {
         Self(Arc::clone(&class.connections))
     }
 
@@ -90,7 +90,7 @@ impl InUse {
     }
 }
 
-impl Drop for InUse {
+impl Drop for ConnectionUse {
     fn drop(&mut self) {
         self.0.note_use();
     }
@@ -98,16 +98,16 @@ impl Drop for InUse {
 
 /// One server on one connection, followed for every catalogue that shows it.
 #[derive(Debug)]
-pub(crate) struct Follower {
-    pub(crate) source: Arc<Source>,
+pub(crate) struct ListFollower {
+    pub(crate) source: Arc<ServerSource>,
     catalogs: Catalogs,
     /// Ends the following.
     _following: Option<DropGuard>,
 }
 
-impl Follower {
+impl ListFollower {
     /// A follower of a source whose events another task [follows](live_catalog::follow_on).
-    pub(crate) fn of(source: Arc<Source>) -> Self {
+    pub(crate) fn of(source: Arc<ServerSource>) -> Self {
         Self {
             source,
             catalogs: Catalogs::default(),
@@ -121,27 +121,27 @@ impl Follower {
     }
 
     /// Follows a server from now on.
-    pub(super) fn begin(line: Arc<SupervisedConnection>, background: &Background) -> Arc<Self> {
+    pub(super) fn begin(line: Arc<SupervisedConnection>, background: &PoolContext) -> Arc<Self> {
         let following = background.stop.child_token();
         let follower = Arc::new(Self {
-            source: Arc::new(Source::new(line, Arc::clone(&background.shared))),
+            source: Arc::new(ServerSource::new(line, Arc::clone(&background.shared))),
             catalogs: Arc::default(),
             _following: Some(following.clone().drop_guard()),
         });
         let (source, catalogs) = (&follower.source, &follower.catalogs);
-        let audience = Arc::clone(&background.audience);
+        let audience = Arc::clone(&background.hub);
         let follow = live_catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
         let stop = following.clone();
         let follow = following.run_until_cancelled_owned(follow);
         background.tasks.spawn(follow);
-        let (line, of) = (Arc::clone(&source.line), source_id(source));
+        let (line, of) = (Arc::clone(&source.connection), source_id(source));
         let (server, events) = (source.name().into(), line.events());
         // A server without sessions is asked to tell on each connection of what is listened to there.
         let is_modern = move || {
             let upstream = line.current();
             upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
         };
-        let made = Arc::clone(&background.made);
+        let made = Arc::clone(&background.task_registry);
         let follow = tasks::follow(server, events, made, move || is_modern().then_some(of));
         let follow = stop.run_until_cancelled_owned(follow);
         background.tasks.spawn(follow);
@@ -151,11 +151,11 @@ impl Follower {
 
 /// What runs beside requests: until when, and who is told what comes of it.
 #[derive(Clone, Debug)]
-pub(super) struct Background {
+pub(super) struct PoolContext {
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
-    pub(super) audience: Arc<Audience>,
-    pub(super) made: Arc<Made>,
+    pub(super) hub: Arc<SubscriptionHub>,
+    pub(super) task_registry: Arc<TaskRegistry>,
     /// What several classes see alike.
     pub(super) shared: Arc<SharedLists>,
 }

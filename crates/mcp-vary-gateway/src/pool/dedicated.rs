@@ -25,12 +25,12 @@ use tracing::{debug, warn};
 
 pub(crate) use self::lists::ClientLists;
 use self::lists::DedicatedLists;
-use crate::pool::dedicated::mirror::Hearsay;
-use crate::pool::source::{Source, Updates};
+use crate::pool::dedicated::mirror::SubscriptionMirror;
+use crate::pool::source::{ResourceUpdates, ServerSource};
 use crate::session::Session;
-use crate::session::pending_server_requests::{Question, Questions};
-use crate::subscriptions::{Audience, SourceId, line_id};
-use crate::tasks::{self, Made, Watches};
+use crate::session::pending_server_requests::{ForwardedServerRequest, PendingServerRequests};
+use crate::subscriptions::{ConnectionId, SubscriptionHub, line_id};
+use crate::tasks::{self, ProxiedTasks, TaskRegistry};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::UpstreamError;
 use mcp_vary_upstream::{
@@ -46,38 +46,38 @@ use mcp_vary_wire::server_request_support::LIST_ROOTS;
 
 /// The connections of all servers that clients have alone.
 #[derive(Debug)]
-pub(crate) struct OwnLines {
-    all: Mutex<BTreeMap<Key, Arc<Own>>>,
+pub(crate) struct DedicatedPool {
+    entries: Mutex<BTreeMap<DedicatedKey, Arc<DedicatedConnection>>>,
     /// Of all servers together.
     limit: usize,
     next: AtomicUsize,
-    questions: Arc<Questions>,
-    made: Arc<Made>,
-    watches: Arc<Watches>,
-    audience: Arc<Audience>,
+    pending_server_requests: Arc<PendingServerRequests>,
+    task_registry: Arc<TaskRegistry>,
+    proxied_tasks: Arc<ProxiedTasks>,
+    hub: Arc<SubscriptionHub>,
     lists: Arc<ClientLists>,
     tasks: TaskTracker,
 }
 
 /// Which server, and for whom.
-type Key = (usize, Whose);
+type DedicatedKey = (usize, Owner);
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Whose {
+enum Owner {
     /// For whichever request is next; told apart by a number.
-    Any(usize),
+    Request(usize),
     Session(ClientId),
 }
 
 /// What it takes to connect to a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Door<'a> {
+pub(crate) struct ConnectSpec<'a> {
     /// Tells the servers apart.
     pub(crate) server: usize,
     pub(crate) config: &'a UpstreamConfig,
     /// What its clients can do, JSON text.
     pub(crate) capabilities: &'a str,
-    pub(crate) places: &'a Arc<ConcurrencyLimit>,
+    pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
     pub(crate) learned: &'a Arc<ServerFacts>,
     /// Whether a server of both eras is connected to in that of `initialize`.
     pub(crate) legacy_first: bool,
@@ -85,19 +85,19 @@ pub(crate) struct Door<'a> {
 
 /// One of them.
 #[derive(Debug)]
-struct Own {
+struct DedicatedConnection {
     line: Arc<SupervisedConnection>,
     /// Whether it is the one that its session has for its lists, too.
     is_adopted: bool,
     /// The session, as whoever used it last had it.
     session: watch::Sender<Weak<Session>>,
     /// What it tells of resources, where requests have it by turns.
-    hearsay: Option<Arc<Hearsay>>,
+    mirror: Option<Arc<SubscriptionMirror>>,
     /// What it lists, where the class has its lists from another one.
     lists: Option<Arc<DedicatedLists>>,
-    running: AtomicUsize,
+    in_use: AtomicUsize,
     /// How many want it to stay open without anything running on it.
-    kept: AtomicUsize,
+    keep_alive: AtomicUsize,
     used: Mutex<Instant>,
     /// Ends the listening to what belongs to no call.
     _listening: DropGuard,
@@ -105,33 +105,33 @@ struct Own {
 
 /// A connection of one's own, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
-    own: Arc<Own>,
-    key: Key,
-    lines: Arc<OwnLines>,
+pub(crate) struct DedicatedLease {
+    connection: Arc<DedicatedConnection>,
+    key: DedicatedKey,
+    pool: Arc<DedicatedPool>,
     /// Whether the call was answered, so that nothing that comes later is about it.
-    is_settled: AtomicBool,
+    is_clean: AtomicBool,
     /// Whether the server may know something of the client that is not so of others.
-    is_spent: AtomicBool,
+    is_tainted: AtomicBool,
 }
 
-impl OwnLines {
+impl DedicatedPool {
     pub(crate) fn new(
         limit: usize,
-        questions: Arc<Questions>,
-        (made, watches): (Arc<Made>, Arc<Watches>),
-        audience: Arc<Audience>,
+        questions: Arc<PendingServerRequests>,
+        (made, watches): (Arc<TaskRegistry>, Arc<ProxiedTasks>),
+        audience: Arc<SubscriptionHub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new(Self {
-            all: Mutex::default(),
+            entries: Mutex::default(),
             limit,
             next: AtomicUsize::new(0),
-            questions,
-            made,
-            watches,
+            pending_server_requests: questions,
+            task_registry: made,
+            proxied_tasks: watches,
             lists: Arc::new(ClientLists::new(Arc::clone(&audience))),
-            audience,
+            hub: audience,
             tasks,
         })
     }
@@ -146,7 +146,7 @@ impl OwnLines {
         let all = self.lock();
         let lists = all.iter().filter_map(|(key, own)| {
             let lists = own.lists.as_ref()?;
-            let is_its = key.1 == Whose::Session(client) || lists.was_leased_to(client);
+            let is_its = key.1 == Owner::Session(client) || lists.was_leased_to(client);
             is_its.then(|| Arc::clone(lists))
         });
         let lists: Vec<_> = lists.collect();
@@ -170,16 +170,16 @@ impl OwnLines {
     /// # Errors
     ///
     /// When all are in use.
-    pub(crate) fn of_session(
+    pub(crate) fn lease_for_session(
         self: &Arc<Self>,
-        door: &Door<'_>,
+        door: &ConnectSpec<'_>,
         session: &Arc<Session>,
-    ) -> Result<Held, RpcError> {
-        let key = (door.server, Whose::Session(session.client));
+    ) -> Result<DedicatedLease, RpcError> {
+        let key = (door.server, Owner::Session(session.client));
         let mut all = self.lock();
         let known = all.get(&key).cloned();
         // A session that goes on under another configuration may be able to do something else.
-        let known = known.filter(|own| own.can(door.capabilities));
+        let known = known.filter(|own| own.supports(door.capabilities));
         let own = match known {
             Some(own) => own,
             None => self.open(&mut all, key, door)?,
@@ -191,7 +191,7 @@ impl OwnLines {
             }
             is_other
         });
-        Ok(self.hold(key, own, Some(session.client)))
+        Ok(self.lease(key, own, Some(session.client)))
     }
 
     /// A connection for one request without a session: a free one, or a new one. One on which
@@ -200,65 +200,70 @@ impl OwnLines {
     /// # Errors
     ///
     /// When all are in use.
-    pub(crate) fn of_request(
+    pub(crate) fn lease_for_request(
         self: &Arc<Self>,
-        door: &Door<'_>,
+        door: &ConnectSpec<'_>,
         client: Option<ClientId>,
-    ) -> Result<Held, RpcError> {
+    ) -> Result<DedicatedLease, RpcError> {
         let mut all = self.lock();
-        let pool = (door.server, Whose::Any(0))..(door.server, Whose::Any(usize::MAX));
+        let pool = (door.server, Owner::Request(0))..(door.server, Owner::Request(usize::MAX));
         let pool = all.range(pool);
         let free: Vec<_> = pool
-            .filter(|(_, own)| !own.is_used() && own.can(door.capabilities))
+            .filter(|(_, own)| !own.is_used() && own.supports(door.capabilities))
             .collect();
         let of_client = free.iter().find(|(_, own)| own.belongs_to(client));
         let found = of_client.or_else(|| free.iter().find(|(_, own)| own.lists_what_all_get()));
         if let Some((key, own)) = found {
-            return Ok(self.hold(**key, Arc::clone(own), client));
+            return Ok(self.lease(**key, Arc::clone(own), client));
         }
-        let key = (door.server, Whose::Any(self.number()));
+        let key = (door.server, Owner::Request(self.number()));
         let own = self.open(&mut all, key, door)?;
-        Ok(self.hold(key, own, client))
+        Ok(self.lease(key, own, client))
     }
 
-    fn hold(self: &Arc<Self>, key: Key, own: Arc<Own>, client: Option<ClientId>) -> Held {
+    fn lease(
+        self: &Arc<Self>,
+        key: DedicatedKey,
+        own: Arc<DedicatedConnection>,
+        client: Option<ClientId>,
+    ) -> DedicatedLease {
         if let Some(lists) = &own.lists {
             lists.lease_to(client);
         }
-        own.running.fetch_add(1, Ordering::Relaxed);
-        Held {
-            own,
+        own.in_use.fetch_add(1, Ordering::Relaxed);
+        DedicatedLease {
+            connection: own,
             key,
-            lines: Arc::clone(self),
-            is_settled: AtomicBool::new(false),
-            is_spent: AtomicBool::new(false),
+            pool: Arc::clone(self),
+            is_clean: AtomicBool::new(false),
+            is_tainted: AtomicBool::new(false),
         }
     }
 
     fn open(
         self: &Arc<Self>,
-        all: &mut BTreeMap<Key, Arc<Own>>,
-        key: Key,
-        door: &Door<'_>,
-    ) -> Result<Arc<Own>, RpcError> {
+        all: &mut BTreeMap<DedicatedKey, Arc<DedicatedConnection>>,
+        key: DedicatedKey,
+        door: &ConnectSpec<'_>,
+    ) -> Result<Arc<DedicatedConnection>, RpcError> {
         let config = door.config;
         all.remove(&key);
-        let is_its = |key: &Key| key.0 == door.server;
-        let is_crowded = |all: &BTreeMap<Key, Arc<Own>>| {
+        let is_its = |key: &DedicatedKey| key.0 == door.server;
+        let is_crowded = |all: &BTreeMap<DedicatedKey, Arc<DedicatedConnection>>| {
             let its = all
                 .iter()
                 .filter(|(key, own)| is_its(key) && !own.is_adopted);
             its.count() >= config.limits.dedicated_connections.max(1)
         };
-        let is_full = |all: &BTreeMap<Key, Arc<Own>>| {
+        let is_full = |all: &BTreeMap<DedicatedKey, Arc<DedicatedConnection>>| {
             let own = all.values().filter(|own| !own.is_adopted);
             own.count() >= self.limit.max(1)
         };
         if is_crowded(all) {
-            make_room(all, is_its);
+            evict_idle(all, is_its);
         }
         if is_full(all) {
-            make_room(all, |_| true);
+            evict_idle(all, |_| true);
         }
         if is_crowded(all) || is_full(all) {
             warn!(
@@ -275,18 +280,18 @@ impl OwnLines {
             .clone()
             .with_capabilities(door.capabilities)
             .dedicated();
-        config.is_pooled = matches!(key.1, Whose::Any(_));
+        config.is_pooled = matches!(key.1, Owner::Request(_));
         config.legacy_first = door.legacy_first;
         let line = SupervisedConnection::open_sharing(
             config,
-            Arc::clone(door.places),
+            Arc::clone(door.concurrency),
             Arc::clone(door.learned),
         );
         debug!(
             server = door.config.name,
             "connection for one client alone opened"
         );
-        let own = self.followed(line, key, false);
+        let own = self.follow_events(line, key, false);
         all.insert(key, Arc::clone(&own));
         Ok(own)
     }
@@ -298,24 +303,29 @@ impl OwnLines {
         session: ClientId,
         line: &Arc<SupervisedConnection>,
     ) {
-        let key = (server, Whose::Session(session));
-        let own = self.followed(Arc::clone(line), key, true);
+        let key = (server, Owner::Session(session));
+        let own = self.follow_events(Arc::clone(line), key, true);
         self.lock().insert(key, own);
     }
 
     /// Listens to what belongs to no call, where that can be for anybody: between requests without a session
     /// nobody is there.
-    fn followed(&self, line: Arc<SupervisedConnection>, key: Key, is_adopted: bool) -> Arc<Own> {
+    fn follow_events(
+        &self,
+        line: Arc<SupervisedConnection>,
+        key: DedicatedKey,
+        is_adopted: bool,
+    ) -> Arc<DedicatedConnection> {
         let stop = CancellationToken::new();
         let session = watch::Sender::new(Weak::new());
-        if matches!(key.1, Whose::Session(_)) {
-            let listener = Listener {
+        if matches!(key.1, Owner::Session(_)) {
+            let listener = EventListener {
                 server: line.config().name.as_str().into(),
                 session: session.subscribe(),
-                questions: Arc::clone(&self.questions),
-                made: Arc::clone(&self.made),
-                watches: Arc::clone(&self.watches),
-                audience: (!is_adopted).then(|| (Arc::clone(&self.audience), line_id(&line))),
+                pending_server_requests: Arc::clone(&self.pending_server_requests),
+                task_registry: Arc::clone(&self.task_registry),
+                proxied_tasks: Arc::clone(&self.proxied_tasks),
+                hub: (!is_adopted).then(|| (Arc::clone(&self.hub), line_id(&line))),
                 tasks: self.tasks.clone(),
                 stop: stop.clone(),
             };
@@ -323,10 +333,10 @@ impl OwnLines {
             let listening = stop.clone().run_until_cancelled_owned(listening);
             self.tasks.spawn(listening);
         }
-        let by_turns = matches!(key.1, Whose::Any(_));
-        let hearsay = by_turns.then(|| Hearsay::of(&line));
+        let by_turns = matches!(key.1, Owner::Request(_));
+        let hearsay = by_turns.then(|| SubscriptionMirror::of(&line));
         if let Some(hearsay) = &hearsay {
-            let passing = Arc::clone(hearsay).pass_on();
+            let passing = Arc::clone(hearsay).forward();
             let passing = stop.clone().run_until_cancelled_owned(passing);
             self.tasks.spawn(passing);
         }
@@ -338,29 +348,34 @@ impl OwnLines {
         // Of one that others use, too, that is told anyway.
         if !is_adopted {
             let server = line.config().name.as_str().into();
-            let telling = tasks::follow(server, line.events(), Arc::clone(&self.made), || None);
+            let telling = tasks::follow(
+                server,
+                line.events(),
+                Arc::clone(&self.task_registry),
+                || None,
+            );
             self.tasks
                 .spawn(stop.clone().run_until_cancelled_owned(telling));
         }
-        Arc::new(Own {
+        Arc::new(DedicatedConnection {
             line,
             is_adopted,
             session,
-            hearsay,
+            mirror: hearsay,
             lists,
-            running: AtomicUsize::new(0),
-            kept: AtomicUsize::new(0),
+            in_use: AtomicUsize::new(0),
+            keep_alive: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
             _listening: stop.drop_guard(),
         })
     }
 
     /// Tells the servers something that a session's client says of itself, on the connections that it has.
-    pub(crate) fn tell(&self, session: ClientId, method: &'static str) {
+    pub(crate) fn notify_servers(&self, session: ClientId, method: &'static str) {
         let all = self.lock();
         let own = all
             .iter()
-            .filter(|(key, _)| key.1 == Whose::Session(session));
+            .filter(|(key, _)| key.1 == Owner::Session(session));
         // A server that is connected to later asks anyway.
         let connected: Vec<_> = own.filter_map(|(_, own)| own.line.current()).collect();
         drop(all);
@@ -375,9 +390,9 @@ impl OwnLines {
     }
 
     /// Closes those of a session or client that has ended.
-    pub(crate) fn forget(&self, client: ClientId) {
+    pub(crate) fn close_session(&self, client: ClientId) {
         self.lock()
-            .retain(|key, own| key.1 != Whose::Session(client) && !own.belongs_to(Some(client)));
+            .retain(|key, own| key.1 != Owner::Session(client) && !own.belongs_to(Some(client)));
     }
 
     /// Closes those that nobody has used for a while.
@@ -392,39 +407,42 @@ impl OwnLines {
     }
 
     /// Those to a server that is no more; they are no longer kept here.
-    pub(crate) fn give_up(&self, server: usize) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn close_server(&self, server: usize) -> Vec<Arc<SupervisedConnection>> {
         let mut all = self.lock();
         let given_up = all.extract_if(.., |key, _| key.0 == server);
         given_up.map(|(_, own)| Arc::clone(&own.line)).collect()
     }
 
     /// All that there are; they are no longer kept here.
-    pub(crate) fn give_up_all(&self) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn close_all(&self) -> Vec<Arc<SupervisedConnection>> {
         let all = std::mem::take(&mut *self.lock());
         all.into_values().map(|own| Arc::clone(&own.line)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Own>>> {
-        lock(&self.all)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<DedicatedKey, Arc<DedicatedConnection>>> {
+        lock(&self.entries)
     }
 }
 
 /// Closes the connection that was not used for longest, of those that `may` be.
-fn make_room(all: &mut BTreeMap<Key, Arc<Own>>, may: impl Fn(&Key) -> bool) {
-    let is_idle = |own: &Own| !own.is_used() && !own.is_adopted;
+fn evict_idle(
+    all: &mut BTreeMap<DedicatedKey, Arc<DedicatedConnection>>,
+    may: impl Fn(&DedicatedKey) -> bool,
+) {
+    let is_idle = |own: &DedicatedConnection| !own.is_used() && !own.is_adopted;
     let idle = all.iter().filter(|(key, own)| may(key) && is_idle(own));
     let oldest = idle.min_by_key(|(key, own)| {
         // What no session has gives way first.
-        (matches!(key.1, Whose::Session(_)), *lock(&own.used))
+        (matches!(key.1, Owner::Session(_)), *lock(&own.used))
     });
     if let Some(key) = oldest.map(|(key, _)| *key) {
         all.remove(&key);
     }
 }
 
-impl Own {
+impl DedicatedConnection {
     fn is_used(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > 0 || self.kept.load(Ordering::Relaxed) > 0
+        self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
     }
 
     /// It counts as used for so long from now on.
@@ -433,7 +451,7 @@ impl Own {
         *used = used.max(Instant::now() + time);
     }
 
-    fn can(&self, capabilities: &str) -> bool {
+    fn supports(&self, capabilities: &str) -> bool {
         self.line.config().capabilities == capabilities
     }
 
@@ -450,14 +468,14 @@ impl Own {
     }
 }
 
-impl Held {
+impl DedicatedLease {
     pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
-        &self.own.line
+        &self.connection.line
     }
 
     /// The connection; the first time it is waited for as long as a server may take to start.
     pub(crate) async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
-        let line = &self.own.line;
+        let line = &self.connection.line;
         let is_connecting = || matches!(*line.state().borrow(), ConnectionState::Connecting);
         if line.current().is_none() && is_connecting() {
             let limit = line.config().limits.handshake;
@@ -469,69 +487,69 @@ impl Held {
 
     /// What it tells of resources is told to those who listen to them on `class`, for a call that is made now; what
     /// it lists is compared with what that lists.
-    pub(crate) async fn tells(&self, class: &Arc<Source>) {
-        if let Some(lists) = &self.own.lists {
+    pub(crate) async fn mirror_subscriptions(&self, class: &Arc<ServerSource>) {
+        if let Some(lists) = &self.connection.lists {
             lists.compare_with(class);
         }
-        if let Some(hearsay) = &self.own.hearsay {
-            hearsay.serve(&class.line).await;
+        if let Some(hearsay) = &self.connection.mirror {
+            hearsay.serve(&class.connection).await;
         }
     }
 
     /// Whether its class has it for its lists, too.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.own.is_adopted
+        self.connection.is_adopted
     }
 
     /// Lets it stay open after the call.
-    pub(crate) fn keep(&self) -> Kept {
-        Kept::new(&self.own)
+    pub(crate) fn keep_alive(&self) -> KeepAliveLease {
+        KeepAliveLease::new(&self.connection)
     }
 
     /// Lets it stay open for so long after the call.
     pub(crate) fn keep_for(&self, time: Duration) {
-        self.own.keep_for(time);
+        self.connection.keep_for(time);
     }
 
     /// Whether other calls of the client run on it.
     pub(crate) fn has_others(&self) -> bool {
-        self.own.running.load(Ordering::Relaxed) > 1
+        self.connection.in_use.load(Ordering::Relaxed) > 1
     }
 
     /// The server asks the client something. It keeps roots until it is told that they changed, so that a request of
     /// another client must not be made here after that.
-    pub(crate) fn heed(&self, request: &ServerRequest) {
+    pub(crate) fn note_request(&self, request: &ServerRequest) {
         if request.method() == LIST_ROOTS {
-            self.is_spent.store(true, Ordering::Relaxed);
+            self.is_tainted.store(true, Ordering::Relaxed);
         }
     }
 
     /// The call was answered.
-    pub(crate) fn settle(&self) {
-        self.is_settled.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_clean(&self) {
+        self.is_clean.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Held {
+impl Drop for DedicatedLease {
     fn drop(&mut self) {
-        self.own.keep_for(Duration::ZERO);
-        self.own.running.fetch_sub(1, Ordering::Relaxed);
+        self.connection.keep_for(Duration::ZERO);
+        self.connection.in_use.fetch_sub(1, Ordering::Relaxed);
         // A server may go on asking for a call that was given up; the next one must not hear it.
         let is_clean =
-            self.is_settled.load(Ordering::Relaxed) && !self.is_spent.load(Ordering::Relaxed);
-        if matches!(self.key.1, Whose::Any(_)) && !is_clean {
-            self.lines.lock().remove(&self.key);
+            self.is_clean.load(Ordering::Relaxed) && !self.is_tainted.load(Ordering::Relaxed);
+        if matches!(self.key.1, Owner::Request(_)) && !is_clean {
+            self.pool.lock().remove(&self.key);
         }
     }
 }
 
 /// Keeps a connection of one's own open, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Kept(Arc<Own>);
+pub(crate) struct KeepAliveLease(Arc<DedicatedConnection>);
 
-impl Kept {
-    fn new(own: &Arc<Own>) -> Self {
-        own.kept.fetch_add(1, Ordering::Relaxed);
+impl KeepAliveLease {
+    fn new(own: &Arc<DedicatedConnection>) -> Self {
+        own.keep_alive.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(own))
     }
 
@@ -540,53 +558,53 @@ impl Kept {
     }
 }
 
-impl Clone for Kept {
+impl Clone for KeepAliveLease {
     fn clone(&self) -> Self {
         Self::new(&self.0)
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeepAliveLease {
     fn drop(&mut self) {
         self.0.keep_for(Duration::ZERO);
-        self.0.kept.fetch_sub(1, Ordering::Relaxed);
+        self.0.keep_alive.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// What hears what belongs to no call on a session's connection, for the session.
 #[derive(Clone, Debug)]
-struct Listener {
+struct EventListener {
     server: Arc<str>,
     session: watch::Receiver<Weak<Session>>,
-    questions: Arc<Questions>,
-    made: Arc<Made>,
-    watches: Arc<Watches>,
+    pending_server_requests: Arc<PendingServerRequests>,
+    task_registry: Arc<TaskRegistry>,
+    proxied_tasks: Arc<ProxiedTasks>,
     /// Who hears of its resources, and what the connection is called there. Of one that others use, too, that is
     /// told anyway.
-    audience: Option<(Arc<Audience>, SourceId)>,
+    hub: Option<(Arc<SubscriptionHub>, ConnectionId)>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Listener {
+impl EventListener {
     async fn listen(self, mut events: broadcast::Receiver<Event>) {
         loop {
             match events.recv().await {
                 // What a task asks that is watched stands in what is said of it.
                 Ok(Event::ServerRequest(request))
-                    if self.watches.are_asked(&self.server, &request) => {}
+                    if self.proxied_tasks.has_recipient(&self.server, &request) => {}
                 Ok(Event::ServerRequest(request)) => {
-                    let asking = self.clone().ask(request);
+                    let asking = self.clone().forward_server_request(request);
                     let stop = self.stop.clone();
                     self.tasks.spawn(stop.run_until_cancelled_owned(asking));
                 }
-                Ok(Event::Notification(message)) => self.tell(message),
+                Ok(Event::Notification(message)) => self.publish(message),
                 Ok(Event::ResourceUpdated { uri, params }) => {
-                    self.tell_updated(&Updates::Some([(uri, params)].into()));
+                    self.publish_updated(&ResourceUpdates::Some([(uri, params)].into()));
                 }
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
-                    self.tell_updated(&Updates::Any);
+                    self.publish_updated(&ResourceUpdates::Any);
                     warn!(server = %self.server, missed, "messages of the server were missed");
                 }
                 Err(RecvError::Closed) => return,
@@ -594,42 +612,42 @@ impl Listener {
         }
     }
 
-    fn tell_updated(&self, updates: &Updates) {
-        if let Some((audience, line)) = &self.audience {
+    fn publish_updated(&self, updates: &ResourceUpdates) {
+        if let Some((audience, line)) = &self.hub {
             audience.resources_changed_on(*line, updates);
         }
     }
 
     /// Asks the client, and waits until that is over.
-    async fn ask(mut self, request: ServerRequest) {
+    async fn forward_server_request(mut self, request: ServerRequest) {
         // A server may ask before anybody has used the connection.
         let known = async {
             let known = self.session.wait_for(|session| session.strong_count() > 0);
             known.await.ok()?.upgrade()
         };
-        let known = tokio::time::timeout(self.questions.patience(), known).await;
+        let known = tokio::time::timeout(self.pending_server_requests.timeout(), known).await;
         let Ok(Some(session)) = known else {
             return;
         };
         let passed = {
-            let names = self.made.names(&self.server, session.client);
-            self.questions
-                .pass_on(&session, (&self.server, &request), &names)
+            let names = self.task_registry.names(&self.server, session.client);
+            self.pending_server_requests
+                .forward(&session, (&self.server, &request), &names)
         };
         if let Some((question, message)) = passed
-            && session.tell(message)
+            && session.enqueue(message)
         {
             wait(question, &session).await;
         }
     }
 
-    fn tell(&self, message: Bytes) {
+    fn publish(&self, message: Bytes) {
         let session = self.session.borrow().upgrade();
         let Some(session) = session else {
             return;
         };
         if let Some(message) = self.for_a_session(message, &session)
-            && !session.tell(message)
+            && !session.enqueue(message)
         {
             debug!(server = %self.server, "notification for a client that does not listen dropped");
         }
@@ -643,13 +661,13 @@ impl Listener {
         let method = message.method.as_deref()?;
         // That of a task goes on after its call.
         if method == "notifications/progress" {
-            let params = self.made.progress(session.client, params)?;
+            let params = self.task_registry.progress(session.client, params)?;
             return Some(era::progress_notification(&params));
         }
         if !is_for_a_session(&bytes, session) {
             return None;
         }
-        let names = self.made.names(&self.server, session.client);
+        let names = self.task_registry.names(&self.server, session.client);
         let Cow::Owned(params) = tasks::related(params, &names) else {
             return Some(bytes);
         };
@@ -660,18 +678,18 @@ impl Listener {
 }
 
 /// Waits until a question that belongs to no call is over, and takes it back if the client has not answered.
-pub(crate) async fn wait(question: Question, session: &Session) {
+pub(crate) async fn wait(question: ForwardedServerRequest, session: &Session) {
     question.over().await;
-    if let Some(withdrawal) = question.give_up() {
+    if let Some(withdrawal) = question.cancel() {
         // Whom it does not reach, the question did not.
-        let _ = session.tell(withdrawal);
+        let _ = session.enqueue(withdrawal);
     }
 }
 
 impl NotificationSink for Session {
     fn receive(&self, message: &Bytes) {
         // A copy, since a slice would keep all that was read together with it.
-        if is_for_a_session(message, self) && !self.tell(Bytes::copy_from_slice(message)) {
+        if is_for_a_session(message, self) && !self.enqueue(Bytes::copy_from_slice(message)) {
             debug!("notification for a client that does not listen dropped");
         }
     }

@@ -15,14 +15,14 @@ use mcp_vary_wire::response::RpcError;
 /// # Errors
 ///
 /// The server's own error, or one that says what about its answer cannot be used.
-pub(crate) async fn read(
+pub(crate) async fn read_list(
     upstream: &UpstreamConnection,
     kind: ListKind,
     views: usize,
 ) -> Result<Listing, RpcError> {
-    let mut room = Room::new(kind, views);
+    let mut room = ReadBudget::new(kind, views);
     let page = Page::ask(upstream, kind, None, &mut room).await?;
-    let (mut listing, cursor) = first(page);
+    let (mut listing, cursor) = first_page(page);
     let Some(mut cursor) = cursor else {
         return Ok(listing);
     };
@@ -32,7 +32,7 @@ pub(crate) async fn read(
     let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
     while followed.insert(cursor.clone()) {
         if followed.len() > MAX_PAGES {
-            return Err(room.refused(&format!("has more than {MAX_PAGES} pages")));
+            return Err(room.exceeded(&format!("has more than {MAX_PAGES} pages")));
         }
         let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
         let new = page.items.into_iter();
@@ -47,7 +47,7 @@ pub(crate) async fn read(
 }
 
 /// The list that a first page begins, and where the next page is.
-fn first(page: Page) -> (Listing, Option<String>) {
+fn first_page(page: Page) -> (Listing, Option<String>) {
     let listing = Listing {
         passthrough: page.is_whole.then(|| page.text.into()),
         frame: page.frame.into(),
@@ -64,14 +64,14 @@ const MAX_ITEMS: usize = 100_000;
 /// items.
 const MAX_BYTES: usize = 128 << 20;
 /// How often the text of a list is held.
-const COPIES: usize = 2;
+const TEXT_COPIES: usize = 2;
 /// What an item costs beside its text, in bytes; roughly.
 const ITEM: usize = 512;
 /// What each view of it costs.
-const SHOWN: usize = 512;
+const VIEW_COST: usize = 512;
 
 /// What a list may still cost.
-struct Room {
+struct ReadBudget {
     kind: ListKind,
     /// How many views are made of each item.
     views: usize,
@@ -79,7 +79,7 @@ struct Room {
     bytes: usize,
 }
 
-impl Room {
+impl ReadBudget {
     fn new(kind: ListKind, views: usize) -> Self {
         Self {
             kind,
@@ -91,22 +91,22 @@ impl Room {
 
     /// Takes the room of a page of so many bytes, before it is copied out of its message.
     fn take_text(&mut self, bytes: usize) -> Result<(), RpcError> {
-        self.take_bytes(bytes.saturating_mul(COPIES))
+        self.take_bytes(bytes.saturating_mul(TEXT_COPIES))
     }
 
     fn take_items(&mut self, items: usize) -> Result<(), RpcError> {
         self.items = self
             .items
             .checked_sub(items)
-            .ok_or_else(|| self.refused(&format!("has more than {MAX_ITEMS} items")))?;
-        let each = ITEM.saturating_add(SHOWN.saturating_mul(self.views));
+            .ok_or_else(|| self.exceeded(&format!("has more than {MAX_ITEMS} items")))?;
+        let each = ITEM.saturating_add(VIEW_COST.saturating_mul(self.views));
         self.take_bytes(items.saturating_mul(each))
     }
 
     fn take_bytes(&mut self, bytes: usize) -> Result<(), RpcError> {
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
-            self.refused(&format!(
-                "would take more than {} MiB: {COPIES} times its text, and {ITEM} bytes for each item and {SHOWN} for \
+            self.exceeded(&format!(
+                "would take more than {} MiB: {TEXT_COPIES} times its text, and {ITEM} bytes for each item and {VIEW_COST} for \
                  each of {} views of it",
                 MAX_BYTES >> 20,
                 self.views
@@ -115,16 +115,16 @@ impl Room {
         Ok(())
     }
 
-    fn refused(&self, why: &str) -> RpcError {
+    fn exceeded(&self, why: &str) -> RpcError {
         RpcError::internal(format!("{} of the server {why}", self.kind.method()))
     }
 }
 
-async fn ask(
+async fn request_page(
     upstream: &UpstreamConnection,
     kind: ListKind,
     cursor: Option<&str>,
-    room: &mut Room,
+    room: &mut ReadBudget,
 ) -> Result<String, RpcError> {
     let mut params = Members::default();
     if let Some(cursor) = cursor {
@@ -165,9 +165,9 @@ impl Page {
         upstream: &UpstreamConnection,
         kind: ListKind,
         cursor: Option<&str>,
-        room: &mut Room,
+        room: &mut ReadBudget,
     ) -> Result<Self, RpcError> {
-        let result = ask(upstream, kind, cursor, room).await?;
+        let result = request_page(upstream, kind, cursor, room).await?;
         let checks_headers = kind == ListKind::Tools && upstream.accepts_param_headers();
         let page = Self::read(result, kind, checks_headers, room.items)
             .map_err(|why| RpcError::internal(format!("{} of the server: {why}", kind.method())))?;

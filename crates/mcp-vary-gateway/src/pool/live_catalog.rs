@@ -21,19 +21,19 @@ use mcp_vary_wire::response::RpcError;
 use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
-use crate::pool::source::{Changes, Source};
-use crate::subscriptions::Audience;
+use crate::pool::source::{Changes, ServerSource};
+use crate::subscriptions::SubscriptionHub;
 
 /// The current catalogue; requests swap it in without a lock.
 #[derive(Debug)]
 pub(crate) struct LiveCatalog {
     current: ArcSwap<Catalog>,
     /// In the order of configuration.
-    pub(crate) sources: Vec<Arc<Source>>,
+    pub(crate) sources: Vec<Arc<ServerSource>>,
     /// Held while one catalogue takes the place of another.
-    replacing: Mutex<()>,
+    rebuilding: Mutex<()>,
     pub(crate) layout: Layout,
-    audience: Arc<Audience>,
+    hub: Arc<SubscriptionHub>,
     shared: Arc<SharedLists>,
     /// Whether clients see it.
     is_published: AtomicBool,
@@ -43,9 +43,9 @@ pub(crate) struct LiveCatalog {
 
 impl LiveCatalog {
     pub(crate) fn new(
-        sources: Vec<Arc<Source>>,
+        sources: Vec<Arc<ServerSource>>,
         layout: Layout,
-        audience: Arc<Audience>,
+        hub: Arc<SubscriptionHub>,
         shared: Arc<SharedLists>,
     ) -> Self {
         for source in &sources {
@@ -53,24 +53,24 @@ impl LiveCatalog {
         }
         Self {
             shared,
-            audience,
+            hub,
             is_published: AtomicBool::new(false),
             has_promised: AtomicBool::new(false),
             current: ArcSwap::from_pointee(Catalog::empty()),
             sources,
-            replacing: Mutex::default(),
+            rebuilding: Mutex::default(),
             layout,
         }
     }
 
     /// The catalogue of other sources, which is made from this one where they list the same.
-    pub(crate) fn with_sources(&self, sources: Vec<Arc<Source>>) -> Self {
+    pub(crate) fn with_sources(&self, sources: Vec<Arc<ServerSource>>) -> Self {
         Self {
             current: ArcSwap::new(self.current()),
             sources,
-            replacing: Mutex::default(),
+            rebuilding: Mutex::default(),
             layout: self.layout.clone(),
-            audience: Arc::clone(&self.audience),
+            hub: Arc::clone(&self.hub),
             shared: Arc::clone(&self.shared),
             is_published: AtomicBool::new(self.is_published.load(Ordering::Acquire)),
             has_promised: AtomicBool::new(self.has_promised.load(Ordering::Acquire)),
@@ -84,7 +84,7 @@ impl LiveCatalog {
     /// Clients see it from now on: what it lists stays assigned to its servers, and what it offers since some server
     /// has not answered yet stays offered, be it empty.
     pub(crate) async fn publish(&self) {
-        let _replacing = self.replacing.lock().await;
+        let _replacing = self.rebuilding.lock().await;
         self.is_published.store(true, Ordering::Release);
         let current = self.current();
         if current
@@ -102,12 +102,12 @@ impl LiveCatalog {
     /// The catalogue to list `kind` from, after the changes that were announced; read again first when
     /// the last reading failed, or when a server does not tell of changes and its `ttlMs` is over.
     pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
-        self.ask_undeclared(kind).await;
-        let is_old = |source: &&Arc<Source>| !source.is_fresh(kind);
+        self.request_undeclared(kind).await;
+        let is_old = |source: &&Arc<ServerSource>| !source.is_fresh(kind);
         let old: Vec<_> = self.sources.iter().filter(is_old).collect();
         if !old.is_empty() {
             let read = old.iter().map(|source| async move {
-                source.settle().await;
+                source.drain().await;
                 if !source.is_fresh(kind) {
                     source.read_unless_recent(kind).await;
                 }
@@ -132,10 +132,10 @@ impl LiveCatalog {
         if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
-        self.ask_undeclared(kind).await;
+        self.request_undeclared(kind).await;
         // What arrived before this request is seen by whoever follows the server before it is missed.
         tokio::task::yield_now().await;
-        join_all(self.sources.iter().map(|source| source.settle())).await;
+        join_all(self.sources.iter().map(|source| source.drain())).await;
         if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
@@ -148,9 +148,13 @@ impl LiveCatalog {
     }
 
     /// Asks the servers that do not declare a list whether they have it, each one once.
-    async fn ask_undeclared(&self, kind: ListKind) {
-        if self.sources.iter().any(|source| source.is_unasked(kind)) {
-            let asked = self.sources.iter().map(|it| it.ask_undeclared(kind));
+    async fn request_undeclared(&self, kind: ListKind) {
+        if self
+            .sources
+            .iter()
+            .any(|source| source.is_unrequested(kind))
+        {
+            let asked = self.sources.iter().map(|it| it.request_undeclared(kind));
             Box::pin(join_all(asked)).await;
         }
     }
@@ -164,7 +168,7 @@ impl LiveCatalog {
             .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
             let then = from.get(at).and_then(|part| part.listing.as_ref());
-            self.sources[at].says_otherwise(kind, then)
+            self.sources[at].declares_otherwise(kind, then)
         });
         drop(current);
         if is_behind {
@@ -177,8 +181,12 @@ impl LiveCatalog {
     ///
     /// Views are made aside: deriving thousands of items would hold up other requests.
     pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> ChangedLists {
-        let _replacing = self.replacing.lock().await;
-        let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
+        let _replacing = self.rebuilding.lock().await;
+        let told: Vec<_> = self
+            .sources
+            .iter()
+            .map(|source| source.snapshot())
+            .collect();
         let mut offered = offered_capabilities(&told);
         if self.has_promised.load(Ordering::Acquire) {
             offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
@@ -191,7 +199,7 @@ impl LiveCatalog {
             if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
                 continue;
             }
-            let parts = self.sources.iter().map(|source| source.part(kind));
+            let parts = self.sources.iter().map(|source| source.listing(kind));
             let parts: Vec<_> = parts.collect();
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let shared = Arc::clone(&self.shared);
@@ -210,15 +218,15 @@ impl LiveCatalog {
         }
         let changed = changed_lists(&before.lists, &lists);
         let undeclared = self.sources.iter();
-        let undeclared =
-            undeclared.map(|source| Arc::clone(source.line.server_facts().undeclared_methods()));
+        let undeclared = undeclared
+            .map(|source| Arc::clone(source.connection.server_facts().undeclared_methods()));
         self.current.store(Arc::new(Catalog {
             snapshots: told,
             capabilities: offered,
             undeclared: undeclared.collect(),
             lists,
         }));
-        self.tell(&changed);
+        self.publish_changes(&changed);
         changed
     }
 
@@ -235,7 +243,7 @@ impl LiveCatalog {
             .collect()
     }
 
-    fn tell(&self, changed: &ChangedLists) {
+    fn publish_changes(&self, changed: &ChangedLists) {
         let ids: Vec<_> = self.layout.variants.ids().collect();
         for (variant, kind) in changed {
             let (variant, list) = (
@@ -245,7 +253,7 @@ impl LiveCatalog {
             debug!(variant, list, "list changed");
         }
         if !changed.is_empty() {
-            self.audience.lists_changed(self, changed);
+            self.hub.lists_changed(self, changed);
         }
     }
 }
@@ -255,7 +263,11 @@ pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
 
 /// Follows a server until its connection is closed, and merges what it says into all `catalogs` that there are by
 /// then.
-pub(crate) async fn follow(source: Arc<Source>, catalogs: Catalogs, audience: Arc<Audience>) {
+pub(crate) async fn follow(
+    source: Arc<ServerSource>,
+    catalogs: Catalogs,
+    audience: Arc<SubscriptionHub>,
+) {
     let merge = |changes| merge(&source, &catalogs, &audience, changes);
     source.follow(merge).await;
 }
@@ -263,15 +275,20 @@ pub(crate) async fn follow(source: Arc<Source>, catalogs: Catalogs, audience: Ar
 /// The same for a source whose lists have been read, with the events since then.
 pub(crate) async fn follow_on(
     events: broadcast::Receiver<Event>,
-    source: &Arc<Source>,
+    source: &Arc<ServerSource>,
     catalogs: &Catalogs,
-    audience: &Audience,
+    audience: &SubscriptionHub,
 ) {
     let merge = |changes| merge(source, catalogs, audience, changes);
     source.follow_on(events, merge).await;
 }
 
-async fn merge(source: &Arc<Source>, catalogs: &Catalogs, audience: &Audience, changes: Changes) {
+async fn merge(
+    source: &Arc<ServerSource>,
+    catalogs: &Catalogs,
+    audience: &SubscriptionHub,
+    changes: Changes,
+) {
     let living: Vec<_> = {
         let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
         catalogs.retain(|catalog| catalog.strong_count() > 0);
@@ -285,5 +302,5 @@ async fn merge(source: &Arc<Source>, catalogs: &Catalogs, audience: &Audience, c
         audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
     }
     audience.resources_changed(source, &changes.updates);
-    source.ask_requested();
+    source.send_requested();
 }

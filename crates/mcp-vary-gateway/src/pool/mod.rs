@@ -22,16 +22,16 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tracing::info;
 
-use self::connections::{Background, Connections};
-pub(crate) use self::connections::{Follower, InUse};
-use self::server::Server;
-use self::table::{Place, Table};
+use self::connections::{ClassConnections, PoolContext};
+pub(crate) use self::connections::{ConnectionUse, ListFollower};
+use self::server::PooledServer;
+use self::table::{ClassCell, ClassMap};
 use crate::pipeline::runtime::Services;
-use crate::pool::capabilities::{declared, mirror};
-use crate::pool::dedicated::{Door, Held, OwnLines};
+use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
+use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::source::Source;
-use crate::session::NO_CLASS;
+use crate::pool::source::ServerSource;
+use crate::session::BASE_CLASS;
 use crate::session::client::Client;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::listing::ListKind;
@@ -44,7 +44,7 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 /// What tells one class from another. Clients that can do nothing particular have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct ClassKey {
+pub(crate) struct PoolKey {
     /// What the clients can do and servers may know, canonical JSON text; `{}` when it is nothing.
     pub(crate) capabilities: Arc<str>,
     /// The only client of the class, where a server is not shared.
@@ -55,89 +55,93 @@ pub(crate) struct ClassKey {
 
 /// One class: a connection to each server, and what the servers offer it.
 #[derive(Debug)]
-pub(crate) struct Class {
+pub(crate) struct CapabilityClass {
     pub(crate) catalog: Arc<LiveCatalog>,
     /// What its clients can do, JSON text.
     capabilities: Arc<str>,
     /// What each server is told of its clients; made when it is asked for first.
-    told: OnceLock<Vec<Arc<str>>>,
+    sent_capabilities: OnceLock<Vec<Arc<str>>>,
     /// Whether servers can ask its clients something.
-    pub(crate) can_be_asked: bool,
-    connections: Arc<Connections>,
+    pub(crate) accepts_server_requests: bool,
+    connections: Arc<ClassConnections>,
     /// The class that this one stands for, where it is that of one client with lists of its own.
     shared: Option<Arc<Self>>,
     /// Whether lists and connections are those of another class, since there are too many.
-    is_borrowing: bool,
+    is_beyond_limit: bool,
 }
 
-impl Class {
+impl CapabilityClass {
     /// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that
     /// somebody does.
     async fn open(
         capabilities: Arc<str>,
         lines: Vec<Arc<SupervisedConnection>>,
-        known: &[Arc<Follower>],
+        known: &[Arc<ListFollower>],
         layout: Layout,
-        background: &Background,
+        background: &PoolContext,
     ) -> Arc<Self> {
         let followers = lines.into_iter().map(|line| {
             let mut known = known.iter();
-            let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
-            known.map_or_else(|| Follower::begin(line, background), Arc::clone)
+            let known = known.find(|known| Arc::ptr_eq(&known.source.connection, &line));
+            known.map_or_else(|| ListFollower::begin(line, background), Arc::clone)
         });
-        let connections = Connections::new(followers.collect());
-        let audience = Arc::clone(&background.audience);
+        let connections = ClassConnections::new(followers.collect());
+        let audience = Arc::clone(&background.hub);
         let shared = Arc::clone(&background.shared);
         let catalog = LiveCatalog::new(connections.sources(), layout, audience, shared);
         let catalog = Arc::new(catalog);
         // What changes from here on is told to the catalogue, and what changed before is in it from the start.
-        connections.show_in(&catalog);
+        connections.set_views(&catalog);
         catalog.rebuild(&BTreeSet::new()).await;
         Arc::new(Self {
             catalog,
-            can_be_asked: ServerRequestSupport::from_capabilities(&capabilities).is_any(),
+            accepts_server_requests: ServerRequestSupport::from_capabilities(&capabilities)
+                .is_any(),
             capabilities,
-            told: OnceLock::new(),
+            sent_capabilities: OnceLock::new(),
             connections: Arc::new(connections),
             shared: None,
-            is_borrowing: false,
+            is_beyond_limit: false,
         })
     }
 
     /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach such
     /// a client with questions, on connections that it has alone.
-    fn lend_to(&self, capabilities: &Arc<str>) -> Arc<Self> {
+    fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::clone(&self.catalog),
-            can_be_asked: ServerRequestSupport::from_capabilities(capabilities).is_any(),
+            accepts_server_requests: ServerRequestSupport::from_capabilities(capabilities).is_any(),
             capabilities: Arc::clone(capabilities),
-            told: OnceLock::new(),
+            sent_capabilities: OnceLock::new(),
             connections: Arc::clone(&self.connections),
             shared: None,
-            is_borrowing: true,
+            is_beyond_limit: true,
         })
     }
 
     /// This class as seen by the client whose `dedicated` connections have different lists.
-    pub(crate) async fn with_dedicated(self: &Arc<Self>, dedicated: &[Arc<Follower>]) -> Arc<Self> {
+    pub(crate) async fn with_dedicated(
+        self: &Arc<Self>,
+        dedicated: &[Arc<ListFollower>],
+    ) -> Arc<Self> {
         let followers = self.connections.followers.iter().map(|shared| {
-            let line = &shared.source.line;
+            let line = &shared.source.connection;
             let mut dedicated = dedicated.iter();
-            let own = dedicated.find(|own| own.source.line.has_same_server(line));
+            let own = dedicated.find(|own| own.source.connection.has_same_server(line));
             Arc::clone(own.unwrap_or(shared))
         });
-        let connections = Connections::new(followers.collect());
+        let connections = ClassConnections::new(followers.collect());
         let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
-        connections.show_in(&catalog);
+        connections.set_views(&catalog);
         catalog.rebuild(&ListKind::ALL.into()).await;
         Arc::new(Self {
             catalog,
-            can_be_asked: self.can_be_asked,
+            accepts_server_requests: self.accepts_server_requests,
             capabilities: Arc::clone(&self.capabilities),
-            told: OnceLock::new(),
+            sent_capabilities: OnceLock::new(),
             connections: Arc::new(connections),
             shared: Some(Arc::clone(self)),
-            is_borrowing: self.is_borrowing,
+            is_beyond_limit: self.is_beyond_limit,
         })
     }
 
@@ -147,17 +151,18 @@ impl Class {
     }
 
     /// Whether the lists of exactly these connections are shown.
-    pub(crate) fn shows(&self, dedicated: &[Arc<Follower>]) -> bool {
+    pub(crate) fn shows(&self, dedicated: &[Arc<ListFollower>]) -> bool {
         let followers = &self.connections.followers;
-        let is_shown = |it: &Arc<Follower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
+        let is_shown =
+            |it: &Arc<ListFollower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
         let shared = self.shared.as_ref();
         let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
-        let is_shared = |it: &Arc<Follower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
+        let is_shared = |it: &Arc<ListFollower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
         let replaced = followers.iter().filter(|it| !is_shared(it)).count();
         replaced == dedicated.len() && dedicated.iter().all(is_shown)
     }
 
-    pub(crate) fn sources(&self) -> &[Arc<Source>] {
+    pub(crate) fn sources(&self) -> &[Arc<ServerSource>] {
         &self.catalog.sources
     }
 
@@ -169,25 +174,25 @@ impl Class {
 
 /// The classes that there are.
 #[derive(Debug)]
-pub(crate) struct Classes {
-    servers: Vec<Arc<Server>>,
+pub(crate) struct UpstreamPool {
+    servers: Vec<Arc<PooledServer>>,
     layout: Layout,
-    base: Arc<Class>,
-    others: Table,
+    base: Arc<CapabilityClass>,
+    classes: ClassMap,
     /// How many classes of several clients there may be.
-    most: usize,
+    limit: usize,
     /// The classes in use beyond the limit, by the capabilities and the era of their clients.
-    borrowing: Mutex<BTreeMap<ClassKey, Weak<Class>>>,
+    beyond_limit: Mutex<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
     /// The extensions that some server may be told of.
-    mirrored: BTreeSet<String>,
+    forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
     /// How long clients of a new class wait for its servers at most.
     start_wait: Duration,
     /// What each server is told of clients, by what may be known of them.
-    told: Memo<Vec<Arc<str>>>,
-    own: Arc<OwnLines>,
+    capabilities: Memo<Vec<Arc<str>>>,
+    dedicated: Arc<DedicatedPool>,
     base_era: Arc<BaseEra>,
-    background: Background,
+    background: PoolContext,
 }
 
 /// The era of the clients without special capabilities, decided by the first of them. Until it comes, their connections have
@@ -199,7 +204,7 @@ struct BaseEra {
     is_settled: AtomicBool,
 }
 
-impl Classes {
+impl UpstreamPool {
     /// Begins to connect to the servers. Those whose configuration is as it was `before` keep their connections
     /// and what was read from them.
     pub(crate) async fn new(
@@ -209,11 +214,11 @@ impl Classes {
         before: Option<&Self>,
         lasting: &Services,
     ) -> Self {
-        let background = Background {
+        let background = PoolContext {
             stop: lasting.shutdown.clone(),
             tasks: lasting.background_tasks.clone(),
-            audience: Arc::clone(&lasting.hub),
-            made: Arc::clone(&lasting.task_registry),
+            hub: Arc::clone(&lasting.hub),
+            task_registry: Arc::clone(&lasting.task_registry),
             shared: Arc::clone(&lasting.shared_lists),
         };
         let own = Arc::clone(&lasting.dedicated_pool);
@@ -227,17 +232,20 @@ impl Classes {
         let servers = configs.into_iter().map(|mut config| {
             config.counters = Arc::clone(&lasting.counters);
             let kept = before.and_then(|before| before.server(&config));
-            kept.map_or_else(|| Arc::new(Server::new(config, own.number())), Arc::clone)
+            kept.map_or_else(
+                || Arc::new(PooledServer::new(config, own.number())),
+                Arc::clone,
+            )
         });
         let servers: Vec<_> = servers.collect();
         let base_era = before.map(|before| Arc::clone(&before.base_era));
         let base_era = base_era.unwrap_or_default();
         let era = base_era.era.get().copied();
-        let lines = servers.iter().map(|server| server.first_line(era));
+        let lines = servers.iter().map(|server| server.first_connection(era));
         let lines = lines.collect();
         let known = before.map(|before| before.base.connections.followers.as_slice());
-        let base = Class::open(
-            NO_CLASS.into(),
+        let base = CapabilityClass::open(
+            BASE_CLASS.into(),
             lines,
             known.unwrap_or_default(),
             layout.clone(),
@@ -247,21 +255,21 @@ impl Classes {
             base: base.await,
             servers,
             layout,
-            others: Table::default(),
-            most: most.max(1),
-            borrowing: Mutex::default(),
-            mirrored,
+            classes: ClassMap::default(),
+            limit: most.max(1),
+            beyond_limit: Mutex::default(),
+            forwarded_extensions: mirrored,
             is_isolated,
             start_wait,
-            told: Memo::new(REMEMBERED),
-            own,
+            capabilities: Memo::new(CAPABILITIES_MEMORY),
+            dedicated: own,
             base_era,
             background,
         }
     }
 
     /// The class of clients that can do nothing particular.
-    pub(crate) fn base(&self) -> &Arc<Class> {
+    pub(crate) fn base(&self) -> &Arc<CapabilityClass> {
         &self.base
     }
 
@@ -279,17 +287,17 @@ impl Classes {
     }
 
     /// The server that is configured so.
-    fn server(&self, config: &UpstreamConfig) -> Option<&Arc<Server>> {
+    fn server(&self, config: &UpstreamConfig) -> Option<&Arc<PooledServer>> {
         let mut servers = self.servers.iter();
         servers.find(|server| server.config.is_same_connection(config))
     }
 
-    fn has(&self, server: &Arc<Server>) -> bool {
+    fn has(&self, server: &Arc<PooledServer>) -> bool {
         self.servers.iter().any(|own| Arc::ptr_eq(own, server))
     }
 
     /// Whether a server of this name is one of `others`, too, and the same there.
-    pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
+    pub(crate) fn keeps_server(&self, name: &str, others: &Self) -> bool {
         let mut named = self.servers.iter().filter(|it| it.config.name == name);
         named.any(|server| others.has(server))
     }
@@ -297,42 +305,58 @@ impl Classes {
     /// Takes over from the classes of before what they have to do with servers that are still the same, for
     /// clients that come back.
     pub(crate) fn inherit(&self, before: &Self) {
-        let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
+        let lines: Vec<_> = self
+            .servers
+            .iter()
+            .flat_map(|it| it.open_connections())
+            .collect();
         let lines: BTreeSet<_> = lines.iter().map(Arc::as_ptr).collect();
-        let is_ours = |it: &Follower| lines.contains(&Arc::as_ptr(&it.source.line));
-        self.others.inherit(&before.others, is_ours);
+        let is_ours = |it: &ListFollower| lines.contains(&Arc::as_ptr(&it.source.connection));
+        self.classes.inherit(&before.classes, is_ours);
     }
 
     /// The connections to servers that these classes have and `others` have not.
-    pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let lines = servers.flat_map(|server| {
-            let own = self.own.give_up(server.number);
-            server.open_lines().into_iter().chain(own)
+            let own = self.dedicated.close_server(server.index);
+            server.open_connections().into_iter().chain(own)
         });
         lines.collect()
     }
 
     /// What servers may know of a client's capabilities.
-    pub(crate) fn mirror(&self, capabilities: &Value) -> Arc<str> {
-        mirror(capabilities, &self.mirrored)
+    pub(crate) fn forwardable_capabilities(&self, capabilities: &Value) -> Arc<str> {
+        forwardable_capabilities(capabilities, &self.forwarded_extensions)
     }
 
     /// What a server is told of a client that uses `class`, and of which it may know `mirrored`.
-    pub(crate) fn told_of(&self, class: &Class, server: usize, mirrored: &str) -> Arc<str> {
-        if *class.capabilities == *mirrored && !class.is_borrowing {
-            let told = class.told.get_or_init(|| self.tell(mirrored));
+    pub(crate) fn capabilities_for(
+        &self,
+        class: &CapabilityClass,
+        server: usize,
+        mirrored: &str,
+    ) -> Arc<str> {
+        if *class.capabilities == *mirrored && !class.is_beyond_limit {
+            let told = class
+                .sent_capabilities
+                .get_or_init(|| self.capabilities_per_server(mirrored));
             return Arc::clone(&told[server]);
         }
         // There are too many classes for it to have its own.
-        Arc::clone(&self.told.get_or_read(mirrored, |it| self.tell(it))[server])
+        Arc::clone(
+            &self
+                .capabilities
+                .get_or_read(mirrored, |it| self.capabilities_per_server(it))[server],
+        )
     }
 
     /// What the servers are told of clients of which they may know `mirrored`.
-    fn tell(&self, mirrored: &str) -> Vec<Arc<str>> {
+    fn capabilities_per_server(&self, mirrored: &str) -> Vec<Arc<str>> {
         let servers = self.servers.iter().map(|server| &server.config);
         let told = servers.map(|config| {
-            declared(&config.capabilities, mirrored, &config.forwarded_extensions).into()
+            capabilities_for_server(&config.capabilities, mirrored, &config.forwarded_extensions)
+                .into()
         });
         told.collect()
     }
@@ -343,11 +367,11 @@ impl Classes {
         capabilities: &Arc<str>,
         session: Option<ClientId>,
         era: Era,
-    ) -> Option<ClassKey> {
+    ) -> Option<PoolKey> {
         let session = session.filter(|_| self.is_isolated);
         let particular =
-            session.is_some() || &**capabilities != NO_CLASS || self.era_of_base(era) != era;
-        particular.then(|| ClassKey {
+            session.is_some() || &**capabilities != BASE_CLASS || self.era_of_base(era) != era;
+        particular.then(|| PoolKey {
             capabilities: Arc::clone(capabilities),
             session,
             era,
@@ -358,7 +382,7 @@ impl Classes {
     fn era_of_base(&self, era: Era) -> Era {
         *self.base_era.era.get_or_init(|| {
             for server in &self.servers {
-                server.prefer(era);
+                server.prefer_era(era);
             }
             era
         })
@@ -370,7 +394,7 @@ impl Classes {
             return;
         }
         let settling = self.base.sources().iter().map(|it| it.in_preferred_era());
-        let limit = self.patience().min(self.start_wait);
+        let limit = self.ready_timeout().min(self.start_wait);
         let settled = tokio::time::timeout(limit, join_all(settling)).await;
         if settled.is_ok() {
             self.base_era.is_settled.store(true, Ordering::Release);
@@ -382,7 +406,7 @@ impl Classes {
     /// # Errors
     ///
     /// When a server that is not shared has no connection left.
-    pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, RpcError> {
+    pub(crate) async fn of(&self, key: Option<&PoolKey>) -> Result<Arc<CapabilityClass>, RpcError> {
         let Some(key) = key else {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));
@@ -390,23 +414,27 @@ impl Classes {
         if self.background.stop.is_cancelled() {
             return Err(RpcError::internal("the gateway stops"));
         }
-        let Some(place) = self.others.place(key, self.most) else {
+        let Some(place) = self.classes.entry(key, self.limit) else {
             return match key.session {
-                None => self.borrowing(key).await,
-                Some(_) => Err(RpcError::internal(TOO_MANY_OWN)),
+                None => self.shared_beyond_limit(key).await,
+                Some(_) => Err(RpcError::internal(TOO_MANY_DEDICATED)),
             };
         };
         self.opened(key, place).await
     }
 
     /// The class of `key` at its `place`, made if it is not there yet.
-    async fn opened(&self, key: &ClassKey, place: Place) -> Result<Arc<Class>, RpcError> {
+    async fn opened(
+        &self,
+        key: &PoolKey,
+        place: ClassCell,
+    ) -> Result<Arc<CapabilityClass>, RpcError> {
         let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
         let class = match class {
             Ok(class) => Arc::clone(class),
             Err(failure) => {
                 drop(place);
-                self.others.give_up(key);
+                self.classes.close_server(key);
                 return Err(failure);
             }
         };
@@ -421,39 +449,46 @@ impl Classes {
     /// As for [`of`](Self::of).
     pub(crate) async fn of_client(
         &self,
-        key: Option<&ClassKey>,
+        key: Option<&PoolKey>,
         client: Option<ClientId>,
-    ) -> Result<Arc<Class>, RpcError> {
+    ) -> Result<Arc<CapabilityClass>, RpcError> {
         let class = self.of(key).await?;
-        Ok(self.own.lists().class_of(class, client).await)
+        Ok(self.dedicated.lists().class_of(class, client).await)
     }
 
     /// `class` after a list was read again on the connections that `client` has alone; none where it has none, or they
     /// were read a moment ago.
     pub(crate) async fn read_again(
         &self,
-        class: &Arc<Class>,
+        class: &Arc<CapabilityClass>,
         client: Option<ClientId>,
         kind: ListKind,
-    ) -> Option<Arc<Class>> {
-        let client = client.filter(|client| class.can_be_asked && self.own.suspect(*client, kind));
+    ) -> Option<Arc<CapabilityClass>> {
+        let client = client.filter(|client| {
+            class.accepts_server_requests && self.dedicated.suspect(*client, kind)
+        });
         client?;
-        Some(self.own.lists().class_of(Arc::clone(class), client).await)
+        Some(
+            self.dedicated
+                .lists()
+                .class_of(Arc::clone(class), client)
+                .await,
+        )
     }
 
-    async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, RpcError> {
-        let inherited = self.others.inherited(key);
-        let lines = self.lines(key).await?;
+    async fn open(&self, key: &PoolKey) -> Result<Arc<CapabilityClass>, RpcError> {
+        let inherited = self.classes.inherited(key);
+        let lines = self.connections(key).await?;
         let inherited = inherited.iter().flat_map(|it| &it.followers);
         let base = &self.base.connections.followers;
         // Clients of the other era may share the connection.
-        let others = self.others.followers();
+        let others = self.classes.followers();
         let known = inherited.chain(base).cloned().chain(others);
         let known: Vec<_> = known.collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = Class::open(told, lines, &known, layout, &self.background).await;
-        self.others.settle(key);
+        let class = CapabilityClass::open(told, lines, &known, layout, &self.background).await;
+        self.classes.remove_unused(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
         self.first_readings(&class).await;
@@ -464,16 +499,16 @@ impl Classes {
 
     /// Waits until the servers were read for a new class. One that has never answered, and has not failed either, is
     /// not waited for: what it lists arrives later.
-    async fn first_readings(&self, class: &Class) {
+    async fn first_readings(&self, class: &CapabilityClass) {
         let pairs = class.sources().iter().zip(self.base.sources());
         let waited = pairs.filter(|(_, base)| !base.is_starting());
         let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
-        source::first_readings(&waited, self.patience().min(self.start_wait)).await;
+        source::first_readings(&waited, self.ready_timeout().min(self.start_wait)).await;
     }
 
     /// Shows a new class what the clients before it see of the servers that it is not connected to yet. Its calls wait
     /// for the connection, and what turns out to differ is announced when it is made.
-    async fn show_known_lists(&self, class: &Class) {
+    async fn show_known_lists(&self, class: &CapabilityClass) {
         let mut is_any_shown = false;
         for (source, base) in class.sources().iter().zip(self.base.sources()) {
             is_any_shown |= source.show_until_connected(base);
@@ -484,13 +519,16 @@ impl Classes {
     }
 
     /// The connections of a class to all servers.
-    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<SupervisedConnection>>, RpcError> {
+    async fn connections(&self, key: &PoolKey) -> Result<Vec<Arc<SupervisedConnection>>, RpcError> {
         let undecided: Vec<_> = self
             .servers
             .iter()
             .map(|it| it.is_undecided(key.era))
             .collect();
-        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        let lines = self
+            .servers
+            .iter()
+            .map(|it| it.connection(key, &self.dedicated));
         let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
         if !undecided.contains(&true) {
             return Ok(lines);
@@ -498,14 +536,17 @@ impl Classes {
         let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
         let tried = tried.map(|(line, _)| line.first_attempt());
         // A server that turns out not to speak the era is shared with clients of the other one.
-        let limit = self.patience().min(self.start_wait);
+        let limit = self.ready_timeout().min(self.start_wait);
         let _ = tokio::time::timeout(limit, join_all(tried)).await;
-        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        let lines = self
+            .servers
+            .iter()
+            .map(|it| it.connection(key, &self.dedicated));
         lines.collect()
     }
 
     /// The longest that a request waits for a server of these.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn ready_timeout(&self) -> Duration {
         let patience = self
             .servers
             .iter()
@@ -518,46 +559,46 @@ impl Classes {
     /// # Errors
     ///
     /// When all are in use.
-    pub(crate) fn alone(
+    pub(crate) fn dedicated(
         &self,
-        class: &Class,
+        class: &CapabilityClass,
         server: usize,
         client: &Client,
-    ) -> Result<Held, RpcError> {
-        let capabilities = self.told_of(class, server, &class.capabilities);
+    ) -> Result<DedicatedLease, RpcError> {
+        let capabilities = self.capabilities_for(class, server, &class.capabilities);
         let server = &self.servers[server];
-        let door = Door {
-            server: server.number,
+        let door = ConnectSpec {
+            server: server.index,
             config: &server.config,
             capabilities: &capabilities,
-            places: &server.places,
+            concurrency: &server.concurrency,
             learned: &server.learned,
             legacy_first: client.session.is_some(),
         };
         match &client.session {
-            Some(session) => self.own.of_session(&door, session),
-            None => self.own.of_request(&door, client.connection),
+            Some(session) => self.dedicated.lease_for_session(&door, session),
+            None => self.dedicated.lease_for_request(&door, client.connection),
         }
     }
 
     /// Closes the class of a session that has ended.
-    pub(crate) fn forget(&self, session: ClientId) {
-        self.own.forget(session);
+    pub(crate) fn close_session(&self, session: ClientId) {
+        self.dedicated.close_session(session);
         if self.is_isolated {
-            self.others.forget(session);
+            self.classes.close_session(session);
         }
     }
 
     /// Closes classes that nobody has used for a while; how long after that to do it again.
     pub(crate) fn sweep(&self) -> Duration {
-        self.own.sweep();
-        let unused = self.unused();
-        self.others.sweep(unused);
+        self.dedicated.sweep();
+        let unused = self.idle_timeout();
+        self.classes.sweep(unused);
         let pause = unused / 4;
         pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
     }
 
-    fn unused(&self) -> Duration {
+    fn idle_timeout(&self) -> Duration {
         let unused = self
             .servers
             .iter()
@@ -567,8 +608,8 @@ impl Classes {
 
     /// Closes all connections, and waits until that is done.
     pub(crate) async fn close(&self) {
-        let lines = self.servers.iter().flat_map(|it| it.open_lines());
-        let lines: Vec<_> = lines.chain(self.own.give_up_all()).collect();
+        let lines = self.servers.iter().flat_map(|it| it.open_connections());
+        let lines: Vec<_> = lines.chain(self.dedicated.close_all()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
 }
@@ -578,7 +619,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Bytes for what servers are told of clients, in each of two generations.
-const REMEMBERED: usize = 1 << 20;
+const CAPABILITIES_MEMORY: usize = 1 << 20;
 
-const TOO_MANY_OWN: &str =
+const TOO_MANY_DEDICATED: &str =
     "too many sessions use servers that are not shared; end a session, or try again later";

@@ -11,43 +11,43 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
-use super::{ClassKey, lock};
-use crate::pool::capabilities::declared;
-use crate::pool::dedicated::OwnLines;
+use super::{PoolKey, lock};
+use crate::pool::capabilities::capabilities_for_server;
+use crate::pool::dedicated::DedicatedPool;
 
 /// One server and its connections.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct PooledServer {
     pub(super) config: UpstreamConfig,
     /// Tells one from another.
-    pub(super) number: usize,
+    pub(super) index: usize,
     /// Places for calls, on all connections together.
-    pub(super) places: Arc<ConcurrencyLimit>,
+    pub(super) concurrency: Arc<ConcurrencyLimit>,
     /// What was learned of it, on all connections.
     pub(super) learned: Arc<ServerFacts>,
-    lines: Mutex<Lines>,
+    connections: Mutex<ConnectionMap>,
 }
 
 /// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
-type LineKey = (String, Option<ClientId>, Era);
+type ConnectionKey = (String, Option<ClientId>, Era);
 
-type Lines = BTreeMap<LineKey, Weak<SupervisedConnection>>;
+type ConnectionMap = BTreeMap<ConnectionKey, Weak<SupervisedConnection>>;
 
-impl Server {
-    pub(super) fn new(config: UpstreamConfig, number: usize) -> Self {
+impl PooledServer {
+    pub(super) fn new(config: UpstreamConfig, index: usize) -> Self {
         Self {
-            number,
-            places: Arc::new(ConcurrencyLimit::new(&config.limits)),
+            index,
+            concurrency: Arc::new(ConcurrencyLimit::new(&config.limits)),
             learned: Arc::default(),
             config,
-            lines: Mutex::default(),
+            connections: Mutex::default(),
         }
     }
 
     /// The connection for clients that can do nothing particular, of `era` where that is known.
-    pub(super) fn first_line(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
+    pub(super) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
-        let mut lines = lock(&self.lines);
+        let mut lines = lock(&self.connections);
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
             return line;
         }
@@ -59,8 +59,8 @@ impl Server {
     }
 
     /// The clients of the first connection are of `era`, which was not known until now.
-    pub(super) fn prefer(&self, era: Era) {
-        let mut lines = lock(&self.lines);
+    pub(super) fn prefer_era(&self, era: Era) {
+        let mut lines = lock(&self.connections);
         let first = lines.remove(&self.first_key(Era::Modern));
         if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
             line.prefer_era(era);
@@ -70,19 +70,19 @@ impl Server {
         }
     }
 
-    fn first_key(&self, era: Era) -> LineKey {
+    fn first_key(&self, era: Era) -> ConnectionKey {
         (self.config.capabilities.clone(), None, era)
     }
 
     fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
-        let (places, learned) = (Arc::clone(&self.places), Arc::clone(&self.learned));
+        let (places, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
         SupervisedConnection::open_sharing(config, places, learned)
     }
 
     /// The connection that is open, for clients of `era` or, before a server of one era, of the other one.
     fn found(
         &self,
-        lines: &Lines,
+        lines: &ConnectionMap,
         capabilities: &str,
         session: Option<ClientId>,
         era: Era,
@@ -104,21 +104,21 @@ impl Server {
     }
 
     /// The connection for clients of a class, which others may share.
-    pub(super) fn line(
+    pub(super) fn connection(
         &self,
-        key: &ClassKey,
-        own: &Arc<OwnLines>,
+        key: &PoolKey,
+        own: &Arc<DedicatedPool>,
     ) -> Result<Arc<SupervisedConnection>, RpcError> {
         let config = &self.config;
         let session = key
             .session
             .filter(|_| config.isolation == Isolation::Session);
-        let capabilities = declared(
+        let capabilities = capabilities_for_server(
             &config.capabilities,
             &key.capabilities,
             &config.forwarded_extensions,
         );
-        let mut lines = lock(&self.lines);
+        let mut lines = lock(&self.connections);
         lines.retain(|_, line| line.strong_count() > 0);
         let era = key.era;
         let found = |capabilities: &str, session| self.found(&lines, capabilities, session, era);
@@ -147,14 +147,14 @@ impl Server {
         config.legacy_first = era == Era::Legacy;
         let line = self.open(config);
         if let Some(session) = alone {
-            own.adopt(self.number, session, &line);
+            own.adopt(self.index, session, &line);
         }
         lines.insert((capabilities, session, era), Arc::downgrade(&line));
         Ok(line)
     }
 
-    pub(super) fn open_lines(&self) -> Vec<Arc<SupervisedConnection>> {
-        lock(&self.lines)
+    pub(super) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
+        lock(&self.connections)
             .values()
             .filter_map(Weak::upgrade)
             .collect()

@@ -17,8 +17,8 @@ use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::Instant;
 use tracing::warn;
 
-pub(crate) use self::changes::{Changes, Updates};
-use self::changes::{News, also_received, received};
+pub(crate) use self::changes::{Changes, ResourceUpdates};
+use self::changes::{PendingChanges, also_received, received};
 use self::undeclared::Requested;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
@@ -28,16 +28,16 @@ use mcp_vary_wire::response::RpcError;
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ServerSource {
     /// The name that the operator gave the server.
     pub(crate) name: Arc<str>,
-    pub(crate) line: Arc<SupervisedConnection>,
-    told: ArcSwap<ServerSnapshot>,
+    pub(crate) connection: Arc<SupervisedConnection>,
+    snapshot: ArcSwap<ServerSnapshot>,
     following: watch::Sender<Following>,
     /// Each list is locked while it is read, and says when that was last done.
     readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
     /// Held while a list takes the place of another.
-    replacing: std::sync::Mutex<()>,
+    updating: std::sync::Mutex<()>,
     /// How many views are made of each list.
     views: AtomicUsize,
     shared: Arc<SharedLists>,
@@ -60,22 +60,22 @@ struct Following {
 }
 
 /// How long a request waits for a list at most; less where the operator has less patience with the server.
-const PATIENCE: Duration = Duration::from_secs(5);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 /// A list is not asked for again sooner, whoever wants it and however often it changes.
-pub(crate) const PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const READ_PAUSE: Duration = Duration::from_secs(1);
 
-impl Source {
-    pub(crate) fn new(line: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
+impl ServerSource {
+    pub(crate) fn new(connection: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
         Self {
-            name: line.config().name.as_str().into(),
-            line,
-            told: ArcSwap::default(),
+            name: connection.config().name.as_str().into(),
+            connection,
+            snapshot: ArcSwap::default(),
             following: watch::Sender::default(),
             readings: ListKind::ALL
                 .into_iter()
                 .map(|kind| (kind, Mutex::default()))
                 .collect(),
-            replacing: std::sync::Mutex::default(),
+            updating: std::sync::Mutex::default(),
             views: AtomicUsize::new(1),
             shared,
             stale: std::sync::Mutex::default(),
@@ -89,7 +89,7 @@ impl Source {
     pub(crate) fn dedicated(line: Arc<SupervisedConnection>, shared: &Self) -> Self {
         let source = Self::new(line, Arc::clone(&shared.shared));
         source.set_views(shared.views.load(Ordering::Relaxed));
-        source.told.store(shared.told());
+        source.snapshot.store(shared.snapshot());
         source
     }
 
@@ -97,10 +97,10 @@ impl Source {
     /// made yet and there is something to show.
     pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
         let _replacing = self.replacing();
-        let known = known.told();
-        let is_shown = self.told.load().handshake.is_none() && known.handshake.is_some();
+        let known = known.snapshot();
+        let is_shown = self.snapshot.load().handshake.is_none() && known.handshake.is_some();
         if is_shown {
-            self.told.store(known);
+            self.snapshot.store(known);
         }
         is_shown
     }
@@ -115,23 +115,23 @@ impl Source {
         &self.name
     }
 
-    pub(crate) fn told(&self) -> Arc<ServerSnapshot> {
-        self.told.load_full()
+    pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
+        self.snapshot.load_full()
     }
 
     /// Makes the server log from `level` on; see [`Line::log_from`].
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), RpcError> {
-        self.line.set_log_level(level).await
+        self.connection.set_log_level(level).await
     }
 
     /// The same for a call; see [`Line::log_from_if_possible`].
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
-        self.line.set_log_level_if_supported(level).await;
+        self.connection.set_log_level_if_supported(level).await;
     }
 
     /// What the server lists of one kind.
-    pub(crate) fn part(&self, kind: ListKind) -> ServerListing {
-        let told = self.told.load();
+    pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
+        let told = self.snapshot.load();
         ServerListing {
             server: self.name().into(),
             server_traits: told.traits(),
@@ -141,12 +141,12 @@ impl Source {
     }
 
     /// Whether the server's list is another one than `then`.
-    pub(crate) fn says_otherwise(
+    pub(crate) fn declares_otherwise(
         &self,
         kind: ListKind,
         then: Option<&Result<Arc<Listing>, RpcError>>,
     ) -> bool {
-        match (self.told.load().listings.get(&kind), then) {
+        match (self.snapshot.load().listings.get(&kind), then) {
             (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),
             (Some(Err(now)), Some(Err(then))) => now != then,
             (None, None) => false,
@@ -156,7 +156,7 @@ impl Source {
 
     /// Whether a list has the same items here and there, however else the two results differ.
     pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
-        let (one, other) = (self.told(), other.told());
+        let (one, other) = (self.snapshot(), other.snapshot());
         match (one.listings.get(&kind), other.listings.get(&kind)) {
             (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
             // A list that could not be read says nothing about the items.
@@ -171,7 +171,7 @@ impl Source {
         self.following.send_if_modified(|now| {
             // Under the lock, so that a task that follows sees both changes or neither.
             for kind in kinds {
-                self.line.list_may_have_changed(kind);
+                self.connection.list_may_have_changed(kind);
             }
             let was_pending = std::mem::replace(&mut now.pending, true);
             !was_pending
@@ -180,17 +180,20 @@ impl Source {
 
     /// Reads lists on a connection without a [follower](Self::follow), for a caller that has just learned that they changed.
     pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
-        let Some(upstream) = self.line.current() else {
+        let Some(upstream) = self.connection.current() else {
             return;
         };
-        self.meet(&upstream);
+        self.on_connected(&upstream);
         self.read_all(&upstream, kinds).await;
     }
 
     /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
     pub(crate) fn is_starting(&self) -> bool {
-        let is_connecting = matches!(*self.line.state().borrow(), ConnectionState::Connecting);
-        is_connecting && self.told.load().handshake.is_none()
+        let is_connecting = matches!(
+            *self.connection.state().borrow(),
+            ConnectionState::Connecting
+        );
+        is_connecting && self.snapshot.load().handshake.is_none()
     }
 
     /// Waits until the server's lists were read for the first time.
@@ -199,7 +202,7 @@ impl Source {
     ///
     /// When there was no connection to it at the first attempt.
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
-        self.line.first_attempt().await?;
+        self.connection.first_attempt().await?;
         let mut following = self.following.subscribe();
         // An error means that no task follows the server any more, which closing it reports better.
         let _ = following.wait_for(|now| now.readings > 0).await;
@@ -210,7 +213,7 @@ impl Source {
     /// is closed before.
     pub(crate) async fn first_connection(&self) -> bool {
         let mut following = self.following.subscribe();
-        let mut state = self.line.state();
+        let mut state = self.connection.state();
         tokio::select! {
             read = following.wait_for(|now| now.readings > 0) => read.is_ok(),
             _closed = state.wait_for(|state| matches!(state, ConnectionState::Closed)) => false,
@@ -220,13 +223,13 @@ impl Source {
     /// Waits until the connection is of the era that its clients prefer, or cannot be, and until what the server lists
     /// there was read.
     pub(crate) async fn in_preferred_era(&self) {
-        self.line.wait_for_preferred_era().await;
-        let Some(upstream) = self.line.current() else {
+        self.connection.wait_for_preferred_era().await;
+        let Some(upstream) = self.connection.current() else {
             return;
         };
         let mut following = self.following.subscribe();
         let is_met = |now: &Following| {
-            let hello = self.told.load().handshake.clone();
+            let hello = self.snapshot.load().handshake.clone();
             !now.pending
                 && hello.is_some_and(|hello| hello.revision == upstream.handshake().revision)
         };
@@ -241,7 +244,7 @@ impl Source {
         if following.pending && !following.late {
             return false;
         }
-        let told = self.told.load();
+        let told = self.snapshot.load();
         let expires = told.expires_at.get(&kind);
         if expires.is_none_or(|expires| Instant::now().into_std() < *expires) {
             return true;
@@ -262,7 +265,7 @@ impl Source {
     ///
     /// Behind a server that announces without end that is so after two readings: the second one began
     /// after this was called. Of a server that is slow only the first one to ask is held up.
-    pub(crate) async fn settle(&self) {
+    pub(crate) async fn drain(&self) {
         let mut following = self.following.subscribe();
         let before = following.borrow().readings;
         let settled =
@@ -290,9 +293,12 @@ impl Source {
     where
         F: Future<Output = ()>,
     {
-        let events = self.line.events();
+        let events = self.connection.events();
         // A line that other classes use, too, may be up already.
-        let next = self.line.current().map(|_| News::of(&Event::Connected));
+        let next = self
+            .connection
+            .current()
+            .map(|_| PendingChanges::of(&Event::Connected));
         self.follow_after(next, events, changed).await;
     }
 
@@ -309,7 +315,7 @@ impl Source {
 
     async fn follow_after<F>(
         &self,
-        mut next: Option<News>,
+        mut next: Option<PendingChanges>,
         mut events: broadcast::Receiver<Event>,
         mut changed: impl FnMut(Changes) -> F,
     ) where
@@ -326,7 +332,7 @@ impl Source {
                         if let Some(changes) = self.revalidate().await {
                             changed(changes).await;
                         }
-                        pause = Instant::now() + PAUSE;
+                        pause = Instant::now() + READ_PAUSE;
                         continue;
                     }
                 },
@@ -334,7 +340,7 @@ impl Source {
             let Some(news) = news else {
                 return self.following.send_modify(|now| now.pending = false);
             };
-            if news.kinds.is_empty() && !news.connected {
+            if news.kinds.is_empty() && !news.reconnected {
                 self.following.send_modify(|now| now.pending = false);
                 if !news.updates.is_empty() {
                     changed(Changes::of(news.updates)).await;
@@ -349,7 +355,7 @@ impl Source {
             if !changes.is_none() {
                 changed(changes).await;
             }
-            pause = Instant::now() + PAUSE;
+            pause = Instant::now() + READ_PAUSE;
             self.following.send_modify(|now| {
                 now.pending = !events.is_empty();
                 now.late = false;
@@ -361,7 +367,7 @@ impl Source {
     /// Reads the lists that have expired, while requests are answered from what is known; what has changed.
     async fn revalidate(&self) -> Option<Changes> {
         let kinds = self.stale().clone();
-        let mut lists = match self.line.current() {
+        let mut lists = match self.connection.current() {
             Some(upstream) => self.read_all(&upstream, &kinds).await,
             None => BTreeSet::new(),
         };
@@ -370,26 +376,26 @@ impl Source {
         let changes = Changes {
             lists,
             announced: BTreeSet::new(),
-            updates: Updates::default(),
+            updates: ResourceUpdates::default(),
         };
         (!changes.is_none()).then_some(changes)
     }
 
     fn replacing(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.replacing
+        self.updating
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 /// Waits until every server was read or could not be connected to, or for `limit`.
-pub(crate) async fn first_readings(sources: &[Arc<Source>], limit: Duration) {
+pub(crate) async fn first_readings(sources: &[Arc<ServerSource>], limit: Duration) {
     let readings = sources.iter().map(|source| source.first_reading());
     if tokio::time::timeout(limit, join_all(readings))
         .await
         .is_err()
     {
-        let late = |source: &&Arc<Source>| source.told().handshake.is_none();
+        let late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
         for source in sources.iter().filter(late) {
             let server = source.name();
             warn!(server, "not ready yet; the others do not wait for it");

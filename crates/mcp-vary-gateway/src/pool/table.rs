@@ -10,33 +10,37 @@ use mcp_vary_wire::revision::Era;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use super::connections::{Connections, Follower};
-use super::{Class, ClassKey, lock};
+use super::connections::{ClassConnections, ListFollower};
+use super::{CapabilityClass, PoolKey, lock};
 
 /// The classes by key, and room for some more.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    places: Mutex<BTreeMap<ClassKey, Place>>,
+pub(super) struct ClassMap {
+    entries: Mutex<BTreeMap<PoolKey, ClassCell>>,
     /// What classes had under the configuration before this one, until they are asked for again.
-    inherited: Mutex<BTreeMap<ClassKey, Arc<Connections>>>,
+    inherited: Mutex<BTreeMap<PoolKey, Arc<ClassConnections>>>,
     /// Whether there was no room for the last class that was asked for.
     is_full: AtomicBool,
 }
 
 /// Where a class is, or will be when whoever makes it is done.
-pub(super) type Place = Arc<OnceCell<Arc<Class>>>;
+pub(super) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
 
-impl Table {
+impl ClassMap {
     /// The place of a class; none when there are `most` shared ones, all of them in use.
-    pub(super) fn place(&self, key: &ClassKey, most: usize) -> Option<Place> {
-        let mut places = lock(&self.places);
+    pub(super) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
+        let mut places = lock(&self.entries);
         if let Some(place) = places.get(key) {
             return Some(Arc::clone(place));
         }
         let is_own = key.session.is_some();
         // One of the shared ones is that of clients that can do nothing particular, which is never closed.
-        let most = if is_own { MAX_OWN } else { most - 1 };
-        let is_full = |places: &BTreeMap<ClassKey, Place>| {
+        let most = if is_own {
+            MAX_SESSION_CLASSES
+        } else {
+            most - 1
+        };
+        let is_full = |places: &BTreeMap<PoolKey, ClassCell>| {
             let like_it = places
                 .keys()
                 .filter(|other| other.session.is_some() == is_own);
@@ -56,20 +60,20 @@ impl Table {
             return None;
         }
         self.is_full.store(false, Ordering::Relaxed);
-        let place = Place::default();
+        let place = ClassCell::default();
         places.insert(key.clone(), Arc::clone(&place));
         Some(place)
     }
 
     /// The place of a class, however many there are.
-    pub(super) fn unlimited_place(&self, key: &ClassKey) -> Place {
-        Arc::clone(lock(&self.places).entry(key.clone()).or_default())
+    pub(super) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
+        Arc::clone(lock(&self.entries).entry(key.clone()).or_default())
     }
 
     /// The shared classes of `era` that are open.
-    pub(super) fn open(&self, era: Era) -> Vec<Arc<Class>> {
-        let places = lock(&self.places);
-        let is_shared = |key: &ClassKey| key.session.is_none() && key.era == era;
+    pub(super) fn open(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
+        let places = lock(&self.entries);
+        let is_shared = |key: &PoolKey| key.session.is_none() && key.era == era;
         let shared = places.iter().filter(|(key, _)| is_shared(key));
         shared
             .filter_map(|(_, place)| place.get().cloned())
@@ -77,9 +81,9 @@ impl Table {
     }
 
     /// Frees the place of a class that could not be made, unless somebody else is about to make it.
-    pub(super) fn give_up(&self, key: &ClassKey) {
-        let mut places = lock(&self.places);
-        let is_free = |place: &Place| Arc::strong_count(place) == 1 && !place.initialized();
+    pub(super) fn close_server(&self, key: &PoolKey) {
+        let mut places = lock(&self.entries);
+        let is_free = |place: &ClassCell| Arc::strong_count(place) == 1 && !place.initialized();
         if places.get(key).is_some_and(is_free) {
             places.remove(key);
         }
@@ -87,13 +91,13 @@ impl Table {
 
     /// Takes over from the classes of `before` what followers they have that are `ours`, too, for clients that
     /// come back.
-    pub(super) fn inherit(&self, before: &Self, is_ours: impl Fn(&Follower) -> bool) {
-        let others = lock(&before.places);
+    pub(super) fn inherit(&self, before: &Self, is_ours: impl Fn(&ListFollower) -> bool) {
+        let others = lock(&before.entries);
         let open = others
             .iter()
             .filter_map(|(key, place)| Some((key, &place.get()?.connections)));
         let waiting = lock(&before.inherited);
-        let (mine, mut inherited) = (lock(&self.places), lock(&self.inherited));
+        let (mine, mut inherited) = (lock(&self.entries), lock(&self.inherited));
         for (key, connections) in open.chain(waiting.iter()) {
             let is_open = mine.get(key).is_some_and(|place| place.initialized());
             let kept = connections.only(&is_ours).filter(|_| !is_open);
@@ -106,48 +110,48 @@ impl Table {
     }
 
     /// What a class had under the configuration before.
-    pub(super) fn inherited(&self, key: &ClassKey) -> Option<Arc<Connections>> {
+    pub(super) fn inherited(&self, key: &PoolKey) -> Option<Arc<ClassConnections>> {
         lock(&self.inherited).get(key).cloned()
     }
 
     /// Those of all classes that are open.
-    pub(super) fn followers(&self) -> Vec<Arc<Follower>> {
-        let places = lock(&self.places);
+    pub(super) fn followers(&self) -> Vec<Arc<ListFollower>> {
+        let places = lock(&self.entries);
         let open = places.values().filter_map(|place| place.get());
         let followers = open.flat_map(|class| class.connections.followers.iter().cloned());
         followers.collect()
     }
 
     /// Lets go of what a class had that has opened.
-    pub(super) fn settle(&self, key: &ClassKey) {
+    pub(super) fn remove_unused(&self, key: &PoolKey) {
         lock(&self.inherited).remove(key);
     }
 
     /// Closes the class of a session that has ended.
-    pub(super) fn forget(&self, session: ClientId) {
-        lock(&self.places).retain(|key, _| key.session != Some(session));
+    pub(super) fn close_session(&self, session: ClientId) {
+        lock(&self.entries).retain(|key, _| key.session != Some(session));
         lock(&self.inherited).retain(|key, _| key.session != Some(session));
     }
 
     /// Closes what nobody has used for as long as `unused`.
     pub(super) fn sweep(&self, unused: Duration) {
-        lock(&self.places).retain(|_, place| is_used(place, unused));
+        lock(&self.entries).retain(|_, place| is_used(place, unused));
         lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
     }
 }
 
 /// Closes the shared class that was not used for longest, if that is a while.
-fn evict_idle(places: &mut BTreeMap<ClassKey, Place>) {
+fn evict_idle(places: &mut BTreeMap<PoolKey, ClassCell>) {
     let idle = places
         .iter()
-        .filter(|(key, place)| key.session.is_none() && !is_used(place, EVICTABLE));
+        .filter(|(key, place)| key.session.is_none() && !is_used(place, EVICTION_IDLE_TIME));
     let longest = idle.max_by_key(|(_, place)| place.get().map(|it| it.connections.idle()));
     if let Some(key) = longest.map(|(key, _)| key.clone()) {
         places.remove(&key);
     }
 }
 
-fn is_used(place: &Place, unused: Duration) -> bool {
+fn is_used(place: &ClassCell, unused: Duration) -> bool {
     // Whoever holds the place is about to use it.
     let is_held = Arc::strong_count(place) > 1;
     match place.get() {
@@ -160,6 +164,6 @@ fn is_used(place: &Place, unused: Duration) -> bool {
 
 /// How long a class was not used that gives way to another. Long enough that clients that come by turns do not start
 /// processes all the time.
-const EVICTABLE: Duration = Duration::from_secs(30);
+const EVICTION_IDLE_TIME: Duration = Duration::from_secs(30);
 /// Classes of one session each, over all servers; what a server allows is checked before.
-const MAX_OWN: usize = 4096;
+const MAX_SESSION_CLASSES: usize = 4096;

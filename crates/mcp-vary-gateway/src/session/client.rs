@@ -20,12 +20,12 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::ClassKey;
-use crate::session::{NO_CLASS, Session};
+use crate::pool::PoolKey;
+use crate::session::{BASE_CLASS, Session};
 
 /// What a client's capabilities declare of the two extensions.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredFeatures {
     /// Present when the client declared content negotiation.
     pub(crate) features: Option<Features>,
     pub(crate) hints: VariantHints,
@@ -34,7 +34,7 @@ pub(crate) struct Declared {
     pub(crate) variants: Option<Carrier>,
 }
 
-impl Declared {
+impl DeclaredFeatures {
     /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
     pub(crate) fn read(capabilities: &Value, ignorings: &IgnoredCounter) -> Self {
         let features = declared::<Features>(capabilities);
@@ -62,15 +62,15 @@ pub(crate) struct Client {
     /// The variants that there are for it.
     pub(crate) offers: Offers,
     /// How rules have it shown what its variant shows.
-    pub(crate) manner: Presentation,
+    pub(crate) presentation: Presentation,
     /// The features that rules take it to have declared.
-    pub(crate) presumed: Option<Arc<Features>>,
+    pub(crate) presumed_features: Option<Arc<Features>>,
     /// What rules say of the JSON that it gets.
     pub(crate) json: JsonRule,
     /// The names of the MCP capabilities that it declared, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The class whose connections it uses; `None` when it can do nothing particular.
-    pub(crate) class: Option<ClassKey>,
+    pub(crate) class: Option<PoolKey>,
     /// The session of a legacy client.
     pub(crate) session: Option<Arc<Session>>,
     /// The least severe level that it wants logged for this request.
@@ -92,15 +92,15 @@ impl Client {
     }
 
     /// What servers are told of its capabilities, JSON text.
-    pub(crate) fn mirrored(&self) -> &str {
+    pub(crate) fn forwardable(&self) -> &str {
         self.class
             .as_ref()
-            .map_or(NO_CLASS, |class| &class.capabilities)
+            .map_or(BASE_CLASS, |class| &class.capabilities)
     }
 
     /// What it can be asked.
-    pub(crate) fn askable(&self) -> ServerRequestSupport {
-        ServerRequestSupport::from_capabilities(self.mirrored())
+    pub(crate) fn server_request_support(&self) -> ServerRequestSupport {
+        ServerRequestSupport::from_capabilities(self.forwardable())
     }
 }
 
@@ -136,20 +136,20 @@ impl ConfigSnapshot {
         if offers.decided_by == DecidedBy::Ranking {
             offers.decided_by = DecidedBy::Session;
         }
-        let said = self.rules.session_outcome(&session.fixed.client, told);
+        let said = self.rules.session_outcome(&session.negotiated.client, told);
         Ok(Client {
-            revision: session.fixed.revision,
+            revision: session.negotiated.revision,
             id: session.client,
             connection: Some(session.client),
-            features: session.fixed.features.clone(),
+            features: session.negotiated.features.clone(),
             offers,
-            manner: said.presentation,
-            presumed: said.features,
+            presentation: said.presentation,
+            presumed_features: said.features,
             json: said.json,
             capabilities: Arc::default(),
             class: self
                 .pool
-                .key(&session.fixed.class, Some(session.client), Era::Legacy),
+                .key(&session.negotiated.class, Some(session.client), Era::Legacy),
             log_level: None,
             session: Some(Arc::clone(session)),
         })
@@ -194,8 +194,8 @@ impl ConfigSnapshot {
                 params,
                 || self.selected_by_rule(said.variant.as_ref()),
             )?,
-            manner: said.presentation,
-            presumed: said.features,
+            presentation: said.presentation,
+            presumed_features: said.features,
             json: said.json,
             session: None,
             capabilities: Arc::clone(&known.capabilities),

@@ -30,19 +30,19 @@ pub struct DeprecatedUse {
 /// At most [`MOST_CLIENTS`] clients are told apart; of each variant one more count is for the rest, so
 /// that no client can fill the memory or the log by calling itself something else every time.
 #[derive(Debug, Default)]
-pub(crate) struct Deprecations {
-    uses: Mutex<BTreeMap<(VariantId, Option<ClientName>), Use>>,
+pub(crate) struct DeprecationLog {
+    uses: Mutex<BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>>,
 }
 
 #[derive(Debug)]
-struct Use {
+struct UsesOfClient {
     requests: u64,
     last: u64,
     /// The day on which it was last said, counted from 1970.
-    said: u64,
+    reported: u64,
 }
 
-impl Deprecations {
+impl DeprecationLog {
     /// Counts a request in `variant` at `now`, and warns of it if that was not done today.
     pub(crate) fn note(&self, variant: &ServerVariant, client: ClientName, now: u64) {
         let mut uses = self.lock();
@@ -54,17 +54,17 @@ impl Deprecations {
         };
         let today = now / DAY;
         let client = key.1.clone();
-        let used = uses.entry(key).or_insert(Use {
+        let used = uses.entry(key).or_insert(UsesOfClient {
             requests: 0,
             last: now,
-            said: u64::MAX,
+            reported: u64::MAX,
         });
         used.requests += 1;
         used.last = now;
-        let is_said = std::mem::replace(&mut used.said, today) == today;
+        let is_said = std::mem::replace(&mut used.reported, today) == today;
         drop(uses);
         if !is_said {
-            say(variant, client.as_ref(), now);
+            warn(variant, client.as_ref(), now);
         }
     }
 
@@ -81,12 +81,12 @@ impl Deprecations {
         .collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), Use>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>> {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn say(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
+fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
     let info = variant.deprecation_info.as_ref();
     let replacement = info.and_then(|info| info.replacement.as_ref());
     let client = client.map_or("others", |client| client.name.as_str());
@@ -118,7 +118,7 @@ mod tests {
         ServerVariant::new("old".parse().unwrap(), "")
     }
 
-    fn counts(uses: &Deprecations) -> Vec<(Option<String>, u64)> {
+    fn counts(uses: &DeprecationLog) -> Vec<(Option<String>, u64)> {
         let all = uses.all().into_iter();
         all.map(|used| (used.client.map(|client| client.name), used.requests))
             .collect()
@@ -127,7 +127,7 @@ mod tests {
     /// SV-25: clients are told apart up to a number, the rest is counted together.
     #[test]
     fn clients_beyond_those_that_are_told_apart_are_counted_together() {
-        let uses = Deprecations::default();
+        let uses = DeprecationLog::default();
         for at in 0..MOST_CLIENTS + 40 {
             uses.note(&old(), named(&format!("{at:03}")), 5);
         }

@@ -17,20 +17,20 @@ use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{Fixed, NO_CLASS};
+use super::{BASE_CLASS, Negotiated};
 
 /// What sessions that agreed on the same have in common.
 #[derive(Debug)]
-pub(super) struct Agreed {
-    pub(super) fixed: Arc<Fixed>,
-    pub(super) views: ArcSwapOption<Views>,
+pub(super) struct SharedNegotiation {
+    pub(super) negotiated: Arc<Negotiated>,
+    pub(super) views: ArcSwapOption<VariantOrder>,
     /// The letters of their ids that follow the seal, as far as they are the same.
     letters: Box<str>,
 }
 
 /// What the variants of a session are in the views of one configuration.
 #[derive(Debug)]
-pub(super) struct Views {
+pub(super) struct VariantOrder {
     /// Of the configuration.
     pub(super) number: u64,
     /// `None` when one is gone.
@@ -39,7 +39,7 @@ pub(super) struct Views {
 
 /// What is a session's own.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct SessionTail {
     /// Seconds since 1970-01-01 UTC.
     pub(super) expires: u64,
     pub(super) nonce: Nonce,
@@ -60,37 +60,37 @@ const MAX_ID: usize = 2048;
 const MAX_BYTES: usize = MAX_ID / 4 * 3;
 const LABEL: &[u8] = b"vary session v1\0";
 /// Bytes of different agreements that are remembered; of others every session has its own.
-const REMEMBERED: usize = 4 << 20;
+const NEGOTIATIONS_MEMORY: usize = 4 << 20;
 
 /// An id that nobody has checked yet.
 #[derive(Clone, Copy)]
-pub(super) struct Unchecked<'a> {
+pub(super) struct SplitId<'a> {
     pub(super) seal: &'a Seal,
-    rest: &'a [u8],
+    tail: &'a [u8],
     whole: &'a str,
 }
 
-impl<'a> Unchecked<'a> {
+impl<'a> SplitId<'a> {
     /// `None` when it is too short or too long for an id.
     pub(super) fn read(id: &'a str) -> Option<Self> {
         let (seal, rest) = id.as_bytes().split_first_chunk()?;
         (id.len() <= MAX_ID).then_some(Self {
             seal,
-            rest,
+            tail: rest,
             whole: id,
         })
     }
 
     /// Whether this is the id of this session, whose seal it has: every letter of it.
-    pub(super) fn is(&self, agreed: &Agreed, own: &Own) -> bool {
-        let rest = self.rest.strip_prefix(agreed.letters.as_bytes());
+    pub(super) fn is(&self, agreed: &SharedNegotiation, own: &SessionTail) -> bool {
+        let rest = self.tail.strip_prefix(agreed.letters.as_bytes());
         rest == Some(own.letters.as_bytes())
     }
 }
 
 /// The beginning of the JSON; short names, since it travels with every request.
 #[derive(Deserialize, Serialize)]
-struct Beginning {
+struct SealedNegotiation {
     r: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     f: Option<Vec<String>>,
@@ -104,32 +104,32 @@ struct Beginning {
 
 /// The end of the JSON.
 #[derive(Deserialize, Serialize)]
-struct Ending {
+struct SealedTail {
     e: u64,
     n: Nonce,
 }
 
 /// Where the end begins. Behind it stand only numbers, so that the last of these is the one.
-const BETWEEN: &str = ",\"e\":";
+const SEPARATOR: &str = ",\"e\":";
 
-impl Agreed {
-    pub(super) fn of(fixed: Fixed) -> Self {
+impl SharedNegotiation {
+    pub(super) fn of(fixed: Negotiated) -> Self {
         Self {
-            fixed: Arc::new(fixed),
+            negotiated: Arc::new(fixed),
             views: ArcSwapOption::empty(),
             letters: Box::default(),
         }
     }
 
     fn read(text: &str) -> Option<Self> {
-        let beginning: Beginning = serde_json::from_str(&format!("{text}}}")).ok()?;
-        let fixed = Fixed {
+        let beginning: SealedNegotiation = serde_json::from_str(&format!("{text}}}")).ok()?;
+        let fixed = Negotiated {
             revision: Revision::parse(&beginning.r)?,
             features: beginning
                 .f
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
-            class: beginning.c.map_or_else(|| NO_CLASS.into(), Arc::from),
+            class: beginning.c.map_or_else(|| BASE_CLASS.into(), Arc::from),
             client: beginning
                 .i
                 .map_or_else(ClientName::default, |[name, version]| ClientName {
@@ -146,7 +146,7 @@ impl Agreed {
     }
 }
 
-impl Own {
+impl SessionTail {
     /// Of a session that no id leads to.
     pub(super) fn unnamed() -> Self {
         Self {
@@ -163,7 +163,7 @@ impl Own {
         ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 
-    fn of(ending: &Ending, agreed: &Agreed, id: &str) -> Self {
+    fn of(ending: &SealedTail, agreed: &SharedNegotiation, id: &str) -> Self {
         let letters = id.get(SEAL_LENGTH + agreed.letters.len()..);
         Self {
             expires: ending.e,
@@ -174,17 +174,17 @@ impl Own {
 }
 
 /// The keys that seal and open ids, and what was agreed on lately.
-pub(super) struct Keys {
+pub(super) struct SessionKeys {
     /// The first one seals, all of them open.
     keys: Vec<[u8; 32]>,
-    agreed: Memo<Option<Arc<Agreed>>>,
+    agreed: Memo<Option<Arc<SharedNegotiation>>>,
 }
 
-impl Keys {
+impl SessionKeys {
     pub(super) fn new(keys: Vec<[u8; 32]>) -> Self {
         Self {
             keys,
-            agreed: Memo::new(REMEMBERED),
+            agreed: Memo::new(NEGOTIATIONS_MEMORY),
         }
     }
 
@@ -192,28 +192,28 @@ impl Keys {
     /// wherever it is opened next.
     pub(super) fn seal(
         &self,
-        fixed: Fixed,
+        fixed: Negotiated,
         expires: u64,
         nonce: Nonce,
-    ) -> (String, Arc<Agreed>, Own) {
-        let ending = Ending {
+    ) -> (String, Arc<SharedNegotiation>, SessionTail) {
+        let ending = SealedTail {
             e: expires,
             n: nonce,
         };
         let end = serde_json::to_string(&ending).unwrap_or_default();
         let end = end.replacen('{', ",", 1);
-        let begin = beginning(&fixed, MAX_BYTES - MAC_LENGTH - end.len());
+        let begin = negotiation_text(&fixed, MAX_BYTES - MAC_LENGTH - end.len());
         let payload = format!("{begin}{end}");
         let mac = mac(&self.keys[0], payload.as_bytes()).finalize();
         let id = URL_SAFE_NO_PAD.encode([&mac.into_bytes()[..], payload.as_bytes()].concat());
-        let agreed = self.agree(&begin);
-        let agreed = agreed.unwrap_or_else(|| Arc::new(Agreed::of(fixed)));
-        let own = Own::of(&ending, &agreed, &id);
+        let agreed = self.shared_negotiation(&begin);
+        let agreed = agreed.unwrap_or_else(|| Arc::new(SharedNegotiation::of(fixed)));
+        let own = SessionTail::of(&ending, &agreed, &id);
         (id, agreed, own)
     }
 
     /// Opens an id; `None` when none of the keys sealed it.
-    pub(super) fn open(&self, id: Unchecked<'_>) -> Option<(Arc<Agreed>, Own)> {
+    pub(super) fn open(&self, id: SplitId<'_>) -> Option<(Arc<SharedNegotiation>, SessionTail)> {
         // Base64 without padding spells the same bytes in one way only.
         let bytes = URL_SAFE_NO_PAD.decode(id.whole).ok()?;
         let (told, payload) = bytes.split_at_checked(MAC_LENGTH)?;
@@ -222,27 +222,27 @@ impl Keys {
             return None;
         }
         let payload = std::str::from_utf8(payload).ok()?;
-        let (begin, end) = payload.split_at_checked(payload.rfind(BETWEEN)?)?;
-        let agreed = self.agree(begin)?;
+        let (begin, end) = payload.split_at_checked(payload.rfind(SEPARATOR)?)?;
+        let agreed = self.shared_negotiation(begin)?;
         let ending = serde_json::from_str(&end.replacen(',', "{", 1)).ok()?;
-        let own = Own::of(&ending, &agreed, id.whole);
+        let own = SessionTail::of(&ending, &agreed, id.whole);
         Some((agreed, own))
     }
 
-    fn agree(&self, text: &str) -> Option<Arc<Agreed>> {
-        let read = |text: &str| Agreed::read(text).map(Arc::new);
+    fn shared_negotiation(&self, text: &str) -> Option<Arc<SharedNegotiation>> {
+        let read = |text: &str| SharedNegotiation::read(text).map(Arc::new);
         Option::clone(&self.agreed.get_or_read(text, read))
     }
 }
 
 /// What is fixed as it is sealed, at most `limit` bytes: a JSON object without its closing brace.
-fn beginning(fixed: &Fixed, limit: usize) -> String {
+fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
     let client = &fixed.client;
-    let mut beginning = Beginning {
+    let mut beginning = SealedNegotiation {
         r: fixed.revision.as_str().to_owned(),
         f: fixed.features.as_deref().map(tags_by_weight),
         o: fixed.order.clone(),
-        c: (*fixed.class != *NO_CLASS).then(|| fixed.class.to_string()),
+        c: (*fixed.class != *BASE_CLASS).then(|| fixed.class.to_string()),
         i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
     };
     loop {
@@ -254,7 +254,7 @@ fn beginning(fixed: &Fixed, limit: usize) -> String {
     }
 }
 
-impl Beginning {
+impl SealedNegotiation {
     /// Leaves out what is missed least; whether there was anything.
     fn shorten(&mut self) -> bool {
         // Nothing but counts hangs on the client's name.
@@ -313,31 +313,31 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in super::super) fn fixed(tags: &[String]) -> Fixed {
+    pub(in super::super) fn fixed(tags: &[String]) -> Negotiated {
         let tags = tags.iter().map(String::as_str);
-        Fixed {
+        Negotiated {
             revision: Revision::V2025_06_18,
             features: Some(Arc::new(Features::from_tags(tags).0)),
             order: vec!["compact".to_owned(), "standard".to_owned()],
-            class: NO_CLASS.into(),
+            class: BASE_CLASS.into(),
             client: ClientName::default(),
         }
     }
 
-    fn keys() -> Keys {
-        Keys::new(vec![[1; 32], [2; 32]])
+    fn keys() -> SessionKeys {
+        SessionKeys::new(vec![[1; 32], [2; 32]])
     }
 
-    fn seal(fixed: Fixed) -> (String, Arc<Agreed>, Own) {
+    fn seal(fixed: Negotiated) -> (String, Arc<SharedNegotiation>, SessionTail) {
         keys().seal(fixed, 1_000, [7; 16])
     }
 
-    fn open(keys: &Keys, id: &str) -> Option<(Arc<Agreed>, Own)> {
-        keys.open(Unchecked::read(id)?)
+    fn open(keys: &SessionKeys, id: &str) -> Option<(Arc<SharedNegotiation>, SessionTail)> {
+        keys.open(SplitId::read(id)?)
     }
 
-    pub(in super::super) fn own(expires: u64, nonce: Nonce) -> Own {
-        Own {
+    pub(in super::super) fn own(expires: u64, nonce: Nonce) -> SessionTail {
+        SessionTail {
             expires,
             nonce,
             letters: Box::default(),
@@ -359,17 +359,17 @@ pub(super) mod tests {
             expires: u64,
             nonce: Nonce,
         ) {
-            let fixed = Fixed { class: class.as_str().into(), ..fixed(&tags) };
+            let fixed = Negotiated { class: class.as_str().into(), ..fixed(&tags) };
             let (id, agreed, own) = keys().seal(fixed.clone(), expires, nonce);
             prop_assert!(id.len() <= MAX_ID);
-            let read = Unchecked::read(&id).unwrap();
+            let read = SplitId::read(&id).unwrap();
             prop_assert!(read.is(&agreed, &own));
             let (opened, opened_own) = open(&keys(), &id).unwrap();
             prop_assert!(read.is(&opened, &opened_own));
-            prop_assert_eq!(&opened.fixed.features, &agreed.fixed.features);
-            prop_assert_eq!(&opened.fixed.order, &fixed.order);
-            prop_assert_eq!(&*opened.fixed.class, class.as_str());
-            prop_assert_eq!(opened.fixed.revision, Revision::V2025_06_18);
+            prop_assert_eq!(&opened.negotiated.features, &agreed.negotiated.features);
+            prop_assert_eq!(&opened.negotiated.order, &fixed.order);
+            prop_assert_eq!(&*opened.negotiated.class, class.as_str());
+            prop_assert_eq!(opened.negotiated.revision, Revision::V2025_06_18);
             prop_assert_eq!((opened_own.expires, opened_own.nonce), (expires, nonce));
         }
 
@@ -384,7 +384,7 @@ pub(super) mod tests {
             bytes[at] ^= by;
             let forged = URL_SAFE_NO_PAD.encode(bytes);
             prop_assert!(open(&keys(), &forged).is_none());
-            let (read, genuine) = (Unchecked::read(&forged).unwrap(), Unchecked::read(&id).unwrap());
+            let (read, genuine) = (SplitId::read(&forged).unwrap(), SplitId::read(&id).unwrap());
             prop_assert!(genuine.is(&agreed, &own));
             prop_assert!(read.seal != genuine.seal || !read.is(&agreed, &own));
         }
@@ -421,7 +421,7 @@ pub(super) mod tests {
             r#"{"r":"2025-06-18","f":[],"o":["compact","standard"],"e":1000,"n":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7]}"#
         );
         let class = r#"{"sampling":{}}"#;
-        let fixed = Fixed {
+        let fixed = Negotiated {
             class: class.into(),
             ..fixed(&[])
         };
@@ -437,13 +437,13 @@ pub(super) mod tests {
             .collect();
         tags.extend(["format=json", "agent"].map(str::to_owned));
         let class = format!("{{{}}}", "\"".repeat(510));
-        let fixed = Fixed {
+        let fixed = Negotiated {
             class: class.as_str().into(),
             ..fixed(&tags)
         };
         let (id, agreed, _) = seal(fixed);
         assert!(id.len() <= MAX_ID);
-        let features = agreed.fixed.features.as_ref().unwrap();
+        let features = agreed.negotiated.features.as_ref().unwrap();
         let kept: Vec<_> = features.tags().map(ToString::to_string).collect();
         assert!(
             ["format=json", "agent"]
@@ -451,14 +451,18 @@ pub(super) mod tests {
                 .all(|tag| kept.contains(&(*tag).to_owned()))
         );
         assert_eq!(
-            (agreed.fixed.order.len(), &*agreed.fixed.class),
+            (agreed.negotiated.order.len(), &*agreed.negotiated.class),
             (2, &*class)
         );
     }
 
     #[test]
     fn an_earlier_key_still_opens() {
-        let sealed_with = |key| Keys::new(vec![[key; 32]]).seal(fixed(&[]), 1, [1; 16]).0;
+        let sealed_with = |key| {
+            SessionKeys::new(vec![[key; 32]])
+                .seal(fixed(&[]), 1, [1; 16])
+                .0
+        };
         assert!(open(&keys(), &sealed_with(2)).is_some());
         assert!(open(&keys(), &sealed_with(3)).is_none());
     }

@@ -28,30 +28,30 @@ use mcp_vary::variant::VariantId;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::id::keyed;
-use self::id::{Agreed, Own, Views};
-pub(crate) use self::outbox::OpenStream;
+use self::id::{SessionTail, SharedNegotiation, VariantOrder};
 use self::outbox::Outbox;
+pub(crate) use self::outbox::OutboxStream;
 pub(crate) use self::sessions::Sessions;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
 
 /// What `initialize` fixed for the lifetime of a session.
 #[derive(Clone, Debug)]
-pub(crate) struct Fixed {
+pub(crate) struct Negotiated {
     pub(crate) revision: Revision,
     /// Present when the client declared content negotiation.
     pub(crate) features: Option<Arc<Features>>,
     /// The ids of the variants offered, best first; empty when variants are off.
     pub(crate) order: Vec<String>,
     /// The capability class: the canonical JSON text of the capabilities that are mirrored to the
-    /// server, at most 512 bytes; [`NO_CLASS`] when there are none.
+    /// server, at most 512 bytes; [`BASE_CLASS`] when there are none.
     pub(crate) class: Arc<str>,
     /// How the client calls itself.
     pub(crate) client: ClientName,
 }
 
 /// The class of a client whose capabilities are not mirrored.
-pub(crate) const NO_CLASS: &str = "{}";
+pub(crate) const BASE_CLASS: &str = "{}";
 
 /// A session that exists: what its id seals, and what this replica keeps of it.
 ///
@@ -61,38 +61,38 @@ pub(crate) const NO_CLASS: &str = "{}";
 /// something, room for a few requests; what it agreed on is shared with all that agreed on the same.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) fixed: Arc<Fixed>,
+    pub(crate) negotiated: Arc<Negotiated>,
     pub(crate) client: ClientId,
-    agreed: Arc<Agreed>,
-    own: Own,
+    shared: Arc<SharedNegotiation>,
+    tail: SessionTail,
     /// The least severe level that the client wants logged; 0 is `debug`, [`NO_LEVEL`] not said.
     log_level: AtomicU8,
     /// Set, under the lock of `active`, when the session is deleted.
     ended: AtomicBool,
     /// Set when its client can say nothing any more, though it may still read.
-    silent: AtomicBool,
+    input_closed: AtomicBool,
     /// Whether it was found since the table last looked for a place to give away.
-    found: AtomicBool,
-    active: Mutex<Active>,
+    last_used: AtomicBool,
+    active: Mutex<ActiveState>,
     /// The ids of the variants that it has selected although they were not offered to it.
     selected: OnceLock<Box<Mutex<BTreeSet<VariantId>>>>,
 }
 
 /// What exists only while somebody waits for it.
 #[derive(Debug, Default)]
-struct Active {
-    requests: Vec<Request>,
+struct ActiveState {
+    requests: Vec<OpenRequest>,
     /// What the client is told beside its answers, and its streams for that.
     outbox: Option<Box<Outbox>>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct OpenRequest {
     id: Arc<str>,
     cancelled: CancellationToken,
 }
 
-impl Active {
+impl ActiveState {
     /// Gives up what nobody needs at the moment.
     fn shrink(&mut self) {
         if self.outbox.as_ref().is_some_and(|outbox| outbox.is_idle()) {
@@ -104,19 +104,19 @@ impl Active {
 const NO_LEVEL: u8 = u8::MAX;
 /// The room for requests that a session keeps when none is in flight, so that one after the other
 /// costs no allocation of it.
-const KEPT_ROOM: usize = 4;
+const RETAINED_CAPACITY: usize = 4;
 
 impl Session {
-    fn new(agreed: Arc<Agreed>, own: Own, client: ClientId) -> Self {
+    fn new(shared: Arc<SharedNegotiation>, tail: SessionTail, client: ClientId) -> Self {
         Self {
-            fixed: Arc::clone(&agreed.fixed),
+            negotiated: Arc::clone(&shared.negotiated),
             client,
-            agreed,
-            own,
+            shared,
+            tail,
             log_level: AtomicU8::new(NO_LEVEL),
             ended: AtomicBool::new(false),
-            silent: AtomicBool::new(false),
-            found: AtomicBool::new(false),
+            input_closed: AtomicBool::new(false),
+            last_used: AtomicBool::new(false),
             active: Mutex::default(),
             selected: OnceLock::new(),
         }
@@ -135,16 +135,16 @@ impl Session {
     }
 
     /// The same client's next session, without an id, as `initialize` would fix it now.
-    pub(crate) fn anew(&self, fixed: Fixed) -> Arc<Self> {
-        let agreed = Arc::new(Agreed::of(fixed));
-        let anew = Self::new(agreed, Own::unnamed(), self.client);
+    pub(crate) fn renegotiated(&self, fixed: Negotiated) -> Arc<Self> {
+        let agreed = Arc::new(SharedNegotiation::of(fixed));
+        let anew = Self::new(agreed, SessionTail::unnamed(), self.client);
         anew.log_level
             .store(self.log_level.load(Ordering::Relaxed), Ordering::Relaxed);
         Arc::new(anew)
     }
 
     /// The session that an id leads to.
-    fn named(agreed: Arc<Agreed>, own: Own) -> Arc<Self> {
+    fn with_id(agreed: Arc<SharedNegotiation>, own: SessionTail) -> Arc<Self> {
         let client = own.client();
         Arc::new(Self::new(agreed, own, client))
     }
@@ -156,16 +156,16 @@ impl Session {
         number: u64,
         find: impl FnOnce(&[String]) -> Option<Arc<[usize]>>,
     ) -> Option<Arc<[usize]>> {
-        let known = self.agreed.views.load();
+        let known = self.shared.views.load();
         if let Some(known) = known.as_ref().filter(|known| known.number == number) {
             return known.order.clone();
         }
-        let order = find(&self.fixed.order);
-        let views = Views {
+        let order = find(&self.negotiated.order);
+        let views = VariantOrder {
             number,
             order: order.clone(),
         };
-        self.agreed.views.store(Some(Arc::new(views)));
+        self.shared.views.store(Some(Arc::new(views)));
         order
     }
 
@@ -180,25 +180,29 @@ impl Session {
     /// Notes a request in flight; refused when its id is in use or `limit` is reached.
     ///
     /// In a session that has ended it is withdrawn from the beginning.
-    pub(crate) fn begin(self: &Arc<Self>, id: &str, limit: usize) -> Result<Place, Refused> {
-        let id = spelled_one_way(id);
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        id: &str,
+        limit: usize,
+    ) -> Result<InFlightGuard, AdmissionError> {
+        let id = canonical_id(id);
         let mut active = lock(&self.active);
         if active.requests.iter().any(|other| *other.id == *id) {
-            return Err(Refused::IdInUse);
+            return Err(AdmissionError::IdInUse);
         }
         if active.requests.len() >= limit {
-            return Err(Refused::TooMany);
+            return Err(AdmissionError::TooMany);
         }
         let cancelled = CancellationToken::new();
         if self.has_ended() {
             cancelled.cancel();
         }
         let id: Arc<str> = id.into();
-        active.requests.push(Request {
+        active.requests.push(OpenRequest {
             id: Arc::clone(&id),
             cancelled: cancelled.clone(),
         });
-        Ok(Place {
+        Ok(InFlightGuard {
             session: Arc::clone(self),
             id,
             cancelled,
@@ -207,7 +211,7 @@ impl Session {
 
     /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &str) {
-        let id = spelled_one_way(id);
+        let id = canonical_id(id);
         let active = lock(&self.active);
         let request = active.requests.iter().find(|request| *request.id == *id);
         if let Some(request) = request {
@@ -229,22 +233,22 @@ impl Session {
 
     /// When it ends by itself, in seconds since 1970-01-01 UTC.
     pub(crate) fn expires(&self) -> u64 {
-        self.own.expires
+        self.tail.expires
     }
 
     /// For how long it lasts from `now`, seconds since 1970-01-01 UTC.
-    pub(crate) fn left(&self, now: u64) -> Duration {
-        Duration::from_secs(self.own.expires.saturating_sub(now))
+    pub(crate) fn remaining(&self, now: u64) -> Duration {
+        Duration::from_secs(self.tail.expires.saturating_sub(now))
     }
 
     /// Notes that its client has closed its side: what it is asked it will not answer.
-    pub(crate) fn fall_silent(&self) {
-        self.silent.store(true, Ordering::Release);
+    pub(crate) fn close_input(&self) {
+        self.input_closed.store(true, Ordering::Release);
     }
 
     /// Whether its client can say nothing any more.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.silent.load(Ordering::Acquire) || self.has_ended()
+    pub(crate) fn is_input_closed(&self) -> bool {
+        self.input_closed.load(Ordering::Acquire) || self.has_ended()
     }
 
     /// Whether the session was deleted.
@@ -254,7 +258,7 @@ impl Session {
 }
 
 /// The id in one spelling of many: `"a"` and `"\u0061"` are the same string.
-fn spelled_one_way(id: &str) -> Cow<'_, str> {
+fn canonical_id(id: &str) -> Cow<'_, str> {
     if !id.contains('\\') {
         return Cow::Borrowed(id);
     }
@@ -267,32 +271,32 @@ fn spelled_one_way(id: &str) -> Cow<'_, str> {
 
 /// Why a request may not begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refused {
+pub(crate) enum AdmissionError {
     IdInUse,
     TooMany,
 }
 
 /// The place of a request in flight; free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct InFlightGuard {
     session: Arc<Session>,
     id: Arc<str>,
     cancelled: CancellationToken,
 }
 
-impl Place {
+impl InFlightGuard {
     /// The session that it is in.
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
     /// Waits until the client cancels the request or ends its session.
-    pub(crate) async fn withdrawn(&self) {
+    pub(crate) async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut active = lock(&self.session.active);
         let requests = &mut active.requests;
@@ -303,7 +307,7 @@ impl Drop for Place {
             requests.swap_remove(at);
         }
         if requests.is_empty() {
-            requests.shrink_to(KEPT_ROOM);
+            requests.shrink_to(RETAINED_CAPACITY);
         }
     }
 }
@@ -320,7 +324,7 @@ pub(super) mod tests {
     use super::*;
 
     pub(super) fn unnamed() -> Arc<Session> {
-        sessions::tests::sessions(9).open_unnamed(id::tests::fixed(&[]))
+        sessions::tests::sessions(9).open_stdio(id::tests::fixed(&[]))
     }
 
     #[test]
@@ -330,7 +334,7 @@ pub(super) mod tests {
         assert!(place.is_ok());
         assert_eq!(
             session.begin(r#""\u0061""#, 9).err(),
-            Some(Refused::IdInUse)
+            Some(AdmissionError::IdInUse)
         );
         assert!(session.begin(r#""\ud800""#, 9).is_ok());
     }
@@ -339,7 +343,7 @@ pub(super) mod tests {
     fn a_place_is_free_again_when_its_request_has_ended() {
         let session = unnamed();
         let [one, two] = ["1", "2"].map(|id| session.begin(id, 2).unwrap());
-        assert_eq!(session.begin("3", 2).err(), Some(Refused::TooMany));
+        assert_eq!(session.begin("3", 2).err(), Some(AdmissionError::TooMany));
         drop(one);
         let three = session.begin("3", 2).unwrap();
         session.cancel("1");
@@ -356,7 +360,7 @@ pub(super) mod tests {
         let after = session.begin("2", 9).unwrap();
         let late = session.open_stream(9).unwrap();
         assert!(before.cancelled.is_cancelled() && after.cancelled.is_cancelled());
-        let over = |stream: &OpenStream| stream.poll_next(&Context::from_waker(Waker::noop()));
+        let over = |stream: &OutboxStream| stream.poll_next(&Context::from_waker(Waker::noop()));
         assert_eq!(
             [over(&stream), over(&late)],
             [Poll::Ready(None), Poll::Ready(None)]
@@ -374,6 +378,6 @@ pub(super) mod tests {
             drop((places, stream));
         }
         let active = lock(&session.active);
-        assert!(active.outbox.is_none() && active.requests.capacity() <= KEPT_ROOM);
+        assert!(active.outbox.is_none() && active.requests.capacity() <= RETAINED_CAPACITY);
     }
 }

@@ -25,14 +25,14 @@ use super::{Session, lock};
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// The newest last.
-    open: Vec<Reader>,
+    open: Vec<StreamSlot>,
     next: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedMessage>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Reader {
+struct StreamSlot {
     number: u64,
     waker: Option<Waker>,
     /// It read too slowly.
@@ -40,17 +40,17 @@ struct Reader {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedMessage {
     since: Instant,
     message: Bytes,
 }
 
 /// Messages and bytes that wait at most while a stream is open: it reads too slowly when there are more.
-const READ: (usize, usize) = (256, 1 << 20);
+const OPEN_STREAM_LIMITS: (usize, usize) = (256, 1 << 20);
 /// The same while there is none; many clients never open any.
-const UNREAD: (usize, usize) = (16, 64 << 10);
+const NO_STREAM_LIMITS: (usize, usize) = (16, 64 << 10);
 /// A message that found no stream for so long is of no use any more.
-const WAITS: Duration = Duration::from_secs(60);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Outbox {
     /// Whether the session has no need of this.
@@ -64,7 +64,7 @@ impl Outbox {
 
     fn add_reader(&mut self) -> u64 {
         self.next += 1;
-        self.open.push(Reader {
+        self.open.push(StreamSlot {
             number: self.next,
             waker: None,
             closed: false,
@@ -86,7 +86,7 @@ impl Outbox {
     }
 
     /// The stream that what is told now leaves by.
-    fn newest(&mut self) -> Option<&mut Reader> {
+    fn newest(&mut self) -> Option<&mut StreamSlot> {
         self.open.iter_mut().rev().find(|reader| !reader.closed)
     }
 
@@ -103,7 +103,11 @@ impl Outbox {
     fn push(&mut self, message: Bytes) -> bool {
         self.forget_old();
         let listens = self.newest().is_some();
-        let (messages, bytes) = if listens { READ } else { UNREAD };
+        let (messages, bytes) = if listens {
+            OPEN_STREAM_LIMITS
+        } else {
+            NO_STREAM_LIMITS
+        };
         if self.waiting.len() >= messages || self.bytes + message.len() > bytes {
             if let Some(slow) = self.newest() {
                 slow.closed = true;
@@ -112,7 +116,7 @@ impl Outbox {
             return false;
         }
         self.bytes += message.len();
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(QueuedMessage {
             since: Instant::now(),
             message,
         });
@@ -128,7 +132,7 @@ impl Outbox {
 
     /// Drops what has waited for too long.
     fn forget_old(&mut self) {
-        let is_old = |waiting: &Waiting| waiting.since.elapsed() > WAITS;
+        let is_old = |waiting: &QueuedMessage| waiting.since.elapsed() > QUEUE_TIMEOUT;
         while self.waiting.front().is_some_and(is_old) {
             self.pop();
         }
@@ -160,7 +164,7 @@ impl Session {
     /// Of a client that does not read what it is told nothing is kept without end: its stream is closed, and
     /// this returns `false`.
     #[must_use]
-    pub(crate) fn tell(&self, message: Bytes) -> bool {
+    pub(crate) fn enqueue(&self, message: Bytes) -> bool {
         let mut active = lock(&self.active);
         if self.has_ended() {
             return false;
@@ -171,21 +175,21 @@ impl Session {
     }
 
     /// Whether the client has a stream open, so that what it is told reaches it at once.
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn has_stream(&self) -> bool {
         let mut active = lock(&self.active);
         let outbox = active.outbox.as_mut();
         !self.has_ended() && outbox.is_some_and(|outbox| outbox.newest().is_some())
     }
 
     /// A place for one more stream, given back when dropped.
-    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OpenStream> {
+    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OutboxStream> {
         let mut active = lock(&self.active);
         let outbox = active.outbox.get_or_insert_default();
         if outbox.open() >= limit {
             return None;
         }
         outbox.forget_old();
-        Some(OpenStream {
+        Some(OutboxStream {
             number: outbox.add_reader(),
             session: Arc::clone(self),
         })
@@ -195,12 +199,12 @@ impl Session {
 /// A stream that is open, by which the client hears what it is told; its place is free again when this is
 /// dropped.
 #[derive(Debug)]
-pub(crate) struct OpenStream {
+pub(crate) struct OutboxStream {
     session: Arc<Session>,
     number: u64,
 }
 
-impl OpenStream {
+impl OutboxStream {
     /// The next message for the client; none when its session has ended, or it read too slowly.
     pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut active = lock(&self.session.active);
@@ -216,7 +220,7 @@ impl OpenStream {
     }
 }
 
-impl Drop for OpenStream {
+impl Drop for OutboxStream {
     fn drop(&mut self) {
         let mut active = lock(&self.session.active);
         if let Some(outbox) = &mut active.outbox {
@@ -231,7 +235,7 @@ mod tests {
     use super::super::tests::unnamed;
     use super::*;
 
-    fn heard(stream: &OpenStream) -> Option<String> {
+    fn heard(stream: &OutboxStream) -> Option<String> {
         let polled = stream.poll_next(&Context::from_waker(Waker::noop()));
         match polled {
             Poll::Ready(Some(message)) => Some(String::from_utf8(message.to_vec()).unwrap()),
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn hears(stream: &OpenStream, expected: &[&str]) {
+    fn hears(stream: &OutboxStream, expected: &[&str]) {
         for expected in expected {
             assert_eq!(heard(stream).as_deref(), Some(*expected));
         }
@@ -250,7 +254,7 @@ mod tests {
 
     fn tell_all(session: &Session, messages: &[&'static str]) -> bool {
         let mut messages = messages.iter();
-        messages.all(|message| session.tell(Bytes::from_static(message.as_bytes())))
+        messages.all(|message| session.enqueue(Bytes::from_static(message.as_bytes())))
     }
 
     #[tokio::test]
@@ -269,21 +273,21 @@ mod tests {
     async fn who_waits_is_woken_by_what_is_told_and_by_the_end() {
         let session = unnamed();
         let stream = session.open_stream(9).unwrap();
-        let telling = async { session.tell(Bytes::from_static(b"a")) };
+        let telling = async { session.enqueue(Bytes::from_static(b"a")) };
         let (heard, told) = tokio::join!(stream.next(), telling);
         assert_eq!((heard.as_deref(), told), (Some(&b"a"[..]), true));
         let ((), heard) = tokio::join!(async { session.end() }, stream.next());
         assert_eq!(heard, None);
-        assert!(!tell_all(&session, &["b"]) && !session.listens());
+        assert!(!tell_all(&session, &["b"]) && !session.has_stream());
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_finds_no_stream_waits_a_while_for_one() {
         let session = unnamed();
-        assert!(tell_all(&session, &["a"]) && !session.listens());
-        tokio::time::advance(WAITS / 2).await;
+        assert!(tell_all(&session, &["a"]) && !session.has_stream());
+        tokio::time::advance(QUEUE_TIMEOUT / 2).await;
         assert!(tell_all(&session, &["b"]));
-        tokio::time::advance(WAITS / 2 + Duration::from_secs(1)).await;
+        tokio::time::advance(QUEUE_TIMEOUT / 2 + Duration::from_secs(1)).await;
         hears(&session.open_stream(9).unwrap(), &["b"]);
         assert!(lock(&session.active).outbox.is_none());
     }
@@ -292,9 +296,9 @@ mod tests {
     async fn where_nobody_listens_little_is_kept() {
         let session = unnamed();
         let told = (0..99).filter(|_| tell_all(&session, &["a"])).count();
-        assert_eq!(told, UNREAD.0);
+        assert_eq!(told, NO_STREAM_LIMITS.0);
         let session = unnamed();
-        assert!(!session.tell(Bytes::from(vec![b'a'; UNREAD.1 + 1])));
+        assert!(!session.enqueue(Bytes::from(vec![b'a'; NO_STREAM_LIMITS.1 + 1])));
         assert!(lock(&session.active).outbox.is_none());
     }
 
@@ -303,11 +307,14 @@ mod tests {
         let session = unnamed();
         let stream = session.open_stream(9).unwrap();
         let told = (0..999).filter(|_| tell_all(&session, &["a"])).count();
-        assert_eq!(told, READ.0);
+        assert_eq!(told, OPEN_STREAM_LIMITS.0);
         assert_eq!(heard(&stream).as_deref(), Some("closed"));
-        assert!(!session.listens());
+        assert!(!session.has_stream());
         drop(stream);
-        hears(&session.open_stream(9).unwrap(), &["a"; READ.0]);
+        hears(
+            &session.open_stream(9).unwrap(),
+            &["a"; OPEN_STREAM_LIMITS.0],
+        );
     }
 
     #[test]

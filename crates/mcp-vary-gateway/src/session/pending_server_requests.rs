@@ -28,63 +28,63 @@ use crate::tasks;
 
 /// The questions that are open.
 #[derive(Debug)]
-pub(crate) struct Questions {
-    ids: Ids,
-    open: Mutex<BTreeMap<(ClientId, u64), Open>>,
+pub(crate) struct PendingServerRequests {
+    ids: RequestIds,
+    open: Mutex<BTreeMap<(ClientId, u64), OpenRequest>>,
     limit: usize,
-    patience: Duration,
-    outside: Environment,
+    timeout: Duration,
+    environment: Environment,
     /// Responses to what this gateway has not asked.
-    strays: LogBackoff,
+    unmatched: LogBackoff,
     /// Whether there are several servers, so that each question has to name its own.
-    are_named: AtomicBool,
+    names_servers: AtomicBool,
 }
 
 /// A question that waits for the client.
 #[derive(Debug)]
-struct Open {
-    whose: Whose,
+struct OpenRequest {
+    origin: RequestOrigin,
     /// The token that the server gave, JSON text; the client has the question's id in its place.
     progress: Option<String>,
 }
 
 /// Who asked.
 #[derive(Debug)]
-enum Whose {
+enum RequestOrigin {
     Server(ServerRequest),
-    Gateway(oneshot::Sender<Answered>),
+    Gateway(oneshot::Sender<ClientResponse>),
 }
 
 /// The JSON text of a client's `result`, or of its `error`.
-pub(crate) type Answered = Result<String, String>;
+pub(crate) type ClientResponse = Result<String, String>;
 
 /// A question to a client. When this is dropped, nobody waits for its answer any more.
 #[derive(Debug)]
-pub(crate) struct Question {
-    questions: Arc<Questions>,
+pub(crate) struct ForwardedServerRequest {
+    pending: Arc<PendingServerRequests>,
     client: ClientId,
     id: u64,
     deadline: Instant,
     request: Option<ServerRequest>,
 }
 
-impl Questions {
+impl PendingServerRequests {
     /// None yet, and at most `limit` at once; a client has so much time to answer one.
     /// `gateway` tells this one from others that share its sessions.
     pub(crate) fn new(
         limit: usize,
-        patience: Duration,
-        outside: Environment,
+        timeout: Duration,
+        environment: Environment,
         gateway: u64,
     ) -> Self {
         Self {
-            ids: Ids::of(gateway),
+            ids: RequestIds::of(gateway),
             open: Mutex::default(),
             limit,
-            patience,
-            outside,
-            strays: LogBackoff::default(),
-            are_named: AtomicBool::new(false),
+            timeout,
+            environment,
+            unmatched: LogBackoff::default(),
+            names_servers: AtomicBool::new(false),
         }
     }
 
@@ -95,17 +95,17 @@ impl Questions {
 
     /// From now on questions name their server, or do not.
     pub(crate) fn name_servers(&self, are_named: bool) {
-        self.are_named.store(are_named, Ordering::Relaxed);
+        self.names_servers.store(are_named, Ordering::Relaxed);
     }
 
     /// The name of `server`, where its questions have to name it.
-    pub(crate) fn asker<'a>(&self, server: &'a str) -> Option<&'a str> {
-        self.are_named.load(Ordering::Relaxed).then_some(server)
+    pub(crate) fn server_name<'a>(&self, server: &'a str) -> Option<&'a str> {
+        self.names_servers.load(Ordering::Relaxed).then_some(server)
     }
 
     /// How long a client may take to answer.
-    pub(crate) const fn patience(&self) -> Duration {
-        self.patience
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Asks the client of `session` what a server asks, if it is such that it can be asked; the message to send
@@ -113,13 +113,13 @@ impl Questions {
     ///
     /// `None` when it cannot be asked; the server was told why. What the server calls the tasks of the client is put
     /// into its words by `names`.
-    pub(crate) fn pass_on(
+    pub(crate) fn forward(
         self: &Arc<Self>,
         session: &Session,
         (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<(Question, Bytes)> {
-        let passed = ServerRequestSupport::from_capabilities(&session.fixed.class)
+    ) -> Option<(ForwardedServerRequest, Bytes)> {
+        let passed = ServerRequestSupport::from_capabilities(&session.negotiated.class)
             .ensure_supported(request.method(), request.params().unwrap_or("{}"))
             .and_then(|()| self.note(session, (server, request), names));
         match passed {
@@ -136,12 +136,12 @@ impl Questions {
         session: &Session,
         (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(Question, Bytes), RpcError> {
+    ) -> Result<(ForwardedServerRequest, Bytes), RpcError> {
         let id = self.ids.next();
         let token = request.params().and_then(progress_token);
         let params = request.params().map(|params| {
             let params = server_request_support::with_server_name(
-                self.asker(server),
+                self.server_name(server),
                 request.method(),
                 params,
             );
@@ -152,13 +152,16 @@ impl Questions {
                 None => params.into_owned(),
             }
         });
-        let open = Open {
+        let open = OpenRequest {
             progress: token.map(str::to_owned),
-            whose: Whose::Server(request.clone()),
+            origin: RequestOrigin::Server(request.clone()),
         };
-        self.put(session, id, open)?;
+        self.insert(session, id, open)?;
         let message = message(id, request.method(), params.as_deref());
-        Ok((self.question(session, id, Some(request.clone())), message))
+        Ok((
+            self.new_request(session, id, Some(request.clone())),
+            message,
+        ))
     }
 
     /// Asks the client of `session` something that the gateway wants to know; the message to send to it, and where
@@ -167,44 +170,51 @@ impl Questions {
     /// # Errors
     ///
     /// When too many questions are open, and when the client is gone.
-    pub(crate) fn ask(
+    pub(crate) fn send(
         self: &Arc<Self>,
         session: &Session,
         (method, params): (&str, Option<&str>),
-    ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), RpcError> {
+    ) -> Result<
+        (
+            ForwardedServerRequest,
+            Bytes,
+            oneshot::Receiver<ClientResponse>,
+        ),
+        RpcError,
+    > {
         let id = self.ids.next();
         let (sender, answer) = oneshot::channel();
-        let open = Open {
+        let open = OpenRequest {
             progress: None,
-            whose: Whose::Gateway(sender),
+            origin: RequestOrigin::Gateway(sender),
         };
-        self.put(session, id, open)?;
-        let question = self.question(session, id, None);
+        self.insert(session, id, open)?;
+        let question = self.new_request(session, id, None);
         Ok((question, message(id, method, params), answer))
     }
 
     /// Nobody can answer when the session has expired, so that nobody waits for longer.
-    fn question(
+    fn new_request(
         self: &Arc<Self>,
         session: &Session,
         id: u64,
         request: Option<ServerRequest>,
-    ) -> Question {
-        let left = session.left((self.outside.now)());
-        Question {
-            questions: Arc::clone(self),
+    ) -> ForwardedServerRequest {
+        let left = session.remaining((self.environment.now)());
+        ForwardedServerRequest {
+            pending: Arc::clone(self),
             client: session.client,
             id,
-            deadline: Instant::now() + self.patience.min(left),
+            deadline: Instant::now() + self.timeout.min(left),
             request,
         }
     }
 
-    fn put(&self, session: &Session, id: u64, question: Open) -> Result<(), RpcError> {
+    fn insert(&self, session: &Session, id: u64, question: OpenRequest) -> Result<(), RpcError> {
         let mut open = self.lock();
         // Whoever says so takes what is open away after that.
-        if session.is_silent() {
-            return Err(gone());
+        if session.is_input_closed() {
+            return Err(cancelled_error());
         }
         if open.len() >= self.limit {
             let why = "too many questions to clients are open; try again later";
@@ -224,9 +234,9 @@ impl Questions {
         open.extend(others.unwrap_or_default());
         drop(open);
         for question in later.into_values() {
-            match question.whose {
-                Whose::Server(request) => refuse(&request, &gone()),
-                Whose::Gateway(sender) => drop(sender.send(Err(error(&gone())))),
+            match question.origin {
+                RequestOrigin::Server(request) => refuse(&request, &cancelled_error()),
+                RequestOrigin::Gateway(sender) => drop(sender.send(Err(error(&cancelled_error())))),
             }
         }
     }
@@ -244,30 +254,30 @@ impl Questions {
         let id = id.parse().ok();
         let open = id.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
-            return self.was_asked(id);
+            return self.knows(id);
         };
-        match (open.whose, checked(outcome)) {
-            (Whose::Server(request), Ok(outcome)) => {
+        match (open.origin, checked(outcome)) {
+            (RequestOrigin::Server(request), Ok(outcome)) => {
                 let result = outcome.map(|result| tasks::related(result, names));
                 request.reply(result.as_deref().map_err(|error| *error));
             }
-            (Whose::Server(request), Err(why)) => refuse(&request, &why),
-            (Whose::Gateway(sender), Ok(outcome)) => {
+            (RequestOrigin::Server(request), Err(why)) => refuse(&request, &why),
+            (RequestOrigin::Gateway(sender), Ok(outcome)) => {
                 // Whoever asked may have gone.
                 let _ = sender.send(outcome.map(str::to_owned).map_err(str::to_owned));
             }
-            (Whose::Gateway(sender), Err(why)) => drop(sender.send(Err(error(&why)))),
+            (RequestOrigin::Gateway(sender), Err(why)) => drop(sender.send(Err(error(&why)))),
         }
         true
     }
 
     /// Whether a response to no open question is to one of before. One to none at all is most likely meant for
     /// another gateway that shares the session, where somebody waits for it.
-    fn was_asked(&self, id: Option<u64>) -> bool {
-        let was_asked = id.is_some_and(|id| self.ids.were(id));
+    fn knows(&self, id: Option<u64>) -> bool {
+        let was_asked = id.is_some_and(|id| self.ids.was_issued(id));
         if was_asked {
             debug!(id, "response to a question that is over ignored");
-        } else if let Some(count) = self.strays.next() {
+        } else if let Some(count) = self.unmatched.next() {
             warn!(
                 id,
                 count, "response to a question that this gateway has not asked refused"
@@ -287,7 +297,7 @@ impl Questions {
         let passed = id.and_then(|id| {
             let open = self.lock();
             let question = open.get(&(client, id))?;
-            let Whose::Server(request) = &question.whose else {
+            let RequestOrigin::Server(request) = &question.origin else {
                 return None;
             };
             Some((request.clone(), question.progress.clone()?))
@@ -305,12 +315,12 @@ impl Questions {
         self.lock().remove(&(client, id)).is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(ClientId, u64), Open>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(ClientId, u64), OpenRequest>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Question {
+impl ForwardedServerRequest {
     /// Waits until a server's question was answered, the server does not want an answer any more, or the client
     /// has taken too long.
     pub(crate) async fn over(&self) {
@@ -325,8 +335,8 @@ impl Question {
     }
 
     /// Gives the question up; what is said to the client then, if it has not answered.
-    pub(crate) fn give_up(self) -> Option<Bytes> {
-        if !self.questions.take(self.client, self.id) {
+    pub(crate) fn cancel(self) -> Option<Bytes> {
+        if !self.pending.take(self.client, self.id) {
             return None;
         }
         if let Some(request) = &self.request {
@@ -344,9 +354,9 @@ impl Question {
     }
 }
 
-impl Drop for Question {
+impl Drop for ForwardedServerRequest {
     fn drop(&mut self) {
-        self.questions.take(self.client, self.id);
+        self.pending.take(self.client, self.id);
     }
 }
 
@@ -357,12 +367,12 @@ impl Drop for Question {
 /// None is 0, which some clients take for no id, and all are smaller than 2³¹. Those of two gateways are rarely the
 /// same.
 #[derive(Debug)]
-struct Ids {
+struct RequestIds {
     first: u64,
     count: AtomicU64,
 }
 
-impl Ids {
+impl RequestIds {
     /// How many there are of one gateway, before they come again.
     const MOST: u64 = 1 << 20;
 
@@ -379,7 +389,7 @@ impl Ids {
     }
 
     /// Whether `id` was one of them.
-    fn were(&self, id: u64) -> bool {
+    fn was_issued(&self, id: u64) -> bool {
         let count = self.count.load(Ordering::Relaxed).min(Self::MOST);
         (self.first..self.first + count).contains(&id)
     }
@@ -395,7 +405,7 @@ fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a 
     Err(RpcError::internal(why))
 }
 
-fn gone() -> RpcError {
+fn cancelled_error() -> RpcError {
     RpcError::internal("the client is gone")
 }
 
@@ -451,14 +461,21 @@ mod tests {
 
     #[test]
     fn an_id_says_whether_it_was_given_here() {
-        let (here, there) = (Ids::of(7), Ids::of(8));
+        let (here, there) = (RequestIds::of(7), RequestIds::of(8));
         let ids = [here.next(), here.next()];
-        assert!(ids.iter().all(|id| here.were(*id) && !there.were(*id)));
-        assert!(!here.were(ids[1] + 1) && !here.were(0));
-        assert!(Ids::of(u64::MAX).next() > 0);
-        here.count.store(Ids::MOST, Ordering::Relaxed);
+        assert!(
+            ids.iter()
+                .all(|id| here.was_issued(*id) && !there.was_issued(*id))
+        );
+        assert!(!here.was_issued(ids[1] + 1) && !here.was_issued(0));
+        assert!(RequestIds::of(u64::MAX).next() > 0);
+        here.count.store(RequestIds::MOST, Ordering::Relaxed);
         assert_eq!(here.next(), ids[0], "they come again");
-        assert!(here.were(ids[0] + Ids::MOST - 1) && ids[0] + Ids::MOST < 1 << 31);
-        assert!((0..u64::from(u16::MAX)).all(|n| Ids::of(n).first + Ids::MOST <= 1 << 31));
+        assert!(
+            here.was_issued(ids[0] + RequestIds::MOST - 1) && ids[0] + RequestIds::MOST < 1 << 31
+        );
+        assert!(
+            (0..u64::from(u16::MAX)).all(|n| RequestIds::of(n).first + RequestIds::MOST <= 1 << 31)
+        );
     }
 }

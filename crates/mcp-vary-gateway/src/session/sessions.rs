@@ -7,24 +7,24 @@ use std::time::Duration;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
 
-use super::id::{Agreed, Keys, Own, Unchecked};
-use super::{Fixed, Session, lock};
-use crate::session::store::Table;
+use super::id::{SessionKeys, SessionTail, SharedNegotiation, SplitId};
+use super::{Negotiated, Session, lock};
+use crate::session::store::SessionStore;
 use crate::settings::config::Config;
 
 /// The sessions of a gateway.
 pub(crate) struct Sessions {
-    keys: Keys,
-    outside: Environment,
+    keys: SessionKeys,
+    environment: Environment,
     clients: AtomicU64,
-    table: Mutex<Table>,
+    store: Mutex<SessionStore>,
 }
 
 /// Without keys and ids, which open sessions.
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions")
-            .field("places", &lock(&self.table).len())
+            .field("places", &lock(&self.store).len())
             .finish_non_exhaustive()
     }
 }
@@ -33,10 +33,10 @@ impl Sessions {
     /// `keys`: the first one seals, all of them open.
     pub(crate) fn new(config: &Config, keys: Vec<[u8; 32]>) -> Self {
         Self {
-            keys: Keys::new(keys),
-            outside: config.outside,
+            keys: SessionKeys::new(keys),
+            environment: config.environment,
             clients: AtomicU64::new(0),
-            table: Mutex::new(Table::new(config.limits.sessions)),
+            store: Mutex::new(SessionStore::new(config.limits.sessions)),
         }
     }
 
@@ -46,45 +46,49 @@ impl Sessions {
     }
 
     /// Opens a session that lasts for `lifetime`, and seals its id.
-    pub(crate) fn open(&self, fixed: Fixed, lifetime: Duration) -> (String, Arc<Session>) {
+    pub(crate) fn open(&self, fixed: Negotiated, lifetime: Duration) -> (String, Arc<Session>) {
         let mut nonce = [0; 16];
-        (self.outside.random)(&mut nonce);
-        let expires = (self.outside.now)().saturating_add(lifetime.as_secs());
+        (self.environment.random)(&mut nonce);
+        let expires = (self.environment.now)().saturating_add(lifetime.as_secs());
         let (id, agreed, own) = self.keys.seal(fixed, expires, nonce);
-        let session = Session::named(agreed, own);
-        if let Some(id) = Unchecked::read(&id) {
-            lock(&self.table).place(*id.seal, Arc::clone(&session));
+        let session = Session::with_id(agreed, own);
+        if let Some(id) = SplitId::read(&id) {
+            lock(&self.store).insert(*id.seal, Arc::clone(&session));
         }
         (id, session)
     }
 
     /// A session that no id leads to: that of a stdio client.
-    pub(crate) fn open_unnamed(&self, fixed: Fixed) -> Arc<Session> {
-        let agreed = Arc::new(Agreed::of(fixed));
-        Arc::new(Session::new(agreed, Own::unnamed(), self.new_client()))
+    pub(crate) fn open_stdio(&self, fixed: Negotiated) -> Arc<Session> {
+        let agreed = Arc::new(SharedNegotiation::of(fixed));
+        Arc::new(Session::new(
+            agreed,
+            SessionTail::unnamed(),
+            self.new_client(),
+        ))
     }
 
     /// Finds the session that `id` seals; `None` when forged, expired or deleted.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
-        self.find_read(Unchecked::read(id)?)
+        self.find_read(SplitId::read(id)?)
     }
 
-    fn find_read(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
-        let placed = lock(&self.table).get(id);
+    fn find_read(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
+        let placed = lock(&self.store).get(id);
         let session = match placed {
             Some(session) => session,
-            None => self.find_outside(id)?,
+            None => self.find_sealed(id)?,
         };
-        (session.own.expires > (self.outside.now)()).then_some(session)
+        (session.tail.expires > (self.environment.now)()).then_some(session)
     }
 
     /// Finds a session that has no place in the table, and gives it one.
-    fn find_outside(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
+    fn find_sealed(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
         let (agreed, own) = self.keys.open(id)?;
-        if own.expires <= (self.outside.now)() {
+        if own.expires <= (self.environment.now)() {
             return None;
         }
-        let mut table = lock(&self.table);
+        let mut table = lock(&self.store);
         // Another request may have been faster.
         if let Some(session) = table.get(id) {
             return Some(session);
@@ -93,33 +97,33 @@ impl Sessions {
             return None;
         }
         let session = table
-            .displaced(&own.nonce)
-            .unwrap_or_else(|| Session::named(agreed, own));
-        table.place(*id.seal, Arc::clone(&session));
+            .is_evicted(&own.nonce)
+            .unwrap_or_else(|| Session::with_id(agreed, own));
+        table.insert(*id.seal, Arc::clone(&session));
         Some(session)
     }
 
     /// How many are found without opening their ids.
     pub(crate) fn known(&self) -> usize {
-        lock(&self.table).len()
+        lock(&self.store).len()
     }
 
     /// Lets go of those that have expired.
     pub(crate) fn sweep(&self) {
-        let now = (self.outside.now)();
-        lock(&self.table).sweep(now);
+        let now = (self.environment.now)();
+        lock(&self.store).sweep(now);
     }
 
     /// Ends the session that `id` seals; whether there was one.
     pub(crate) fn delete(&self, id: &str) -> bool {
-        let Some(id) = Unchecked::read(id) else {
+        let Some(id) = SplitId::read(id) else {
             return false;
         };
         let Some(session) = self.find_read(id) else {
             return false;
         };
-        let now = (self.outside.now)();
-        lock(&self.table).delete(id.seal, &session.own, now);
+        let now = (self.environment.now)();
+        lock(&self.store).delete(id.seal, &session.tail, now);
         session.end();
         true
     }
@@ -147,7 +151,7 @@ pub(super) mod tests {
     }
 
     fn places(sessions: &Sessions) -> usize {
-        lock(&sessions.table).len()
+        lock(&sessions.store).len()
     }
 
     #[test]

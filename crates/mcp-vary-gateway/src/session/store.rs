@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use indexmap::IndexMap;
 
 use super::Session;
-use super::id::{Nonce, Own, Seal, Unchecked};
+use super::id::{Nonce, Seal, SessionTail, SplitId};
 
 /// What a replica remembers of its sessions.
 ///
@@ -17,74 +17,74 @@ use super::id::{Nonce, Own, Seal, Unchecked};
 /// log level is lost, unless somebody still uses it. What was deleted never opens again: when there
 /// are too many deletions to remember, ids that expire no later than a forgotten one stop to open.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct SessionStore {
     limit: usize,
-    places: IndexMap<Seal, Arc<Session>>,
+    entries: IndexMap<Seal, Arc<Session>>,
     /// The place that is looked at next when one is to be given away.
-    hand: usize,
+    clock_hand: usize,
     /// Sessions that lost their place while a request or stream of theirs was open.
-    displaced: BTreeMap<Nonce, Weak<Session>>,
+    evicted_in_use: BTreeMap<Nonce, Weak<Session>>,
     /// By when they would have expired.
     deleted: BTreeSet<(u64, Nonce)>,
     /// The latest expiry of a deletion that was forgotten.
-    forgotten: u64,
+    forgotten_deletions: u64,
     /// No session that has a place expires earlier.
     earliest: u64,
 }
 
 /// How many sessions are looked at for one that nobody uses.
-const LOOKED_THROUGH: usize = 64;
+const MAX_PROBES: usize = 64;
 const REMEMBERED_DELETIONS: usize = 100_000;
 
-impl Table {
+impl SessionStore {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit: limit.max(1),
-            places: IndexMap::new(),
-            hand: 0,
-            displaced: BTreeMap::new(),
+            entries: IndexMap::new(),
+            clock_hand: 0,
+            evicted_in_use: BTreeMap::new(),
             deleted: BTreeSet::new(),
-            forgotten: 0,
+            forgotten_deletions: 0,
             earliest: u64::MAX,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.entries.len()
     }
 
     /// The session of exactly this id, if it has a place.
-    pub(super) fn get(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
-        let session = self.places.get(id.seal)?;
-        if !id.is(&session.agreed, &session.own) {
+    pub(super) fn get(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
+        let session = self.entries.get(id.seal)?;
+        if !id.is(&session.shared, &session.tail) {
             return None;
         }
-        session.found.store(true, Ordering::Relaxed);
+        session.last_used.store(true, Ordering::Relaxed);
         Some(Arc::clone(session))
     }
 
     /// Whether an id that was opened may lead to a session.
-    pub(super) fn admits(&self, own: &Own) -> bool {
-        own.expires > self.forgotten && !self.deleted.contains(&(own.expires, own.nonce))
+    pub(super) fn admits(&self, own: &SessionTail) -> bool {
+        own.expires > self.forgotten_deletions && !self.deleted.contains(&(own.expires, own.nonce))
     }
 
     /// The session of a nonce that lost its place and is in use all the same.
-    pub(super) fn displaced(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
-        self.displaced.remove(nonce)?.upgrade()
+    pub(super) fn is_evicted(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
+        self.evicted_in_use.remove(nonce)?.upgrade()
     }
 
     /// Gives a session a place, that of another if all are taken.
-    pub(super) fn place(&mut self, seal: Seal, session: Arc<Session>) {
-        let taken = self.places.len() >= self.limit;
-        let given_away = taken.then(|| self.least_missed());
-        self.earliest = self.earliest.min(session.own.expires);
-        self.places.insert(seal, session);
+    pub(super) fn insert(&mut self, seal: Seal, session: Arc<Session>) {
+        let taken = self.entries.len() >= self.limit;
+        let given_away = taken.then(|| self.victim());
+        self.earliest = self.earliest.min(session.tail.expires);
+        self.entries.insert(seal, session);
         // The newest, which is the last, moves to the place that becomes free.
-        let lost = given_away.and_then(|at| self.places.swap_remove_index(at));
+        let lost = given_away.and_then(|at| self.entries.swap_remove_index(at));
         if let Some((_, session)) = lost
             && Arc::strong_count(&session) > 1
         {
-            self.displace(&session);
+            self.evict(&session);
         }
     }
 
@@ -93,31 +93,31 @@ impl Table {
         if now < self.earliest {
             return;
         }
-        self.places.retain(|_, session| session.own.expires > now);
-        let expiries = self.places.values().map(|session| session.own.expires);
+        self.entries.retain(|_, session| session.tail.expires > now);
+        let expiries = self.entries.values().map(|session| session.tail.expires);
         self.earliest = expiries.min().unwrap_or(u64::MAX);
         // Room for as many as there were would stay taken for ever.
-        self.places.shrink_to(2 * self.places.len());
+        self.entries.shrink_to(2 * self.entries.len());
     }
 
-    fn displace(&mut self, session: &Arc<Session>) {
-        if self.displaced.len() >= self.limit {
-            self.displaced
+    fn evict(&mut self, session: &Arc<Session>) {
+        if self.evicted_in_use.len() >= self.limit {
+            self.evicted_in_use
                 .retain(|_, session| session.strong_count() > 0);
         }
-        if self.displaced.len() >= self.limit {
-            self.displaced.pop_first();
+        if self.evicted_in_use.len() >= self.limit {
+            self.evicted_in_use.pop_first();
         }
-        let nonce = session.own.nonce;
-        self.displaced.insert(nonce, Arc::downgrade(session));
+        let nonce = session.tail.nonce;
+        self.evicted_in_use.insert(nonce, Arc::downgrade(session));
     }
 
     /// The place of a session that nobody uses and that was not found since this was last asked, if one
     /// of those looked at is such.
-    fn least_missed(&mut self) -> usize {
-        for _ in 0..LOOKED_THROUGH {
+    fn victim(&mut self) -> usize {
+        for _ in 0..MAX_PROBES {
             let (at, session) = self.next();
-            let found = session.found.swap(false, Ordering::Relaxed);
+            let found = session.last_used.swap(false, Ordering::Relaxed);
             if !found && Arc::strong_count(session) == 1 {
                 return at;
             }
@@ -126,14 +126,14 @@ impl Table {
     }
 
     fn next(&mut self) -> (usize, &Arc<Session>) {
-        let at = self.hand % self.places.len();
-        self.hand = at + 1;
-        (at, &self.places[at])
+        let at = self.clock_hand % self.entries.len();
+        self.clock_hand = at + 1;
+        (at, &self.entries[at])
     }
 
     /// Takes a session out for good, and remembers that until its id has expired.
-    pub(super) fn delete(&mut self, seal: &Seal, own: &Own, now: u64) {
-        self.places.swap_remove(seal);
+    pub(super) fn delete(&mut self, seal: &Seal, own: &SessionTail, now: u64) {
+        self.entries.swap_remove(seal);
         while self
             .deleted
             .first()
@@ -144,7 +144,7 @@ impl Table {
         if self.deleted.len() >= REMEMBERED_DELETIONS
             && let Some((expires, _)) = self.deleted.pop_first()
         {
-            self.forgotten = expires;
+            self.forgotten_deletions = expires;
         }
         self.deleted.insert((own.expires, own.nonce));
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::session::id;
 
-    fn own(n: usize, expires: u64) -> Own {
+    fn own(n: usize, expires: u64) -> SessionTail {
         let mut nonce = Nonce::default();
         nonce[..8].copy_from_slice(&n.to_be_bytes());
         id::tests::own(expires, nonce)
@@ -164,7 +164,7 @@ mod tests {
     /// What was deleted stays deleted even when too many are; the cost is that others open no more.
     #[test]
     fn no_deletion_is_ever_undone() {
-        let mut table = Table::new(1);
+        let mut table = SessionStore::new(1);
         let deleted = |n: usize| own(n, 2_000 + n as u64);
         for n in 0..REMEMBERED_DELETIONS + 9 {
             table.delete(&[0; _], &deleted(n), 1_000);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_deletion_is_remembered_until_it_would_have_expired() {
-        let mut table = Table::new(1);
+        let mut table = SessionStore::new(1);
         for (n, now) in [(1, 1_000), (2, 1_999), (3, 2_000)] {
             table.delete(&[0; _], &own(n, 2_000 + now), now);
         }

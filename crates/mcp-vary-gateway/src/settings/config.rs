@@ -42,15 +42,15 @@ pub struct Config {
     /// How names tell which server they belong to.
     pub naming: Naming,
     /// Whether the gateway starts although it cannot connect to any server yet; off by default.
-    pub start_without_servers: bool,
+    pub allow_empty_start: bool,
     /// How long the start waits for servers, which may have to be downloaded; a minute by default.
-    pub start_patience: Duration,
+    pub start_wait: Duration,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
     /// The variants; `standard`, `compact` and `read-only` unless others are set.
-    pub faces: Arc<VariantSet>,
+    pub variant_set: Arc<VariantSet>,
     /// How the default variant of a client is chosen, beside its hints.
-    pub choosing: SelectionConfig,
+    pub selection: SelectionConfig,
     /// What counts how much when variants are ranked by a client's hints (SV-5): the extension's weights,
     /// and 80 for `accessLevel`, by default.
     pub weights: Weights,
@@ -73,9 +73,9 @@ pub struct Config {
     /// How results of tools are told.
     pub results: ResultRules,
     /// How resources are told.
-    pub told_resources: ResourceRules,
+    pub resource_results: ResourceRules,
     /// How prompts are told.
-    pub told_prompts: PromptRules,
+    pub prompt_results: PromptRules,
     /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`; 24 hours by default.
@@ -85,7 +85,7 @@ pub struct Config {
     /// The gateways in front of this process; none by default.
     pub ancestors: Ancestors,
     /// Clock and randomness.
-    pub outside: Environment,
+    pub environment: Environment,
     /// Seals session ids and cursors. Random by default, so that they end with the process; set it
     /// where several replicas share clients, or where sessions outlive a restart.
     pub key: [u8; 32],
@@ -99,14 +99,14 @@ impl Config {
     /// The defaults in front of one server.
     #[must_use]
     pub fn new(server: UpstreamConfig, outside: Environment) -> Self {
-        Self::of_servers(vec![server], outside)
+        Self::with_servers(vec![server], outside)
     }
 
     /// The defaults in front of several servers.
     #[must_use]
-    pub fn of_servers(servers: Vec<UpstreamConfig>, outside: Environment) -> Self {
+    pub fn with_servers(servers: Vec<UpstreamConfig>, environment: Environment) -> Self {
         let mut key = [0; 32];
-        (outside.random)(&mut key);
+        (environment.random)(&mut key);
         Self {
             key,
             previous_keys: Vec::new(),
@@ -114,11 +114,11 @@ impl Config {
             servers,
             left_out: Vec::new(),
             naming: Naming::default(),
-            start_without_servers: false,
-            start_patience: Duration::from_secs(60),
+            allow_empty_start: false,
+            start_wait: Duration::from_secs(60),
             variants: true,
-            faces: Arc::new(VariantSet::built_in()),
-            choosing: SelectionConfig::default(),
+            variant_set: Arc::new(VariantSet::built_in()),
+            selection: SelectionConfig::default(),
             weights: variant_config::weights(),
             advertised: DEFAULT_ADVERTISED,
             negotiation: true,
@@ -127,13 +127,13 @@ impl Config {
             lift_json_text: true,
             read_result: false,
             results: ResultRules::default(),
-            told_resources: ResourceRules::default(),
-            told_prompts: PromptRules::default(),
+            resource_results: ResourceRules::default(),
+            prompt_results: PromptRules::default(),
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             limits: Limits::default(),
             ancestors: Ancestors::default(),
-            outside,
+            environment,
         }
     }
 
@@ -146,9 +146,9 @@ impl Config {
 
     /// Starts although no server can be connected to yet, after waiting for them for `patience`.
     #[must_use]
-    pub fn starting_without_servers(mut self, patience: Duration) -> Self {
-        self.start_without_servers = true;
-        self.start_patience = patience;
+    pub fn allow_empty_start(mut self, patience: Duration) -> Self {
+        self.allow_empty_start = true;
+        self.start_wait = patience;
         self
     }
 
@@ -168,10 +168,10 @@ impl Config {
         mut self,
         faces: Vec<VariantConfig>,
     ) -> Result<Self, variant::VariantDiagnostics> {
-        let today = Date::from_unix((self.outside.now)());
+        let today = Date::from_unix((self.environment.now)());
         let faces = VariantSet::new(faces)?;
         faces.log_warnings(today);
-        self.faces = Arc::new(faces);
+        self.variant_set = Arc::new(faces);
         Ok(self)
     }
 
@@ -181,19 +181,19 @@ impl Config {
     ///
     /// When there is no such variant; it says which there are.
     pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
-        let ids: Vec<_> = self.faces.ids().collect();
+        let ids: Vec<_> = self.variant_set.ids().collect();
         let found = ids.iter().find(|known| known.as_str() == id);
         let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
         let found = found
             .ok_or_else(|| format!("there is no variant `{id}`; there are {}", names.join(", ")))?;
-        self.choosing.default = Some(found.clone());
+        self.selection.default = Some(found.clone());
         Ok(self)
     }
 
     /// Chooses the default variant of clients so.
     #[must_use]
-    pub fn with_choosing(mut self, choosing: SelectionConfig) -> Self {
-        self.choosing = choosing;
+    pub fn with_selection(mut self, choosing: SelectionConfig) -> Self {
+        self.selection = choosing;
         self
     }
 

@@ -11,7 +11,7 @@ use mcp_vary_wire::response::RpcError;
 /// > The server **MUST NOT** send notification types the client has not explicitly requested.
 /// > (MCP 2026-07-28, basic/patterns/subscriptions, "Opening a Stream")
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Filter {
+pub(crate) struct SubscriptionFilter {
     pub(crate) kinds: BTreeSet<Kind>,
     /// The URIs of resources, each once; `None` when there is no such member.
     pub(crate) resources: Option<Vec<String>>,
@@ -19,7 +19,7 @@ pub(crate) struct Filter {
     pub(crate) tasks: Option<Vec<String>>,
 }
 
-impl Filter {
+impl SubscriptionFilter {
     /// Reads a filter, JSON text; members that are unknown ask for nothing.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Filter {
             match members.get(kind.filter()) {
                 None | Some("false") => {}
                 Some("true") => drop(filter.kinds.insert(kind)),
-                Some(_) => return Err(wrong(kind.filter(), "true or false")),
+                Some(_) => return Err(invalid_filter(kind.filter(), "true or false")),
             }
         }
         let named = |key, what| {
@@ -63,7 +63,7 @@ impl Filter {
 }
 
 fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<String>, RpcError> {
-    let not_strings = || wrong(key, "an array of strings");
+    let not_strings = || invalid_filter(key, "an array of strings");
     let elements = json::elements(text).map_err(|_| not_strings())?;
     if elements.len() > most {
         return Err(RpcError::invalid_params(format!(
@@ -100,7 +100,7 @@ pub(crate) fn check_length(id: &str) -> Result<(), String> {
 /// As long as a URI may be that a template is held against.
 const MAX_ID: usize = 8 << 10;
 
-fn wrong(key: &str, expected: &str) -> RpcError {
+fn invalid_filter(key: &str, expected: &str) -> RpcError {
     RpcError::invalid_params(format!("`notifications.{key}` must be {expected}"))
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[track_caller]
     fn reads(text: &str, expected: Result<&str, &str>) {
-        let read = Filter::read(text, 2).map(|filter| filter.to_json());
+        let read = SubscriptionFilter::read(text, 2).map(|filter| filter.to_json());
         match expected {
             Ok(filter) => assert_eq!(read.unwrap(), filter),
             Err(why) => assert_eq!(read.unwrap_err().message(), why),

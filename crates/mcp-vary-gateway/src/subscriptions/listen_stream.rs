@@ -11,23 +11,23 @@ use mcp_vary_wire::response;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::Audience;
-use crate::subscriptions::notification::{Notice, closed};
+use super::SubscriptionHub;
+use crate::subscriptions::notification::{EncodedNotification, closed};
 
 /// Messages that may wait for a client; one that leaves more unread is closed.
-const WAITING: usize = 256;
+const NOTIFICATION_QUEUE: usize = 256;
 
 /// Where what a listener hears is put.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct NotificationSender {
     messages: mpsc::Sender<Bytes>,
     /// The id of the subscription, JSON text.
     id: Box<str>,
 }
 
-impl Outlet {
+impl NotificationSender {
     /// Puts a notice in; `false` when the client reads too slowly, or is gone.
-    pub(crate) fn put(&self, notice: &Notice) -> bool {
+    pub(crate) fn send(&self, notice: &EncodedNotification) -> bool {
         self.messages.try_send(notice.to_stream(&self.id)).is_ok()
     }
 }
@@ -46,62 +46,66 @@ impl Outlet {
 /// > `subscriptions/listen` request with a completion result before closing the stream.
 /// > (MCP 2026-07-28, basic/patterns/subscriptions, "Graceful Closure")
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ListenStream {
     messages: mpsc::Receiver<Bytes>,
-    farewell: VecDeque<Bytes>,
+    closing_message: VecDeque<Bytes>,
     ends: Vec<Pin<Box<WaitForCancellationFutureOwned>>>,
-    membership: Membership,
+    membership: SubscriberGuard,
 }
 
 /// Leaves the audience when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Membership {
-    pub(crate) audience: Arc<Audience>,
+pub(crate) struct SubscriberGuard {
+    pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) number: u64,
 }
 
-impl Drop for Membership {
+impl Drop for SubscriberGuard {
     fn drop(&mut self) {
-        self.audience.remove(self.number);
+        self.hub.remove(self.number);
     }
 }
 
 /// The client's end of a stream, before the other one is in the audience.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct OpenListenStream {
     messages: mpsc::Receiver<Bytes>,
-    farewell: VecDeque<Bytes>,
+    closing_message: VecDeque<Bytes>,
 }
 
 /// The two ends of a stream of the subscription `id`, JSON text. The acknowledgement of `filter` is in it.
-pub(crate) fn open(id: &str, filter: &str, variant: Option<&VariantId>) -> (Outlet, Tail) {
-    let (sender, messages) = mpsc::channel(WAITING);
-    let outlet = Outlet {
+pub(crate) fn open(
+    id: &str,
+    filter: &str,
+    variant: Option<&VariantId>,
+) -> (NotificationSender, OpenListenStream) {
+    let (sender, messages) = mpsc::channel(NOTIFICATION_QUEUE);
+    let outlet = NotificationSender {
         messages: sender,
         id: id.into(),
     };
-    outlet.put(&Notice::acknowledged(filter, variant));
-    let cancelled = Notice::cancelled(id, REASON, variant).to_stream(id);
+    outlet.send(&EncodedNotification::acknowledged(filter, variant));
+    let cancelled = EncodedNotification::cancelled(id, REASON, variant).to_stream(id);
     let result = response::result(id, closed(id).as_bytes()).body;
-    let tail = Tail {
+    let tail = OpenListenStream {
         messages,
-        farewell: VecDeque::from([cancelled, result]),
+        closing_message: VecDeque::from([cancelled, result]),
     };
     (outlet, tail)
 }
 
-impl Tail {
-    pub(crate) fn listener(self, membership: Membership) -> Box<Listener> {
-        Box::new(Listener {
+impl OpenListenStream {
+    pub(crate) fn listener(self, membership: SubscriberGuard) -> Box<ListenStream> {
+        Box::new(ListenStream {
             messages: self.messages,
-            farewell: self.farewell,
+            closing_message: self.closing_message,
             ends: Vec::new(),
             membership,
         })
     }
 }
 
-impl Listener {
+impl ListenStream {
     /// The same stream, which ends in order when `stop` is cancelled, too.
     pub(crate) fn until(mut self: Box<Self>, stop: CancellationToken) -> Box<Self> {
         self.ends.push(Box::pin(stop.cancelled_owned()));
@@ -117,7 +121,7 @@ impl Listener {
         match self.messages.poll_recv(cx) {
             Poll::Ready(Some(message)) => return Poll::Ready(Some(message)),
             // It has left the audience, since its client reads too slowly or it was dismissed.
-            Poll::Ready(None) => return Poll::Ready(self.farewell.pop_front()),
+            Poll::Ready(None) => return Poll::Ready(self.closing_message.pop_front()),
             Poll::Pending => {}
         }
         if !self
@@ -128,7 +132,7 @@ impl Listener {
             return Poll::Pending;
         }
         // What is in the queue comes before the end, and nothing after it.
-        self.membership.audience.remove(self.membership.number);
+        self.membership.hub.remove(self.membership.number);
         self.messages.close();
         self.poll_next(cx)
     }

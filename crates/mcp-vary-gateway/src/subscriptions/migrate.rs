@@ -9,26 +9,28 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
-use super::{Audience, Bound, Ear, Member, Notices, Place};
+use super::{
+    EncodedLists, NotificationSink, Placement, ResourceSubscription, Subscriber, SubscriptionHub,
+};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::Class;
-use crate::pool::dedicated::{ClientLists, Kept};
+use crate::pool::CapabilityClass;
+use crate::pool::dedicated::{ClientLists, KeepAliveLease};
 
 /// The lists of each variant that are others under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
 
-impl Audience {
+impl SubscriptionHub {
     /// Brings everybody to `after`: each is told of the lists that are others than before. Streams whose variant
     /// is gone end in order; sessions of which one is gone have expired.
     pub(crate) async fn follow(&self, after: &Arc<ConfigSnapshot>) {
         let numbers: Vec<_> = {
             let mut members = self.lock();
             members.latest = Some(Arc::downgrade(after));
-            members.all.keys().copied().collect()
+            members.entries.keys().copied().collect()
         };
-        let mut known = Known::default();
+        let mut known = CatalogViews::default();
         for number in numbers {
-            self.bring(number, after, &mut known).await;
+            self.migrate(number, after, &mut known).await;
         }
     }
 
@@ -36,83 +38,86 @@ impl Audience {
     pub(crate) async fn catch_up(&self, number: u64) {
         let latest = self.lock().latest.as_ref().and_then(Weak::upgrade);
         if let Some(latest) = latest {
-            self.bring(number, &latest, &mut Known::default()).await;
+            self.migrate(number, &latest, &mut CatalogViews::default())
+                .await;
         }
     }
 
     /// Shows `client` the lists of its dedicated connections, or no longer does, and tells it what is different.
     pub(crate) async fn relocate(&self, client: ClientId, lists: &ClientLists) {
-        let is_its = |member: &Member| member.place.client == Some(client);
+        let is_its = |member: &Subscriber| member.placement.client == Some(client);
         let classes: Vec<_> = {
             let members = self.lock();
-            let its = members.all.iter().filter(|(_, member)| is_its(member));
-            its.map(|(number, member)| (*number, Arc::clone(member.place.class.shared())))
+            let its = members.entries.iter().filter(|(_, member)| is_its(member));
+            its.map(|(number, member)| (*number, Arc::clone(member.placement.class.shared())))
                 .collect()
         };
-        let mut known = Known::default();
+        let mut known = CatalogViews::default();
         for (number, shared) in classes {
             let class = lists.class_of(Arc::clone(&shared), Some(client)).await;
             let mut members = self.lock();
-            let Some(member) = members.all.get_mut(&number) else {
+            let Some(member) = members.entries.get_mut(&number) else {
                 continue;
             };
             // The task that moved it to another configuration has also compared its lists.
-            if !Arc::ptr_eq(member.place.class.shared(), &shared) {
+            if !Arc::ptr_eq(member.placement.class.shared(), &shared) {
                 continue;
             }
-            let after = Place {
+            let after = Placement {
                 class,
-                ..member.place.clone()
+                ..member.placement.clone()
             };
-            let differences = known.between(&member.place, &after);
-            let before = std::mem::replace(&mut member.place, after);
-            let is_gone = !tell(member, &differences, &BTreeSet::new());
+            let differences = known.between(&member.placement, &after);
+            let before = std::mem::replace(&mut member.placement, after);
+            let is_gone = !notify_differences(member, &differences, &BTreeSet::new());
             let gone = is_gone.then(|| members.remove(number));
             drop(members);
             drop((before, gone));
         }
     }
 
-    async fn bring(&self, number: u64, after: &Arc<ConfigSnapshot>, known: &mut Known) {
-        let is_old = |member: &&Member| member.place.setup < after.generation();
+    async fn migrate(&self, number: u64, after: &Arc<ConfigSnapshot>, known: &mut CatalogViews) {
+        let is_old = |member: &&Subscriber| member.placement.snapshot < after.generation();
         let (key, client) = {
             let members = self.lock();
-            let Some(member) = members.all.get(&number).filter(is_old) else {
+            let Some(member) = members.entries.get(&number).filter(is_old) else {
                 return;
             };
-            (member.place.key.clone(), member.place.client)
+            (member.placement.key.clone(), member.placement.client)
         };
         let class = after.pool.of_client(key.as_ref(), client).await;
         let mut members = self.lock();
-        let Some(member) = members.all.get(&number).filter(is_old) else {
+        let Some(member) = members.entries.get(&number).filter(is_old) else {
             return;
         };
-        let place = class.ok().and_then(|class| moved(member, after, class));
+        let place = class
+            .ok()
+            .and_then(|class| migrate_placement(member, after, class));
         let Some(place) = place else {
             // A stream ends in order with that.
             let gone = members.remove(number);
             drop(members);
             return drop(gone);
         };
-        let differences = known.between(&member.place, &place);
-        let uris: Vec<_> = member.bound.keys().cloned().collect();
+        let differences = known.between(&member.placement, &place);
+        let uris: Vec<_> = member.resources.keys().cloned().collect();
         let mut missed = BTreeSet::new();
         let mut left = Vec::new();
         for uri in uris {
             let Some(old) = members.unbind(number, &uri) else {
                 continue;
             };
-            match bound_anew(&uri, &old, &place, after) {
+            match rebind(&uri, &old, &place, after) {
                 Some(bound) => members.bind(number, uri, bound),
-                None => missed.extend(old.id(&members.all[&number].place).cloned()),
+                None => missed.extend(old.id(&members.entries[&number].placement).cloned()),
             }
             left.push(old);
         }
         let tasks = members.move_tasks(number, &place);
         let mut is_gone = false;
-        if let Some(member) = members.all.get_mut(&number) {
-            let before = std::mem::replace(&mut member.place, place);
-            is_gone = !tell(member, &differences, &missed);
+        if let Some(member) = members.entries.get_mut(&number) {
+            let before = std::mem::replace(&mut member.placement, place);
+            is_gone = !notify_differences(member, &differences, &missed);
             drop(before);
         }
         let gone = is_gone.then(|| members.remove(number));
@@ -121,21 +126,27 @@ impl Audience {
     }
 }
 
-impl Bound {
-    fn id<'a>(&self, place: &'a Place) -> Option<&'a VariantId> {
-        let face = place.faces().configs.get(self.variant);
+impl ResourceSubscription {
+    fn id<'a>(&self, place: &'a Placement) -> Option<&'a VariantId> {
+        let face = place.variants().configs.get(self.variant);
         face.map(|face| &face.variant.id)
     }
 }
 
 /// The place of a member under another configuration; none when a variant of it is gone.
-fn moved(member: &Member, after: &ConfigSnapshot, class: Arc<Class>) -> Option<Place> {
-    let before = &member.place;
+fn migrate_placement(
+    member: &Subscriber,
+    after: &ConfigSnapshot,
+    class: Arc<CapabilityClass>,
+) -> Option<Placement> {
+    let before = &member.placement;
     if before.named != after.config.variants {
         return None;
     }
-    let variants = match &member.ear {
-        Ear::Session(session) if before.named => after.variants_visible_to(&*session.upgrade()?)?,
+    let variants = match &member.sink {
+        NotificationSink::Session(session) if before.named => {
+            after.variants_visible_to(&*session.upgrade()?)?
+        }
         _ if !before.named => Arc::clone(&before.variants),
         _ => {
             let ids = before.variants.iter().filter_map(|at| before.id(*at));
@@ -144,8 +155,8 @@ fn moved(member: &Member, after: &ConfigSnapshot, class: Arc<Class>) -> Option<P
             moved?
         }
     };
-    Some(Place {
-        setup: after.generation(),
+    Some(Placement {
+        snapshot: after.generation(),
         class,
         key: before.key.clone(),
         client: before.client,
@@ -155,19 +166,24 @@ fn moved(member: &Member, after: &ConfigSnapshot, class: Arc<Class>) -> Option<P
 }
 
 /// The same subscription with the server that has the resource now; none when there is none.
-fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &ConfigSnapshot) -> Option<Bound> {
+fn rebind(
+    uri: &Arc<str>,
+    old: &ResourceSubscription,
+    place: &Placement,
+    after: &ConfigSnapshot,
+) -> Option<ResourceSubscription> {
     let catalog = place.class.catalog.current();
     let variant = match old.id(place) {
         Some(id) if place.named => after.variant_index(id.as_str())?,
         _ => old.variant,
     };
-    let view = after.variant_set.presented_view(variant, old.manner);
+    let view = after.variant_set.presented_view(variant, old.presentation);
     let address = catalog.resolve_resource(&after.variant_set, view, uri)?;
     let sources = place.class.sources();
     let face = &after.variant_set.configs[view];
     let shows = |server: &usize| {
         let source = sources.get(*server);
-        let is_shown = |source: &Arc<super::Source>| {
+        let is_shown = |source: &Arc<super::ServerSource>| {
             face.allows_unlisted(&address.upstream_uri, source.name())
         };
         address.fault.is_none() && source.is_some_and(is_shown)
@@ -186,16 +202,18 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &ConfigSnapshot
     let server = listed.or_else(unlisted)?;
     let source = sources.get(server)?;
     // Who keeps the server keeps the connection to it.
-    let alone = old.alone.clone();
+    let alone = old.dedicated.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
-    let line = alone.as_ref().map_or(&source.line, Kept::line);
+    let line = alone
+        .as_ref()
+        .map_or(&source.connection, KeepAliveLease::line);
     let subscription = line.resubscribe(&address.upstream_uri);
-    Some(Bound {
+    Some(ResourceSubscription {
         variant,
         view,
-        manner: old.manner,
+        presentation: old.presentation,
         source: Arc::clone(source),
-        alone,
+        dedicated: alone,
         subscription,
         memory: Arc::clone(&old.memory),
         was_listed: listed.is_some(),
@@ -204,18 +222,22 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &ConfigSnapshot
 
 /// Tells a member of the lists that are others, and of those that have lost what it is subscribed to; `false`
 /// when it cannot be told anything any more.
-fn tell(member: &Member, differences: &Differences, missed: &BTreeSet<VariantId>) -> bool {
-    let place = &member.place;
-    let mut notices = Notices::default();
+fn notify_differences(
+    member: &Subscriber,
+    differences: &Differences,
+    missed: &BTreeSet<VariantId>,
+) -> bool {
+    let place = &member.placement;
+    let mut notices = EncodedLists::default();
     for variant in place.variants.iter() {
-        let face = place.faces().configs.get(*variant);
+        let face = place.variants().configs.get(*variant);
         let Some(id) = face.map(|face| &face.variant.id) else {
             continue;
         };
         let mut kinds = differences.get(id).cloned().unwrap_or_default();
         kinds.extend(missed.contains(id).then_some(Kind::Resources));
-        for kind in kinds.into_iter().filter(|kind| member.hears(*kind)) {
-            if !member.tell(notices.of(kind, place.id(*variant))) {
+        for kind in kinds.into_iter().filter(|kind| member.wants(*kind)) {
+            if !member.send(notices.of(kind, place.id(*variant))) {
                 return false;
             }
         }
@@ -225,13 +247,13 @@ fn tell(member: &Member, differences: &Differences, missed: &BTreeSet<VariantId>
 
 /// The differences that were found between two catalogues.
 #[derive(Default)]
-struct Known(Vec<(Catalogs, Arc<Differences>)>);
+struct CatalogViews(Vec<(Catalogs, Arc<Differences>)>);
 
 /// The one before and the one after.
 type Catalogs = (Arc<Catalog>, Arc<Catalog>);
 
-impl Known {
-    fn between(&mut self, before: &Place, after: &Place) -> Arc<Differences> {
+impl CatalogViews {
+    fn between(&mut self, before: &Placement, after: &Placement) -> Arc<Differences> {
         let catalogs = (
             before.class.catalog.current(),
             after.class.catalog.current(),
@@ -249,9 +271,9 @@ impl Known {
     }
 }
 
-fn differences(before: (&Place, &Catalog), after: (&Place, &Catalog)) -> Differences {
+fn differences(before: (&Placement, &Catalog), after: (&Placement, &Catalog)) -> Differences {
     let mut differences = Differences::new();
-    let ids = |place: &Place| -> Vec<_> { place.faces().ids().collect() };
+    let ids = |place: &Placement| -> Vec<_> { place.variants().ids().collect() };
     let old = ids(before.0);
     for (at, id) in ids(after.0).into_iter().enumerate() {
         // One that is new is no change of what anybody sees.

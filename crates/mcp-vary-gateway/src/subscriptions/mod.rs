@@ -16,16 +16,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
 
-use self::tasks::Listened;
+use self::tasks::TaskSubscription;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::dedicated::Kept;
+use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::source::{Source, Updates};
-use crate::pool::{Class, ClassKey};
+use crate::pool::source::{ResourceUpdates, ServerSource};
+use crate::pool::{CapabilityClass, PoolKey};
 use crate::session::Session;
-pub(crate) use crate::subscriptions::listen_stream::Listener;
-use crate::subscriptions::listen_stream::Outlet;
-use crate::subscriptions::notification::Notice;
+pub(crate) use crate::subscriptions::listen_stream::ListenStream;
+use crate::subscriptions::listen_stream::NotificationSender;
+use crate::subscriptions::notification::EncodedNotification;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
 use mcp_vary_catalog::selection::rules::Presentation;
@@ -38,71 +38,71 @@ use mcp_vary_wire::revision::Era;
 
 /// Everybody who hears of changes.
 #[derive(Debug, Default)]
-pub(crate) struct Audience {
-    members: Mutex<Members>,
+pub(crate) struct SubscriptionHub {
+    members: Mutex<Subscribers>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct Subscribers {
     next: u64,
-    all: BTreeMap<u64, Member>,
+    entries: BTreeMap<u64, Subscriber>,
     sessions: BTreeMap<ClientId, u64>,
     /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
-    resources: BTreeMap<(SourceId, Arc<str>), Subscribers>,
+    resources: BTreeMap<(ConnectionId, Arc<str>), ResourceSubscribers>,
     /// Who listens to a task.
-    tasks: BTreeMap<tasks::Key, BTreeSet<u64>>,
+    tasks: BTreeMap<tasks::TaskKey, BTreeSet<u64>>,
     /// The configuration that everybody is brought to; the first one when there is none.
     latest: Option<Weak<ConfigSnapshot>>,
 }
 
 /// The numbers of members, each with its own URI of one resource.
-pub(crate) type Subscribers = BTreeSet<(u64, Arc<str>)>;
+pub(crate) type ResourceSubscribers = BTreeSet<(u64, Arc<str>)>;
 
 /// Tells sources apart while somebody is subscribed to something of them.
-pub(crate) type SourceId = usize;
+pub(crate) type ConnectionId = usize;
 
-pub(crate) fn source_id(source: &Arc<Source>) -> SourceId {
+pub(crate) fn source_id(source: &Arc<ServerSource>) -> ConnectionId {
     Arc::as_ptr(source).addr()
 }
 
 /// Likewise a connection that one session has alone.
-pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> SourceId {
+pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> ConnectionId {
     Arc::as_ptr(line).addr()
 }
 
 /// One who hears of changes.
 #[derive(Debug)]
-pub(crate) struct Member {
-    ear: Ear,
+pub(crate) struct Subscriber {
+    sink: NotificationSink,
     /// Whose session it is.
     session: Option<ClientId>,
-    pub(crate) place: Place,
+    pub(crate) placement: Placement,
     /// What it is subscribed to, by what its variant calls it.
-    pub(crate) bound: BTreeMap<Arc<str>, Bound>,
+    pub(crate) resources: BTreeMap<Arc<str>, ResourceSubscription>,
     /// The tasks that it listens to.
-    tasks: BTreeMap<tasks::Key, Listened>,
+    tasks: BTreeMap<tasks::TaskKey, TaskSubscription>,
 }
 
 /// How a member hears.
 #[derive(Debug)]
-pub(crate) enum Ear {
+pub(crate) enum NotificationSink {
     /// A legacy session, which hears of all lists that it sees.
     Session(Weak<Session>),
     /// A modern stream, which hears of what it asked for.
     Stream {
-        outlet: Outlet,
+        outlet: NotificationSender,
         kinds: BTreeSet<Kind>,
     },
 }
 
 /// What a member sees of the gateway.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     /// The number of the configuration.
-    pub(crate) setup: u64,
+    pub(crate) snapshot: u64,
     /// Held, so that its connections stay open.
-    pub(crate) class: Arc<Class>,
-    pub(crate) key: Option<ClassKey>,
+    pub(crate) class: Arc<CapabilityClass>,
+    pub(crate) key: Option<PoolKey>,
     /// Who it is, where that can be recognised.
     pub(crate) client: Option<ClientId>,
     /// The variants that it sees, best first.
@@ -113,15 +113,15 @@ pub(crate) struct Place {
 
 /// A subscription to a resource, bound to its variant (SV-14).
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct ResourceSubscription {
     /// The index of the variant.
     pub(crate) variant: usize,
     /// The index of its view, which has what the manner of the client makes of it.
     pub(crate) view: usize,
-    pub(crate) manner: Presentation,
-    pub(crate) source: Arc<Source>,
+    pub(crate) presentation: Presentation,
+    pub(crate) source: Arc<ServerSource>,
     /// The connection that its session has alone, where it is subscribed on that.
-    pub(crate) alone: Option<Kept>,
+    pub(crate) dedicated: Option<KeepAliveLease>,
     pub(crate) subscription: Subscription,
     /// What it takes of the memory for clients.
     pub(crate) memory: Arc<Lease>,
@@ -129,10 +129,10 @@ pub(crate) struct Bound {
     pub(crate) was_listed: bool,
 }
 
-impl Bound {
+impl ResourceSubscription {
     /// Who tells of the resource, and what the server calls it.
-    fn resource(&self) -> (SourceId, Arc<str>) {
-        let teller = match &self.alone {
+    fn resource(&self) -> (ConnectionId, Arc<str>) {
+        let teller = match &self.dedicated {
             Some(alone) => line_id(alone.line()),
             None => source_id(&self.source),
         };
@@ -146,13 +146,13 @@ impl Bound {
     }
 }
 
-impl Place {
-    fn faces(&self) -> &VariantSet {
+impl Placement {
+    fn variants(&self) -> &VariantSet {
         &self.class.catalog.layout.variants
     }
 
     pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
-        let face = self.faces().configs.get(variant).filter(|_| self.named);
+        let face = self.variants().configs.get(variant).filter(|_| self.named);
         face.map(|face| &face.variant.id)
     }
 
@@ -161,56 +161,57 @@ impl Place {
     }
 }
 
-impl Member {
-    fn hears(&self, kind: Kind) -> bool {
-        match &self.ear {
-            Ear::Session(_) => true,
-            Ear::Stream { kinds, .. } => kinds.contains(&kind),
+impl Subscriber {
+    fn wants(&self, kind: Kind) -> bool {
+        match &self.sink {
+            NotificationSink::Session(_) => true,
+            NotificationSink::Stream { kinds, .. } => kinds.contains(&kind),
         }
     }
 
     /// Tells it something; `false` when it cannot be told anything any more.
-    fn tell(&self, notice: &Notice) -> bool {
-        match &self.ear {
-            Ear::Session(session) => session.upgrade().is_some_and(|session| {
+    fn send(&self, notice: &EncodedNotification) -> bool {
+        match &self.sink {
+            NotificationSink::Session(session) => session.upgrade().is_some_and(|session| {
                 // Whoever does not read now may ask for a stream later.
-                let _ = session.tell(notice.to_session());
+                let _ = session.enqueue(notice.to_session());
                 !session.has_ended()
             }),
-            Ear::Stream { outlet, .. } => outlet.put(notice),
+            NotificationSink::Stream { outlet, .. } => outlet.send(notice),
         }
     }
 
     /// Whether nobody would miss it.
     fn is_over(&self, now: u64) -> bool {
-        match &self.ear {
-            Ear::Session(session) => session.upgrade().is_none_or(|session| {
-                let is_unused = !session.listens() && self.bound.is_empty();
+        match &self.sink {
+            NotificationSink::Session(session) => session.upgrade().is_none_or(|session| {
+                let is_unused = !session.has_stream() && self.resources.is_empty();
                 is_unused || session.has_ended() || session.expires() <= now
             }),
             // It leaves by itself.
-            Ear::Stream { .. } => false,
+            NotificationSink::Stream { .. } => false,
         }
     }
 
     /// The spelling of `uri` that it is subscribed to: this one, or another where its variant takes both for one.
     pub(crate) fn subscribed_spelling(&self, uri: &str) -> Option<Arc<str>> {
-        if let Some((known, _)) = self.bound.get_key_value(uri) {
+        if let Some((known, _)) = self.resources.get_key_value(uri) {
             return Some(Arc::clone(known));
         }
-        let is_same = |known: &str, bound: &Bound| {
-            self.place.faces().checks_uris(bound.view) && uri_identity(known) == uri_identity(uri)
+        let is_same = |known: &str, bound: &ResourceSubscription| {
+            self.placement.variants().checks_uris(bound.view)
+                && uri_identity(known) == uri_identity(uri)
         };
-        let mut bound = self.bound.iter();
+        let mut bound = self.resources.iter();
         let found = bound.find(|(known, bound)| is_same(known, bound));
         found.map(|(known, _)| Arc::clone(known))
     }
 
     /// What it was subscribed to and is not in its variant any more.
-    fn missed(&mut self) -> Vec<Arc<str>> {
-        let catalog = self.place.class.catalog.current();
+    fn mark_missed(&mut self) -> Vec<Arc<str>> {
+        let catalog = self.placement.class.catalog.current();
         let mut missed = Vec::new();
-        for (uri, bound) in &mut self.bound {
+        for (uri, bound) in &mut self.resources {
             let is_listed = bound.is_listed(&catalog);
             if bound.was_listed && !is_listed {
                 missed.push(Arc::clone(uri));
@@ -221,39 +222,45 @@ impl Member {
     }
 }
 
-impl Members {
+impl Subscribers {
     /// Adds a member, or brings a session that is one already to `place`.
-    pub(crate) fn add(&mut self, ear: Ear, place: Place, client: Option<ClientId>) -> u64 {
+    pub(crate) fn add(
+        &mut self,
+        ear: NotificationSink,
+        place: Placement,
+        client: Option<ClientId>,
+    ) -> u64 {
         let known = client.and_then(|client| self.sessions.get(&client).copied());
-        if let Some((number, member)) = known.and_then(|it| Some((it, self.all.get_mut(&it)?))) {
-            member.ear = ear;
+        if let Some((number, member)) = known.and_then(|it| Some((it, self.entries.get_mut(&it)?)))
+        {
+            member.sink = ear;
             return number;
         }
         let number = self.next;
         self.next += 1;
-        let member = Member {
-            ear,
+        let member = Subscriber {
+            sink: ear,
             session: client,
-            place,
-            bound: BTreeMap::new(),
+            placement: place,
+            resources: BTreeMap::new(),
             tasks: BTreeMap::new(),
         };
-        self.all.insert(number, member);
+        self.entries.insert(number, member);
         if let Some(client) = client {
             self.sessions.insert(client, number);
         }
         number
     }
 
-    pub(crate) fn of_session(&mut self, client: ClientId) -> Option<(u64, &mut Member)> {
+    pub(crate) fn of_session(&mut self, client: ClientId) -> Option<(u64, &mut Subscriber)> {
         let number = *self.sessions.get(&client)?;
-        Some((number, self.all.get_mut(&number)?))
+        Some((number, self.entries.get_mut(&number)?))
     }
 
     /// Takes a member out; what it held is dropped by the caller, outside of the lock.
-    fn remove(&mut self, number: u64) -> Option<Member> {
-        let member = self.all.remove(&number)?;
-        for (uri, bound) in &member.bound {
+    fn remove(&mut self, number: u64) -> Option<Subscriber> {
+        let member = self.entries.remove(&number)?;
+        for (uri, bound) in &member.resources {
             self.unlist(number, uri, bound);
         }
         for key in member.tasks.keys() {
@@ -265,22 +272,22 @@ impl Members {
         Some(member)
     }
 
-    pub(crate) fn bind(&mut self, number: u64, uri: Arc<str>, bound: Bound) {
+    pub(crate) fn bind(&mut self, number: u64, uri: Arc<str>, bound: ResourceSubscription) {
         let subscribers = self.resources.entry(bound.resource()).or_default();
         subscribers.insert((number, Arc::clone(&uri)));
-        if let Some(member) = self.all.get_mut(&number) {
-            member.bound.insert(uri, bound);
+        if let Some(member) = self.entries.get_mut(&number) {
+            member.resources.insert(uri, bound);
         }
     }
 
-    pub(crate) fn unbind(&mut self, number: u64, uri: &str) -> Option<Bound> {
-        let member = self.all.get_mut(&number)?;
-        let bound = member.bound.remove(uri)?;
+    pub(crate) fn unbind(&mut self, number: u64, uri: &str) -> Option<ResourceSubscription> {
+        let member = self.entries.get_mut(&number)?;
+        let bound = member.resources.remove(uri)?;
         self.unlist(number, uri, &bound);
         Some(bound)
     }
 
-    fn unlist(&mut self, number: u64, uri: &str, bound: &Bound) {
+    fn unlist(&mut self, number: u64, uri: &str, bound: &ResourceSubscription) {
         let resource = bound.resource();
         if let Some(subscribers) = self.resources.get_mut(&resource) {
             subscribers.remove(&(number, Arc::from(uri)));
@@ -291,14 +298,14 @@ impl Members {
     }
 
     /// Takes out those of `gone`.
-    fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Member> {
+    fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
         let gone = gone.into_iter();
         gone.filter_map(|number| self.remove(number)).collect()
     }
 }
 
-impl Audience {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Members> {
+impl SubscriptionHub {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Subscribers> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -311,7 +318,7 @@ impl Audience {
     /// How many streams hear of changes, and of how many resources somebody does.
     pub(crate) fn count(&self) -> (usize, usize) {
         let members = self.lock();
-        let streams = members.all.len() - members.sessions.len();
+        let streams = members.entries.len() - members.sessions.len();
         (streams, members.resources.len())
     }
 
@@ -321,15 +328,15 @@ impl Audience {
         let Some((_, member)) = members.of_session(session) else {
             return;
         };
-        let place = &mut member.place;
-        let index = place.faces().ids().position(|id| id == *variant);
+        let place = &mut member.placement;
+        let index = place.variants().ids().position(|id| id == *variant);
         if let Some(index) = index.filter(|index| !place.variants.contains(index)) {
             place.variants = place.variants.iter().copied().chain([index]).collect();
         }
     }
 
     /// A session has ended.
-    pub(crate) fn forget(&self, session: ClientId) {
+    pub(crate) fn remove_session(&self, session: ClientId) {
         let mut members = self.lock();
         let number = members.of_session(session).map(|(number, _)| number);
         let gone = number.and_then(|number| members.remove(number));
@@ -340,7 +347,10 @@ impl Audience {
     /// Lets sessions go that have ended or expired, or that have neither stream nor subscription.
     pub(crate) fn sweep(&self, now: u64) {
         let mut members = self.lock();
-        let over = members.all.iter().filter(|(_, member)| member.is_over(now));
+        let over = members
+            .entries
+            .iter()
+            .filter(|(_, member)| member.is_over(now));
         let over: Vec<_> = over.map(|(number, _)| *number).collect();
         let gone = members.remove_all(over);
         drop(members);
@@ -354,13 +364,13 @@ impl Audience {
     pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut members = self.lock();
-        let present = members.all.iter_mut();
-        let present = present.filter(|(_, member)| member.place.shows(catalog));
+        let present = members.entries.iter_mut();
+        let present = present.filter(|(_, member)| member.placement.shows(catalog));
         let (mut gone, mut missed) = (Vec::new(), Vec::new());
-        let mut notices = Notices::default();
+        let mut notices = EncodedLists::default();
         for (number, member) in present {
-            let own: Vec<_> = member.missed();
-            if !tell_lists(member, &changed, &own, &mut notices) {
+            let own: Vec<_> = member.mark_missed();
+            if !send_list_changes(member, &changed, &own, &mut notices) {
                 gone.push(*number);
             }
             missed.extend(own.into_iter().map(|uri| (*number, uri)));
@@ -375,28 +385,30 @@ impl Audience {
     }
 
     /// Tells whoever is subscribed to them that resources of `source` changed.
-    pub(crate) fn resources_changed(&self, source: &Arc<Source>, updates: &Updates) {
+    pub(crate) fn resources_changed(&self, source: &Arc<ServerSource>, updates: &ResourceUpdates) {
         self.resources_changed_on(source_id(source), updates);
     }
 
     /// Tells whoever is subscribed to them there that resources of the source or line `id` changed.
-    pub(crate) fn resources_changed_on(&self, id: SourceId, updates: &Updates) {
+    pub(crate) fn resources_changed_on(&self, id: ConnectionId, updates: &ResourceUpdates) {
         let mut members = self.lock();
         let mut gone = BTreeSet::new();
         let mut told = Vec::new();
         match updates {
-            Updates::Some(updates) => told.extend(updates.iter().filter_map(|(own, params)| {
-                let subscribers = members.resources.get(&(id, Arc::clone(own)))?;
-                Some((subscribers.clone(), Arc::clone(params)))
-            })),
-            Updates::Any => {
+            ResourceUpdates::Some(updates) => {
+                told.extend(updates.iter().filter_map(|(own, params)| {
+                    let subscribers = members.resources.get(&(id, Arc::clone(own)))?;
+                    Some((subscribers.clone(), Arc::clone(params)))
+                }))
+            }
+            ResourceUpdates::Any => {
                 let resources = members.resources.iter();
                 let resources = resources.filter(|((source, _), _)| *source == id);
                 told.extend(resources.map(|(_, subscribers)| (subscribers.clone(), "{}".into())));
             }
         }
         for (subscribers, params) in told {
-            let late = tell_updated(&members, &subscribers, &params);
+            let late = send_updates(&members, &subscribers, &params);
             gone.extend(late);
         }
         let gone = members.remove_all(gone);
@@ -416,35 +428,35 @@ pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<usize, BTreeSet<Kin
 
 /// The notices about lists that were made, for each variant.
 #[derive(Debug, Default)]
-pub(crate) struct Notices(BTreeMap<(Option<VariantId>, Kind), Notice>);
+pub(crate) struct EncodedLists(BTreeMap<(Option<VariantId>, Kind), EncodedNotification>);
 
-impl Notices {
-    fn of(&mut self, kind: Kind, variant: Option<&VariantId>) -> &Notice {
+impl EncodedLists {
+    fn of(&mut self, kind: Kind, variant: Option<&VariantId>) -> &EncodedNotification {
         let notice = self.0.entry((variant.cloned(), kind));
-        notice.or_insert_with(|| Notice::list_changed(kind, variant))
+        notice.or_insert_with(|| EncodedNotification::list_changed(kind, variant))
     }
 }
 
 /// Tells a member of the lists that `changed`, and of those that have lost what it is subscribed to; `false`
 /// when it cannot be told anything any more.
-pub(crate) fn tell_lists(
-    member: &Member,
+pub(crate) fn send_list_changes(
+    member: &Subscriber,
     changed: &BTreeMap<usize, BTreeSet<Kind>>,
     missed: &[Arc<str>],
-    notices: &mut Notices,
+    notices: &mut EncodedLists,
 ) -> bool {
-    let missed = missed.iter().filter_map(|uri| member.bound.get(uri));
+    let missed = missed.iter().filter_map(|uri| member.resources.get(uri));
     let missed: BTreeSet<_> = missed.map(|bound| bound.variant).collect();
-    let seen: BTreeSet<_> = member.place.variants.iter().copied().collect();
+    let seen: BTreeSet<_> = member.placement.variants.iter().copied().collect();
     let only_missed = missed.difference(&seen).copied();
-    let variants = member.place.variants.iter().copied().chain(only_missed);
+    let variants = member.placement.variants.iter().copied().chain(only_missed);
     for variant in variants {
         let mut kinds = changed.get(&variant).cloned().unwrap_or_default();
         if missed.contains(&variant) {
             kinds.insert(Kind::Resources);
         }
-        for kind in kinds.into_iter().filter(|kind| member.hears(*kind)) {
-            if !member.tell(notices.of(kind, member.place.id(variant))) {
+        for kind in kinds.into_iter().filter(|kind| member.wants(*kind)) {
+            if !member.send(notices.of(kind, member.placement.id(variant))) {
                 return false;
             }
         }
@@ -454,17 +466,21 @@ pub(crate) fn tell_lists(
 
 /// Tells the subscribers of one resource that it changed, while their variants have it; those that cannot be
 /// told anything any more.
-pub(crate) fn tell_updated(members: &Members, subscribers: &Subscribers, params: &str) -> Vec<u64> {
+pub(crate) fn send_updates(
+    members: &Subscribers,
+    subscribers: &ResourceSubscribers,
+    params: &str,
+) -> Vec<u64> {
     let mut gone = Vec::new();
-    let mut updates = Updated::default();
+    let mut updates = EncodedUpdate::default();
     for (number, uri) in subscribers {
-        let member = members.all.get(number);
-        let bound = member.and_then(|member| Some((member, member.bound.get(uri)?)));
+        let member = members.entries.get(number);
+        let bound = member.and_then(|member| Some((member, member.resources.get(uri)?)));
         let Some((member, bound)) = bound else {
             continue;
         };
         let notice = updates.of(member, uri, bound, params);
-        if notice.is_some_and(|notice| !member.tell(notice)) {
+        if notice.is_some_and(|notice| !member.send(notice)) {
             gone.push(*number);
         }
     }
@@ -474,26 +490,27 @@ pub(crate) fn tell_updated(members: &Members, subscribers: &Subscribers, params:
 /// The notice of a resource that was made last, and for whom. Most subscribers are of the same catalogue and
 /// variant.
 #[derive(Default)]
-pub(crate) struct Updated<'a> {
+pub(crate) struct EncodedUpdate<'a> {
     of: Option<(*const LiveCatalog, usize, &'a str)>,
     /// None where the variant does not have the resource any more.
-    notice: Option<Notice>,
+    notice: Option<EncodedNotification>,
 }
 
-impl<'a> Updated<'a> {
+impl<'a> EncodedUpdate<'a> {
     fn of(
         &mut self,
-        member: &Member,
+        member: &Subscriber,
         uri: &'a str,
-        bound: &Bound,
+        bound: &ResourceSubscription,
         params: &str,
-    ) -> Option<&Notice> {
-        let catalog = &member.place.class.catalog;
+    ) -> Option<&EncodedNotification> {
+        let catalog = &member.placement.class.catalog;
         let of = Some((Arc::as_ptr(catalog), bound.view, uri));
         if self.of != of {
             let is_there = !bound.was_listed || bound.is_listed(&catalog.current());
-            let variant = member.place.id(bound.variant);
-            self.notice = is_there.then(|| Notice::resource_updated(params, uri, variant));
+            let variant = member.placement.id(bound.variant);
+            self.notice =
+                is_there.then(|| EncodedNotification::resource_updated(params, uri, variant));
             self.of = of;
         }
         self.notice.as_ref()
@@ -505,7 +522,7 @@ impl ConfigSnapshot {
     pub(crate) async fn admit(&self, session: &Arc<Session>) {
         match self.place_of(session).await {
             Ok(place) => {
-                let ear = Ear::Session(Arc::downgrade(session));
+                let ear = NotificationSink::Session(Arc::downgrade(session));
                 let audience = &self.services.hub;
                 let number = audience.lock().add(ear, place, Some(session.client));
                 audience.catch_up(number).await;
@@ -521,15 +538,15 @@ impl ConfigSnapshot {
         }
     }
 
-    async fn place_of(&self, session: &Session) -> Result<Place, RpcError> {
+    async fn place_of(&self, session: &Session) -> Result<Placement, RpcError> {
         let key = {
-            let (class, client) = (&session.fixed.class, session.client);
+            let (class, client) = (&session.negotiated.class, session.client);
             self.pool.key(class, Some(client), Era::Legacy)
         };
         let order = self.variants_visible_to(session).unwrap_or_default();
         let client = Some(session.client);
-        Ok(Place {
-            setup: self.generation(),
+        Ok(Placement {
+            snapshot: self.generation(),
             class: self.pool.of_client(key.as_ref(), client).await?,
             key,
             client,

@@ -15,7 +15,7 @@ use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 /// {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/server-variant":"compact"}}}
 /// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Notice {
+pub(crate) struct EncodedNotification {
     /// The whole message.
     legacy: Bytes,
     /// The message up to the id of the subscription, its last member.
@@ -25,7 +25,7 @@ pub(crate) struct Notice {
 /// What follows the id of the subscription.
 const END: &str = "}}}";
 
-impl Notice {
+impl EncodedNotification {
     /// That a list of `variant` changed (SV-16); of all, where there are no variants.
     pub(crate) fn list_changed(kind: Kind, variant: Option<&VariantId>) -> Self {
         Self::new(kind.list_changed(), Members::default(), variant)
@@ -125,7 +125,7 @@ mod tests {
     const META: &str = r#""io.modelcontextprotocol/server-variant":"a""#;
 
     #[track_caller]
-    fn reads(notice: &Notice, session: &str, stream: &str) {
+    fn reads(notice: &EncodedNotification, session: &str, stream: &str) {
         let head = r#"{"jsonrpc":"2.0","method":"notifications/"#;
         let session = session.replace("META", META);
         let stream = stream.replace("META", META);
@@ -138,12 +138,12 @@ mod tests {
     fn a_notice_says_its_variant_and_its_subscription() {
         let a: VariantId = "a".parse().unwrap();
         reads(
-            &Notice::list_changed(Kind::Tools, Some(&a)),
+            &EncodedNotification::list_changed(Kind::Tools, Some(&a)),
             r#"tools/list_changed","params":{"_meta":{META}}}"#,
             r#"tools/list_changed","params":{"_meta":{META,ID}}}"#,
         );
         reads(
-            &Notice::list_changed(Kind::Prompts, None),
+            &EncodedNotification::list_changed(Kind::Prompts, None),
             r#"prompts/list_changed"}"#,
             r#"prompts/list_changed","params":{"_meta":{ID}}}"#,
         );
@@ -154,12 +154,12 @@ mod tests {
         let a: VariantId = "a".parse().unwrap();
         let told = r#"{"uri":"own:1","x":1.0,"_meta":{"io.modelcontextprotocol/subscriptionId":7,"io.modelcontextprotocol/server-variant":"z","y":{ }}}"#;
         reads(
-            &Notice::resource_updated(told, "view:1", Some(&a)),
+            &EncodedNotification::resource_updated(told, "view:1", Some(&a)),
             r#"resources/updated","params":{"uri":"view:1","x":1.0,"_meta":{"y":{ },META}}}"#,
             r#"resources/updated","params":{"uri":"view:1","x":1.0,"_meta":{"y":{ },META,ID}}}"#,
         );
         reads(
-            &Notice::resource_updated("7", "view:1", None),
+            &EncodedNotification::resource_updated("7", "view:1", None),
             r#"resources/updated","params":{"uri":"view:1"}}"#,
             r#"resources/updated","params":{"uri":"view:1","_meta":{ID}}}"#,
         );

@@ -9,47 +9,50 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::TaskDialect;
 use tokio::time::timeout;
 
-use super::filter::Filter;
-use super::{Audience, Ear, Members, Notice, Place, SourceId, source_id};
+use super::filter::SubscriptionFilter;
+use super::{
+    ConnectionId, EncodedNotification, NotificationSink, Placement, Subscribers, SubscriptionHub,
+    source_id,
+};
 use crate::pipeline::methods::RequestContext;
-use crate::pool::source::Source;
+use crate::pool::source::ServerSource;
 use crate::session::Session;
-pub(crate) use crate::tasks::Key;
-use crate::tasks::Teller;
+pub(crate) use crate::tasks::TaskKey;
+use crate::tasks::TaskNotifier;
 
 /// A task that a stream tells of.
 #[derive(Debug)]
-pub(crate) struct Listened {
-    teller: Arc<Teller>,
-    source: Arc<Source>,
+pub(crate) struct TaskSubscription {
+    notifier: Arc<TaskNotifier>,
+    source: Arc<ServerSource>,
     /// None where the gateway itself tells of the task.
     subscription: Option<Subscription>,
 }
 
-impl Listened {
+impl TaskSubscription {
     /// The same with the connection that there is to the server at `place`; none when there is no such server.
-    pub(crate) fn anew(&self, place: &Place) -> Option<Self> {
+    pub(crate) fn rebind(&self, place: &Placement) -> Option<Self> {
         let mut sources = place.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
-        let again = |before: &Subscription| source.line.resubscribe_task(&before.uri);
+        let again = |before: &Subscription| source.connection.resubscribe_task(&before.uri);
         Some(Self {
-            teller: Arc::clone(&self.teller),
+            notifier: Arc::clone(&self.notifier),
             source: Arc::clone(source),
             subscription: self.subscription.as_ref().map(again),
         })
     }
 }
 
-impl Members {
+impl Subscribers {
     /// Lets a stream tell of a task.
-    pub(crate) fn listen(&mut self, number: u64, key: Key, listened: Listened) {
-        if let Some(member) = self.all.get_mut(&number) {
+    pub(crate) fn listen(&mut self, number: u64, key: TaskKey, listened: TaskSubscription) {
+        if let Some(member) = self.entries.get_mut(&number) {
             member.tasks.insert(key.clone(), listened);
             self.tasks.entry(key).or_default().insert(number);
         }
     }
 
-    pub(crate) fn forget_listener(&mut self, number: u64, key: &Key) {
+    pub(crate) fn forget_listener(&mut self, number: u64, key: &TaskKey) {
         if let Some(listeners) = self.tasks.get_mut(key) {
             listeners.remove(&number);
             if listeners.is_empty() {
@@ -59,15 +62,15 @@ impl Members {
     }
 
     /// Has a stream listen to its tasks at another place; what it had before.
-    pub(crate) fn move_tasks(&mut self, number: u64, place: &Place) -> Vec<Listened> {
-        let tasks = match self.all.get_mut(&number) {
+    pub(crate) fn move_tasks(&mut self, number: u64, place: &Placement) -> Vec<TaskSubscription> {
+        let tasks = match self.entries.get_mut(&number) {
             Some(member) => std::mem::take(&mut member.tasks),
             None => return Vec::new(),
         };
         let mut before = Vec::new();
         for (key, old) in tasks {
             self.forget_listener(number, &key);
-            if let Some(anew) = old.anew(place) {
+            if let Some(anew) = old.rebind(place) {
                 self.listen(number, key, anew);
             }
             before.push(old);
@@ -76,38 +79,43 @@ impl Members {
     }
 }
 
-impl Audience {
+impl SubscriptionHub {
     /// The session of `client`, if it hears of changes.
     pub(crate) fn session(&self, client: ClientId) -> Option<Arc<Session>> {
         let mut members = self.lock();
         let (_, member) = members.of_session(client)?;
-        match &member.ear {
-            Ear::Session(session) => session.upgrade(),
-            Ear::Stream { .. } => None,
+        match &member.sink {
+            NotificationSink::Session(session) => session.upgrade(),
+            NotificationSink::Stream { .. } => None,
         }
     }
 
     /// Tells whoever listens to a task how it stands, of those that hear of `source` if that is given.
-    pub(crate) fn task_changed(&self, key: &Key, params: &str, source: Option<SourceId>) {
+    pub(crate) fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
         let tellers: Vec<_> = {
             let members = self.lock();
             let listeners = members.tasks.get(key).into_iter().flatten();
             let listeners = listeners.filter_map(|number| {
-                let listened = members.all.get(number)?.tasks.get(key)?;
+                let listened = members.entries.get(number)?.tasks.get(key)?;
                 let is_meant = source.is_none_or(|source| source == source_id(&listened.source));
-                is_meant.then(|| (*number, Arc::clone(&listened.teller)))
+                is_meant.then(|| (*number, Arc::clone(&listened.notifier)))
             });
             listeners.collect()
         };
         // What has a result is shaped; nobody else is held up by that.
         let notices: Vec<_> = tellers
             .into_iter()
-            .map(|(number, teller)| (number, Notice::task_changed(&teller.told(params))))
+            .map(|(number, teller)| {
+                (
+                    number,
+                    EncodedNotification::task_changed(&teller.notification(params)),
+                )
+            })
             .collect();
         let mut members = self.lock();
         let late = notices.into_iter().filter_map(|(number, notice)| {
-            let member = members.all.get(&number)?;
-            (!member.tell(&notice)).then_some(number)
+            let member = members.entries.get(&number)?;
+            (!member.send(&notice)).then_some(number)
         });
         let late: Vec<_> = late.collect();
         let gone = members.remove_all(late);
@@ -128,8 +136,8 @@ impl RequestContext<'_> {
     /// > (SEP-2663, "Task Status Notifications")
     pub(crate) async fn listened(
         &self,
-        filter: &mut Filter,
-    ) -> Result<Vec<(Key, Listened)>, RpcError> {
+        filter: &mut SubscriptionFilter,
+    ) -> Result<Vec<(TaskKey, TaskSubscription)>, RpcError> {
         let asked = filter.tasks.take();
         let Some(ids) = asked.filter(|_| self.has_servers_with(TaskDialect::Extension)) else {
             return Ok(Vec::new());
@@ -143,13 +151,13 @@ impl RequestContext<'_> {
                 return None;
             }
             let source = &self.class.sources()[server];
-            let listened = Listened {
-                teller: Arc::new(teller),
+            let listened = TaskSubscription {
+                notifier: Arc::new(teller),
                 source: Arc::clone(source),
-                subscription: (!forms.differ()).then(|| source.line.subscribe_task(&own)),
+                subscription: (!forms.differ()).then(|| source.connection.subscribe_task(&own)),
             };
             let key = (source.name().into(), own.into());
-            is_told_of(&listened).await.then_some((id, key, listened))
+            is_notified(&listened).await.then_some((id, key, listened))
         });
         let listened: Vec<_> = join_all(listened).await.into_iter().flatten().collect();
         filter.tasks = Some(listened.iter().map(|(id, ..)| id.clone()).collect());
@@ -159,8 +167,8 @@ impl RequestContext<'_> {
 }
 
 /// Whether a stream may promise to tell of a task: unless the server refuses, now.
-async fn is_told_of(listened: &Listened) -> bool {
-    let line = &listened.source.line;
+async fn is_notified(listened: &TaskSubscription) -> bool {
+    let line = &listened.source.connection;
     let Some(subscription) = &listened.subscription else {
         return true;
     };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::Key;
+use super::TaskKey;
 
 /// The questions of tasks, so that each is asked once, however many wait for the result.
 ///
@@ -16,10 +16,10 @@ use super::Key;
 ///
 /// Bounded: those that are asked by what clients are asked at once; of those that were answered the oldest are forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<All>);
+pub(crate) struct InputClaims(Mutex<ClaimTable>);
 
 #[derive(Debug, Default)]
-struct All {
+struct ClaimTable {
     /// Whether it was answered.
     known: BTreeMap<Digest, bool>,
     /// Those that were answered, from the oldest on.
@@ -30,20 +30,24 @@ struct All {
 type Digest = [u8; 32];
 
 /// Answered questions that are remembered.
-const MOST: usize = 4096;
+const MAX_CLAIMS: usize = 4096;
 
 /// The right to ask one question; given back when this is dropped before it was answered.
 #[derive(Debug)]
-pub(crate) struct Claim {
-    claims: Arc<Claims>,
+pub(crate) struct InputClaim {
+    claims: Arc<InputClaims>,
     digest: Digest,
     /// What the server calls the question.
     pub(crate) key: String,
 }
 
-impl Claims {
+impl InputClaims {
     /// The right to ask the question `key` of a task; none while somebody else has it, and when it was answered.
-    pub(crate) fn claim(self: &Arc<Self>, (server, own): &Key, key: &str) -> Option<Claim> {
+    pub(crate) fn claim(
+        self: &Arc<Self>,
+        (server, own): &TaskKey,
+        key: &str,
+    ) -> Option<InputClaim> {
         let mut hash = Sha256::new();
         for part in [server, own, key] {
             hash.update(part.len().to_le_bytes());
@@ -55,25 +59,25 @@ impl Claims {
             return None;
         }
         all.known.insert(digest, false);
-        Some(Claim {
+        Some(InputClaim {
             claims: Arc::clone(self),
             digest,
             key: key.to_owned(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, ClaimTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Claim {
+impl InputClaim {
     /// The server has the answer.
     pub(crate) fn settle(self) {
         let mut all = self.claims.lock();
         all.known.insert(self.digest, true);
         all.answered.push_back(self.digest);
-        if all.answered.len() > MOST
+        if all.answered.len() > MAX_CLAIMS
             && let Some(oldest) = all.answered.pop_front()
         {
             all.known.remove(&oldest);
@@ -81,7 +85,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for InputClaim {
     fn drop(&mut self) {
         let mut all = self.claims.lock();
         if all.known.get(&self.digest) == Some(&false) {
@@ -94,13 +98,13 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    fn key(server: &str, own: &str) -> Key {
+    fn key(server: &str, own: &str) -> TaskKey {
         (server.into(), own.into())
     }
 
     #[test]
     fn a_question_is_asked_by_one_and_answered_once() {
-        let claims = Arc::new(Claims::default());
+        let claims = Arc::new(InputClaims::default());
         let task = key("s", "1");
         let first = claims.claim(&task, "a").unwrap();
         assert!(claims.claim(&task, "a").is_none());
@@ -117,12 +121,12 @@ mod tests {
 
     #[test]
     fn the_oldest_answers_are_forgotten() {
-        let claims = Arc::new(Claims::default());
+        let claims = Arc::new(InputClaims::default());
         let task = key("s", "1");
-        for question in 0..=MOST {
+        for question in 0..=MAX_CLAIMS {
             claims.claim(&task, &question.to_string()).unwrap().settle();
         }
-        assert_eq!(claims.lock().known.len(), MOST);
+        assert_eq!(claims.lock().known.len(), MAX_CLAIMS);
         assert!(claims.claim(&task, "0").is_some() && claims.claim(&task, "1").is_none());
     }
 }

@@ -13,45 +13,45 @@ use super::string;
 
 /// What it takes to ask, each time anew and with no place at the server in between.
 #[derive(Clone, Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct TaskClient {
     pub(crate) line: Arc<SupervisedConnection>,
     /// What the server calls the task.
-    pub(crate) own: Arc<str>,
+    pub(crate) upstream_id: Arc<str>,
     /// The params of a request about any task, JSON text.
     pub(crate) params: Arc<str>,
     pub(crate) client: ClientId,
 }
 
 /// What a server answered: the JSON text of its `result`, or of its `error`.
-pub(crate) type Said = Result<String, String>;
+pub(crate) type TaskAnswer = Result<String, String>;
 
 /// Why a server answered nothing.
 #[derive(Debug)]
-pub(crate) struct Unanswered {
+pub(crate) struct QueryError {
     pub(crate) failure: RpcError,
     /// Whether it may answer when it is asked again.
-    pub(crate) may_pass: bool,
+    pub(crate) is_transient: bool,
 }
 
-impl From<UpstreamError> for Unanswered {
+impl From<UpstreamError> for QueryError {
     fn from(error: UpstreamError) -> Self {
         Self {
-            may_pass: error.is_loss() || matches!(error, UpstreamError::Overloaded { .. }),
+            is_transient: error.is_loss() || matches!(error, UpstreamError::Overloaded { .. }),
             failure: error.into(),
         }
     }
 }
 
-impl From<Unanswered> for RpcError {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<QueryError> for RpcError {
+    fn from(unanswered: QueryError) -> Self {
         unanswered.failure
     }
 }
 
-impl Inquiry {
+impl TaskClient {
     /// Asks how the task stands.
-    pub(crate) async fn stands(&self) -> Result<Said, Unanswered> {
-        self.ask("tasks/get", None).await
+    pub(crate) async fn status(&self) -> Result<TaskAnswer, QueryError> {
+        self.query("tasks/get", None).await
     }
 
     /// Asks the server `method` about the task, with one more member of the params.
@@ -59,23 +59,23 @@ impl Inquiry {
     /// # Errors
     ///
     /// When it does not answer, or makes no such tasks any more.
-    pub(crate) async fn ask(
+    pub(crate) async fn query(
         &self,
         method: &'static str,
         more: Option<(&str, &str)>,
-    ) -> Result<Said, Unanswered> {
+    ) -> Result<TaskAnswer, QueryError> {
         let turn = self.line.acquire().await?;
         let upstream = self.line.ready().await?;
         if !translates_to_core(upstream.handshake()) {
-            return Err(self.gone());
+            return Err(self.is_gone());
         }
-        let params = edit::set(&self.params, "taskId", &json::string(&self.own));
+        let params = edit::set(&self.params, "taskId", &json::string(&self.upstream_id));
         let params = match more {
             Some((key, value)) => edit::set(&params, key, value),
             None => params,
         };
         let mut request = Request::new(method, Some(params.into_owned()));
-        request.name = Some(self.own.to_string());
+        request.name = Some(self.upstream_id.to_string());
         request.caller = Some(CallerId(self.client));
         let answer = upstream.request(request).await?.answer().await?;
         drop(turn);
@@ -85,17 +85,17 @@ impl Inquiry {
 
     /// Has the server tell of the task without being asked, if it does that, until this is dropped.
     pub(crate) fn listen(&self) -> Subscription {
-        self.line.subscribe_task(&self.own)
+        self.line.subscribe_task(&self.upstream_id)
     }
 
-    fn gone(&self) -> Unanswered {
+    fn is_gone(&self) -> QueryError {
         let server = &self.line.config().name;
         let why = format!(
             "Task not found: server `{server}`, which made it, makes no tasks any more, or not so"
         );
-        Unanswered {
+        QueryError {
             failure: RpcError::invalid_params(why),
-            may_pass: false,
+            is_transient: false,
         }
     }
 }

@@ -21,20 +21,20 @@ use super::is_failed_call;
 /// Whoever knows the id, which nobody guesses, reads the result as often as it likes, until its time is over or newer
 /// ones need the room: there are at most so many of one client and of all, with so many bytes, and the oldest goes
 /// first. Only the client that had it made has it in its list.
-pub(crate) struct Finished {
-    all: Mutex<All>,
-    outside: Environment,
+pub(crate) struct CompletedTasks {
+    all: Mutex<CompletedTable>,
+    environment: Environment,
 }
 
 #[derive(Default)]
-struct All {
-    by_id: BTreeMap<Arc<str>, Done>,
+struct CompletedTable {
+    by_id: BTreeMap<Arc<str>, CompletedTask>,
     /// From the oldest on.
     ids: VecDeque<Arc<str>>,
     bytes: usize,
 }
 
-struct Done {
+struct CompletedTask {
     client: ClientId,
     result: Arc<str>,
     /// In seconds since 1970-01-01 UTC.
@@ -44,20 +44,20 @@ struct Done {
 }
 
 /// In all.
-const MOST: usize = 1024;
+const MAX_TASKS: usize = 1024;
 /// Of one client.
-const MOST_OF_ONE: usize = 64;
+const MAX_TASKS_OF_CLIENT: usize = 64;
 /// Bytes in all.
-const ROOM: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Bytes of one result.
-const LONGEST: usize = ROOM / 4;
+const MAX_RESULT: usize = MAX_BYTES / 4;
 /// Milliseconds for which one is kept at most.
-const LONGEST_TIME: u64 = 60 * 60 * 1000;
+const MAX_TTL: u64 = 60 * 60 * 1000;
 /// Milliseconds for which one is kept whose client does not say for how long.
-const TIME: u64 = 10 * 60 * 1000;
+const DEFAULT_TTL: u64 = 10 * 60 * 1000;
 
 /// Without what servers said.
-impl fmt::Debug for Finished {
+impl fmt::Debug for CompletedTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.lock();
         f.debug_struct("Finished")
@@ -67,11 +67,11 @@ impl fmt::Debug for Finished {
     }
 }
 
-impl Finished {
-    pub(crate) fn new(outside: Environment) -> Self {
+impl CompletedTasks {
+    pub(crate) fn new(environment: Environment) -> Self {
         Self {
             all: Mutex::default(),
-            outside,
+            environment,
         }
     }
 
@@ -84,27 +84,27 @@ impl Finished {
     ///
     /// > Tasks MUST begin in the `working` status when created.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
-    pub(crate) fn keep(
+    pub(crate) fn insert(
         &self,
         result: &str,
         client: ClientId,
         ttl: Option<u64>,
     ) -> Result<String, String> {
-        if result.len() > LONGEST {
+        if result.len() > MAX_RESULT {
             return Err(format!(
-                "the result has {} bytes, and {LONGEST} is what is kept of one that came before the task was made; \
+                "the result has {} bytes, and {MAX_RESULT} is what is kept of one that came before the task was made; \
                  call without `task`",
                 result.len()
             ));
         }
         let mut random = [0; 16];
-        (self.outside.random)(&mut random);
-        let id: Arc<str> = format!("{PREFIX}{:032x}", u128::from_le_bytes(random)).into();
-        let done = Done {
+        (self.environment.random)(&mut random);
+        let id: Arc<str> = format!("{ID_PREFIX}{:032x}", u128::from_le_bytes(random)).into();
+        let done = CompletedTask {
             client,
             result: result.into(),
-            created: (self.outside.now)(),
-            ttl: ttl.unwrap_or(TIME).min(LONGEST_TIME),
+            created: (self.environment.now)(),
+            ttl: ttl.unwrap_or(DEFAULT_TTL).min(MAX_TTL),
         };
         let made = done.task(&id, "working");
         self.lock().add(id, done);
@@ -123,7 +123,7 @@ impl Finished {
 
     /// How the tasks of `client` stand, from the oldest on.
     pub(crate) fn of(&self, client: ClientId) -> Vec<String> {
-        let now = (self.outside.now)();
+        let now = (self.environment.now)();
         let mut all = self.lock();
         all.forget(|done| done.is_over(now));
         let all = &*all;
@@ -136,7 +136,7 @@ impl Finished {
 
     /// Lets go of those whose time is over; how many are left.
     pub(crate) fn sweep(&self) -> usize {
-        let now = (self.outside.now)();
+        let now = (self.environment.now)();
         let mut all = self.lock();
         all.forget(|done| done.is_over(now));
         all.by_id.len()
@@ -144,38 +144,38 @@ impl Finished {
 
     /// How many a [sweep](Self::sweep) would leave; changes nothing.
     pub(crate) fn count(&self) -> usize {
-        let now = (self.outside.now)();
+        let now = (self.environment.now)();
         let all = self.lock();
         all.by_id.values().filter(|done| !done.is_over(now)).count()
     }
 
-    fn find<T>(&self, id: &str, read: impl FnOnce(&str, &Done) -> T) -> Option<T> {
-        if !id.starts_with(PREFIX) {
+    fn find<T>(&self, id: &str, read: impl FnOnce(&str, &CompletedTask) -> T) -> Option<T> {
+        if !id.starts_with(ID_PREFIX) {
             return None;
         }
-        let now = (self.outside.now)();
+        let now = (self.environment.now)();
         let all = self.lock();
         let done = all.by_id.get(id).filter(|done| !done.is_over(now))?;
         Some(read(id, done))
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    fn lock(&self) -> MutexGuard<'_, CompletedTable> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl All {
-    fn add(&mut self, id: Arc<str>, done: Done) {
+impl CompletedTable {
+    fn add(&mut self, id: Arc<str>, done: CompletedTask) {
         let (now, client) = (done.created, done.client);
         self.forget(|other| other.is_over(now));
         let own = self.by_id.values().filter(|it| it.client == client).count();
-        let mut too_many = (own + 1).saturating_sub(MOST_OF_ONE);
+        let mut too_many = (own + 1).saturating_sub(MAX_TASKS_OF_CLIENT);
         self.forget(|other| {
             let goes = other.client == client && too_many > 0;
             too_many -= usize::from(goes);
             goes
         });
-        while self.ids.len() >= MOST || self.bytes + done.result.len() > ROOM {
+        while self.ids.len() >= MAX_TASKS || self.bytes + done.result.len() > MAX_BYTES {
             let mut is_oldest = true;
             self.forget(|_| std::mem::take(&mut is_oldest));
         }
@@ -185,7 +185,7 @@ impl All {
     }
 
     /// Takes out those that are to go, which are asked from the oldest on.
-    fn forget(&mut self, mut goes: impl FnMut(&Done) -> bool) {
+    fn forget(&mut self, mut goes: impl FnMut(&CompletedTask) -> bool) {
         let (by_id, bytes) = (&mut self.by_id, &mut self.bytes);
         self.ids.retain(|id| {
             let stays = by_id.get(id).is_some_and(|done| !goes(done));
@@ -197,7 +197,7 @@ impl All {
     }
 }
 
-impl Done {
+impl CompletedTask {
     fn is_over(&self, now: u64) -> bool {
         // Seconds are counted here: never shorter than is said.
         now > self.created.saturating_add(self.ttl.div_ceil(1000))
@@ -215,7 +215,7 @@ impl Done {
     fn task(&self, id: &str, status: &str) -> String {
         let (id, at, ttl) = (json::string(id), time(self.created), self.ttl);
         format!(
-            r#"{{"taskId":{id},"status":"{status}","createdAt":"{at}","lastUpdatedAt":"{at}","ttl":{ttl},"pollInterval":{SOON}}}"#
+            r#"{{"taskId":{id},"status":"{status}","createdAt":"{at}","lastUpdatedAt":"{at}","ttl":{ttl},"pollInterval":{POLL_INTERVAL}}}"#
         )
     }
 }
@@ -228,10 +228,10 @@ fn time(seconds: u64) -> String {
 }
 
 /// What no sealed id begins with, since those are longer and have no colon.
-const PREFIX: &str = "vary:";
+const ID_PREFIX: &str = "vary:";
 
 /// After so many milliseconds it may be asked how a task stands that is done.
-const SOON: u64 = 10;
+const POLL_INTERVAL: u64 = 10;
 
 #[cfg(test)]
 mod tests {
@@ -240,16 +240,16 @@ mod tests {
     use super::*;
     use mcp_vary::json::edit;
 
-    fn finished(now: fn() -> u64) -> Finished {
+    fn finished(now: fn() -> u64) -> CompletedTasks {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Finished::new(Environment::new(now, |bytes| {
+        CompletedTasks::new(Environment::new(now, |bytes| {
             bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         }))
     }
 
     #[track_caller]
-    fn keep(finished: &Finished, result: &str, client: ClientId) -> String {
-        let made = finished.keep(result, client, None).unwrap();
+    fn keep(finished: &CompletedTasks, result: &str, client: ClientId) -> String {
+        let made = finished.insert(result, client, None).unwrap();
         let task = edit::get(&made, "task").unwrap();
         assert_eq!(edit::get(task, "status"), Some(r#""working""#));
         serde_json::from_str(edit::get(task, "taskId").unwrap()).unwrap()
@@ -258,7 +258,9 @@ mod tests {
     #[test]
     fn what_is_kept_says_what_a_task_says() {
         let finished = finished(|| 1_763_639_999);
-        let made = finished.keep(r#"{"content":[ ]}"#, 7, Some(1500)).unwrap();
+        let made = finished
+            .insert(r#"{"content":[ ]}"#, 7, Some(1500))
+            .unwrap();
         let id = "vary:";
         assert!(made.contains(id), "{made}");
         let task = &finished.of(7)[0];
@@ -275,28 +277,28 @@ mod tests {
     fn one_client_does_not_take_the_room_of_others() {
         let finished = finished(|| 0);
         let other = keep(&finished, "{}", 1);
-        let own: Vec<_> = (0..=MOST_OF_ONE)
+        let own: Vec<_> = (0..=MAX_TASKS_OF_CLIENT)
             .map(|_| keep(&finished, "{}", 2))
             .collect();
         assert!(finished.task(&other).is_some());
         assert!(finished.task(&own[0]).is_none(), "the oldest goes");
         assert!(own[1..].iter().all(|id| finished.task(id).is_some()));
-        for client in 3..3 + MOST as u64 {
+        for client in 3..3 + MAX_TASKS as u64 {
             keep(&finished, "{}", client);
         }
         assert!(finished.task(&other).is_none());
-        assert_eq!(finished.sweep(), MOST);
+        assert_eq!(finished.sweep(), MAX_TASKS);
     }
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
         let finished = finished(|| 0);
-        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(LONGEST - 8));
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_RESULT - 8));
         let all: Vec<_> = (0..5).map(|_| keep(&finished, &long, 1)).collect();
         assert!(finished.task(&all[0]).is_none());
         assert!(all[1..].iter().all(|id| finished.task(id).is_some()));
-        assert_eq!(finished.lock().bytes, ROOM);
-        let why = finished.keep(&format!("{long} "), 1, None).unwrap_err();
+        assert_eq!(finished.lock().bytes, MAX_BYTES);
+        let why = finished.insert(&format!("{long} "), 1, None).unwrap_err();
         assert!(why.contains("call without `task`"), "{why}");
     }
 
@@ -304,13 +306,13 @@ mod tests {
     fn its_time_is_over_some_day() {
         static NOW: AtomicU64 = AtomicU64::new(1_000);
         let finished = finished(|| NOW.load(Ordering::Relaxed));
-        finished.keep("{}", 1, Some(1_001)).unwrap();
-        finished.keep("{}", 1, Some(u64::MAX)).unwrap();
+        finished.insert("{}", 1, Some(1_001)).unwrap();
+        finished.insert("{}", 1, Some(u64::MAX)).unwrap();
         NOW.store(1_002, Ordering::Relaxed);
         assert_eq!(finished.of(1).len(), 2);
         NOW.store(1_003, Ordering::Relaxed);
         assert_eq!(finished.of(1).len(), 1);
-        NOW.store(1_001 + LONGEST_TIME / 1000, Ordering::Relaxed);
+        NOW.store(1_001 + MAX_TTL / 1000, Ordering::Relaxed);
         assert_eq!(finished.count(), 0);
         assert_eq!(finished.lock().by_id.len(), 1, "counting changes nothing");
         assert_eq!(finished.sweep(), 0, "what is over is forgotten");

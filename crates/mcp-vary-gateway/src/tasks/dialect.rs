@@ -17,12 +17,12 @@ use super::{RESULT, is_failed_call};
 
 /// In which form a client knows a task, and in which its server does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Forms {
+pub(crate) struct DialectPair {
     pub(crate) client: TaskDialect,
     pub(crate) server: TaskDialect,
 }
 
-impl Forms {
+impl DialectPair {
     /// The client is told in the core form of a task that its server has by the extension.
     pub(crate) const TO_CORE: Self = Self {
         client: TaskDialect::Core,
@@ -42,12 +42,12 @@ impl Forms {
         self.client != self.server
     }
 
-    pub(crate) fn is_to_core(self) -> bool {
+    pub(crate) fn is_core_client(self) -> bool {
         self == Self::TO_CORE
     }
 
     /// A server's result that a task was made, in the client's form; what it holds beside the task stays.
-    pub(crate) fn made(self, result: &str) -> Cow<'_, str> {
+    pub(crate) fn creation_result(self, result: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
             (TaskDialect::Core, TaskDialect::Extension) => Cow::Owned(flat(result)),
             (TaskDialect::Extension, TaskDialect::Core) => Cow::Owned(nested(result)),
@@ -56,14 +56,14 @@ impl Forms {
     }
 
     /// What a server says of a task, in a result or in the parameters of a notification, in the client's form.
-    pub(crate) fn told(self, task: &str) -> Cow<'_, str> {
+    pub(crate) fn task_to_client(self, task: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
             (TaskDialect::Core, TaskDialect::Extension) => {
-                respelled(Cow::Borrowed(task), TaskDialect::Extension)
+                respell(Cow::Borrowed(task), TaskDialect::Extension)
             }
             (TaskDialect::Extension, TaskDialect::Core) => {
-                let told = on(without_the_extension(task), |told| with_failure(told, task));
-                respelled(on(told, without_subscription), TaskDialect::Core)
+                let told = and_then(without_the_extension(task), |told| with_failure(told, task));
+                respell(and_then(told, without_subscription), TaskDialect::Core)
             }
             _ => Cow::Borrowed(task),
         }
@@ -81,18 +81,18 @@ const TASK: &str = "task";
 const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"];
 
 /// `task` with what both forms have by the words of `form`.
-fn respelled(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
+fn respell(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
     SPELLINGS.iter().fold(task, |told, (core, extension)| {
         let (from, to) = match form {
             TaskDialect::Core => (extension, core),
             TaskDialect::Extension => (core, extension),
         };
-        on(told, |told| edit::rename(told, from, to))
+        and_then(told, |told| edit::rename(told, from, to))
     })
 }
 
 fn without_the_extension(task: &str) -> Cow<'_, str> {
-    let cut = |told, key| on(told, |told| edit::remove(told, key));
+    let cut = |told, key| and_then(told, |told| edit::remove(told, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
@@ -125,7 +125,7 @@ fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
 /// A result of the core form that a task was made, as one of the extension: the task's members are its own.
 fn flat(result: &str) -> String {
     let task = edit::get(result, TASK).filter(|task| task.starts_with('{'));
-    let mut told = respelled(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
+    let mut told = respell(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
     for (key, value) in edit::members(result) {
         if key != TASK && edit::get(&told, &key).is_none() {
             told = Cow::Owned(edit::set(&told, &key, value).into_owned());
@@ -138,16 +138,16 @@ fn flat(result: &str) -> String {
 /// task's.
 fn nested(result: &str) -> String {
     let meta = edit::get(result, META);
-    let task = on(without_the_extension(result), |told| {
+    let task = and_then(without_the_extension(result), |told| {
         edit::remove(told, META)
     });
-    let task = respelled(task, TaskDialect::Core);
+    let task = respell(task, TaskDialect::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())
 }
 
 /// What `step` makes of `text`; borrowed for as long as nothing changes it.
-fn on<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+fn and_then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match step(&text) {
         Cow::Owned(changed) => Cow::Owned(changed),
         Cow::Borrowed(_) => text,
@@ -158,20 +158,20 @@ fn on<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, st
 mod tests {
     use super::*;
 
-    const TO_EXTENSION: Forms = Forms {
+    const TO_EXTENSION: DialectPair = DialectPair {
         client: TaskDialect::Extension,
         server: TaskDialect::Core,
     };
-    const TO_CORE: Forms = Forms::TO_CORE;
+    const TO_CORE: DialectPair = DialectPair::TO_CORE;
 
     #[track_caller]
-    fn is_told(forms: Forms, task: &str, expected: &str) {
-        assert_eq!(forms.told(task), expected);
+    fn is_told(forms: DialectPair, task: &str, expected: &str) {
+        assert_eq!(forms.task_to_client(task), expected);
     }
 
     #[track_caller]
-    fn is_made(forms: Forms, result: &str, expected: &str) {
-        assert_eq!(forms.made(result), expected);
+    fn is_made(forms: DialectPair, result: &str, expected: &str) {
+        assert_eq!(forms.creation_result(result), expected);
     }
 
     #[test]
@@ -231,8 +231,12 @@ mod tests {
     fn nothing_is_changed_between_those_who_know_the_same_form() {
         for form in TaskDialect::BOTH {
             let said = r#"{ "task":{"ttl":1},"ttlMs":1,"result":{} }"#;
-            assert!(matches!(Forms::both(form).told(said), Cow::Borrowed(told) if told == said));
-            assert!(matches!(Forms::both(form).made(said), Cow::Borrowed(told) if told == said));
+            assert!(
+                matches!(DialectPair::both(form).task_to_client(said), Cow::Borrowed(told) if told == said)
+            );
+            assert!(
+                matches!(DialectPair::both(form).creation_result(said), Cow::Borrowed(told) if told == said)
+            );
         }
     }
 }

@@ -28,35 +28,35 @@ use mcp_vary::variant::VariantId;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-pub(crate) use self::claims::Claims;
+pub(crate) use self::claims::InputClaims;
 use crate::mrtr::INPUT_REQUESTS;
 use crate::pipeline::exchange::ResultRewriter;
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
-use crate::subscriptions::SourceId;
-pub(crate) use crate::tasks::completed::Finished;
-pub(crate) use crate::tasks::dialect::Forms;
-pub(crate) use crate::tasks::notifier::{RESULT, Teller};
-pub(crate) use crate::tasks::proxy::{Road, Watches};
-pub(crate) use crate::tasks::registry::{Key, Made};
-pub(crate) use crate::tasks::waiter::{Awaited, Coming, Ended, related_to};
+use crate::subscriptions::ConnectionId;
+pub(crate) use crate::tasks::completed::CompletedTasks;
+pub(crate) use crate::tasks::dialect::DialectPair;
+pub(crate) use crate::tasks::notifier::{RESULT, TaskNotifier};
+pub(crate) use crate::tasks::proxy::{ProxiedTasks, TaskConnection};
+pub(crate) use crate::tasks::registry::{TaskKey, TaskRegistry};
+pub(crate) use crate::tasks::waiter::{ResultWaiter, WaitEnd, WaitEvent, related_to};
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 
 /// Whose tasks an answer may be about, and what the client calls them.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskNames {
-    pub(crate) forms: Forms,
-    pub(crate) lasting: Arc<Services>,
+pub(crate) struct TaskIdCodec {
+    pub(crate) dialects: DialectPair,
+    pub(crate) services: Arc<Services>,
     pub(crate) server: Arc<str>,
     pub(crate) variant: VariantId,
     /// The server's own name of the tool.
     pub(crate) tool: Arc<str>,
     /// What the server calls the task that is asked about; none where one may be made.
-    pub(crate) own: Option<String>,
+    pub(crate) upstream_id: Option<String>,
     /// What the ids of tasks begin with that are watched.
-    pub(crate) mark: Option<String>,
+    pub(crate) prefix: Option<String>,
     /// For how many milliseconds the client wishes that its task is kept.
     pub(crate) ttl: Option<u64>,
     /// Where the server is asked to tell how the task stands that it makes; none where it tells anyway.
@@ -65,21 +65,21 @@ pub(crate) struct TaskNames {
     pub(crate) longest: Duration,
 }
 
-impl TaskNames {
+impl TaskIdCodec {
     /// What the client calls the task that the server calls `own`; none where an id is too long to be one.
-    pub(crate) fn sealed(&self, own: &str) -> Option<String> {
+    pub(crate) fn client_id(&self, own: &str) -> Option<String> {
         let task = Task {
             server: self.server.to_string(),
             variant: self.variant.clone(),
             tool: self.tool.to_string(),
             id: self.inner(own),
         };
-        (own.len() <= MAX_ID).then(|| task.seal(&self.lasting.cursor_keys, ""))
+        (own.len() <= MAX_ID).then(|| task.seal(&self.services.cursor_keys, ""))
     }
 
     /// What the id of the client is made of.
     pub(crate) fn inner(&self, own: &str) -> String {
-        match &self.mark {
+        match &self.prefix {
             Some(mark) => format!("{mark}{own}"),
             None => own.to_owned(),
         }
@@ -90,27 +90,30 @@ impl TaskNames {
     /// # Errors
     ///
     /// When its id is so long that nobody could ask for it.
-    pub(crate) fn of_made<'a>(
+    pub(crate) fn creation_result<'a>(
         &self,
         result: &'a str,
         client: &Client,
         retelling: impl FnOnce() -> ResultRewriter,
     ) -> Option<Result<Cow<'a, str>, RpcError>> {
-        let own = self.made_by(result)?;
-        let Some(sealed) = self.sealed(&own) else {
+        let own = self.created_id(result)?;
+        let Some(sealed) = self.client_id(&own) else {
             return Some(Err(self.too_long(&own)));
         };
-        let teller = Teller {
-            sealed: sealed.into(),
-            retelling: retelling(),
+        let teller = TaskNotifier {
+            client_id: sealed.into(),
+            rewriter: retelling(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.lasting.link_index),
-            forms: self.forms,
+            links: Arc::clone(&self.services.link_index),
+            dialects: self.dialects,
         };
-        self.note(&own, teller, client);
-        Some(Ok(match self.forms.differ() {
-            true => Cow::Owned(self.named(&self.forms.made(result)).into_owned()),
-            false => self.named(result),
+        self.record(&own, teller, client);
+        Some(Ok(match self.dialects.differ() {
+            true => Cow::Owned(
+                self.rename(&self.dialects.creation_result(result))
+                    .into_owned(),
+            ),
+            false => self.rename(result),
         }))
     }
 
@@ -127,11 +130,15 @@ impl TaskNames {
     /// # Errors
     ///
     /// When `result`, as the client is told it, cannot be kept.
-    pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, RpcError> {
+    pub(crate) fn completed_result(
+        &self,
+        result: &str,
+        client: &Client,
+    ) -> Result<String, RpcError> {
         let kept = self
-            .lasting
+            .services
             .completed_tasks
-            .keep(result, client.id, self.ttl);
+            .insert(result, client.id, self.ttl);
         kept.map_err(RpcError::internal)
     }
 
@@ -139,7 +146,7 @@ impl TaskNames {
     ///
     /// A process, and a session, know the tasks that were made on them.
     pub(crate) fn lasts(&self, result: &str) -> Option<Duration> {
-        self.made_by(result)?;
+        self.created_id(result)?;
         let ttl = match edit::get(result, "task") {
             Some(task) => lifetime(edit::get(task, "ttl")),
             None => lifetime(edit::get(result, "ttlMs")),
@@ -148,62 +155,65 @@ impl TaskNames {
     }
 
     /// The server's id of the task that a result says was made.
-    pub(crate) fn made_by(&self, result: &str) -> Option<String> {
+    pub(crate) fn created_id(&self, result: &str) -> Option<String> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
         }
-        match self.forms.server {
-            TaskDialect::Core if edit::get(result, "task").is_some() => made_by_the_core(result),
+        match self.dialects.server {
+            TaskDialect::Core if edit::get(result, "task").is_some() => core_task_id(result),
             _ if string(result, "resultType")? != "task" => None,
             _ => string(result, "taskId"),
         }
     }
 
     /// Notes whose the task is; what was said of it already is told when its client knows its id.
-    fn note(&self, own: &str, teller: Teller, client: &Client) {
+    fn record(&self, own: &str, teller: TaskNotifier, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
         let told = self.line.as_ref().map(|line| line.subscribe_task(own));
-        let said = self.lasting.task_registry.note(&key, teller, client, told);
+        let said = self
+            .services
+            .task_registry
+            .record(&key, teller, client, told);
         if let Some(params) = said {
-            let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.shutdown.clone());
+            let (lasting, stopped) = (Arc::clone(&self.services), self.services.shutdown.clone());
             let told = async move {
-                tokio::time::sleep(AFTER_THE_ANSWER).await;
+                tokio::time::sleep(KEPT_AFTER_RESULT).await;
                 lasting.task_registry.changed(&key, &params, None);
             };
             let told = stopped.run_until_cancelled_owned(told);
-            self.lasting.background_tasks.spawn(told);
+            self.services.background_tasks.spawn(told);
         }
     }
 
     /// What a server says of a task, in the client's form and with its ids.
-    pub(crate) fn downward<'a>(&self, told: &'a str) -> Cow<'a, str> {
-        match self.forms.told(told) {
-            Cow::Borrowed(told) => self.named(told),
-            Cow::Owned(told) => Cow::Owned(self.named(&told).into_owned()),
+    pub(crate) fn result_to_client<'a>(&self, told: &'a str) -> Cow<'a, str> {
+        match self.dialects.task_to_client(told) {
+            Cow::Borrowed(told) => self.rename(told),
+            Cow::Owned(told) => Cow::Owned(self.rename(&told).into_owned()),
         }
     }
 
     /// A result or the params of a notification, every id of a task in it as the client knows it.
-    pub(crate) fn named<'a>(&self, told: &'a str) -> Cow<'a, str> {
-        renamed(told, &|own| self.sealed(own))
+    pub(crate) fn rename<'a>(&self, told: &'a str) -> Cow<'a, str> {
+        rename_task(told, &|own| self.client_id(own))
     }
 
     /// What a server says of the task that was asked about, in the client's word for it.
-    pub(crate) fn in_words(&self, message: &str) -> Option<String> {
-        let own = self.own.as_deref().filter(|own| own.len() > 3)?;
-        let sealed = self.sealed(own).filter(|_| message.contains(own))?;
+    pub(crate) fn respell(&self, message: &str) -> Option<String> {
+        let own = self.upstream_id.as_deref().filter(|own| own.len() > 3)?;
+        let sealed = self.client_id(own).filter(|_| message.contains(own))?;
         Some(message.replace(own, &sealed))
     }
 
     /// The notification for `client` that a task stands as `params` say; none when it is not known to be its own.
     pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
         let key = self.key(params)?;
-        self.lasting.task_registry.status(&key, params, client.id)
+        self.services.task_registry.status(&key, params, client.id)
     }
 
     /// `said` with the task that the server calls `own`, as the client calls it.
     pub(crate) fn relate(&self, said: &str, own: &str) -> String {
-        match self.sealed(own) {
+        match self.client_id(own) {
             Some(sealed) => related_to(said, &sealed),
             None => said.to_owned(),
         }
@@ -211,35 +221,35 @@ impl TaskNames {
 
     /// What the server says in the course of a task, in the words of the client.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
-        related(params, &|own| self.sealed(own))
+        related(params, &|own| self.client_id(own))
     }
 
     /// Notes what is said of a task: nothing more is told of one that stays as it is.
-    pub(crate) fn stands(&self, task: &str) {
+    pub(crate) fn record_status(&self, task: &str) {
         if client::is_over(&client::status(task))
             && let Some(key) = self.key(task)
         {
-            self.lasting.task_registry.is_over(&key);
+            self.services.task_registry.is_over(&key);
         }
     }
 
     /// Tells whoever it concerns how a task of the server stands.
     pub(crate) fn changed(&self, params: &str) {
         if let Some(key) = self.key(params) {
-            self.lasting
+            self.services
                 .task_registry
                 .changed(&key, &params.into(), None);
         }
     }
 
-    fn key(&self, params: &str) -> Option<Key> {
+    fn key(&self, params: &str) -> Option<TaskKey> {
         let own = string(params, "taskId")?;
         Some((Arc::clone(&self.server), own.into()))
     }
 }
 
 /// The server's id of the task that a result of the core form says was made.
-pub(crate) fn made_by_the_core(result: &str) -> Option<String> {
+pub(crate) fn core_task_id(result: &str) -> Option<String> {
     string(edit::get(result, "task")?, "taskId")
 }
 
@@ -250,11 +260,11 @@ fn lifetime(said: Option<&str>) -> Option<Duration> {
 }
 
 /// An answer that names a task is with its client by then.
-const AFTER_THE_ANSWER: Duration = Duration::from_millis(100);
+const KEPT_AFTER_RESULT: Duration = Duration::from_millis(100);
 
 /// `told` with what `name` makes of each id of a task in it: its own, that of a task that was made, and that of the
 /// task to which it is related.
-fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
+fn rename_task<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
     let named = |object: &str| {
         let named = name(&string(object, "taskId")?)?;
         Some(edit::set(object, "taskId", &json::string(&named)).into_owned())
@@ -269,7 +279,7 @@ fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, 
     if let Cow::Owned(named) = related(&told, name) {
         told = Cow::Owned(named);
     }
-    if let Some(named) = asked_in(&told, name) {
+    if let Some(named) = rename_related_task(&told, name) {
         told = Cow::Owned(named);
     }
     // What it came to is related to it, too.
@@ -280,7 +290,7 @@ fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, 
 }
 
 /// `told` with what `name` makes of the task to which what it asks is related; none where nothing is.
-fn asked_in(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn rename_related_task(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let asked =
         edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED_TASK_META))?;
     let mut named = Cow::Borrowed(asked);
@@ -319,8 +329,8 @@ pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) 
 pub(crate) async fn follow(
     server: Arc<str>,
     mut events: broadcast::Receiver<Event>,
-    made: Arc<Made>,
-    source: impl Fn() -> Option<SourceId>,
+    made: Arc<TaskRegistry>,
+    source: impl Fn() -> Option<ConnectionId>,
 ) {
     loop {
         match events.recv().await {
@@ -337,7 +347,7 @@ pub(crate) async fn follow(
 /// An id of a task in its parts: what the gateway [marked](Watches::mark) it with, and the server's own id.
 pub(crate) fn parted(id: &str) -> (Option<&str>, &str) {
     let parts = || {
-        let (mark, own) = id.strip_prefix(MARK)?.split_once(MARK)?;
+        let (mark, own) = id.strip_prefix(PREFIX)?.split_once(PREFIX)?;
         let (gateway, number) = mark.split_once('.')?;
         let is_hex = |text: &str| u64::from_str_radix(text, 16).is_ok();
         (is_hex(gateway) && is_hex(number)).then(|| (&id[..id.len() - own.len()], own))
@@ -346,10 +356,10 @@ pub(crate) fn parted(id: &str) -> (Option<&str>, &str) {
 }
 
 /// What a mark begins and ends with.
-pub(crate) const MARK: char = '@';
+pub(crate) const PREFIX: char = '@';
 
 /// What its server calls the task that a client calls `sealed`.
-pub(crate) fn own_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
+pub(crate) fn upstream_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
     let id = Task::open(keys, "", sealed)?.id;
     Some(parted(&id).1.to_owned())
 }

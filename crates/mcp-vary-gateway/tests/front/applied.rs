@@ -63,8 +63,8 @@ fn params(method: &str) -> Value {
 fn ruled(mut config: Config) -> Config {
     let results = "- {project: '{rows}', markdown: 'Rows.', text: 'Rows.', hints: ['Look twice.']}";
     config.results = read_results(results).unwrap();
-    config.told_resources = read_resources("- {when: '*', as: markdown}").unwrap();
-    config.told_prompts = read_prompts("- {text: 'Plan it well.'}").unwrap();
+    config.resource_results = read_resources("- {when: '*', as: markdown}").unwrap();
+    config.prompt_results = read_prompts("- {text: 'Plan it well.'}").unwrap();
     config
 }
 

@@ -90,7 +90,7 @@ async fn where_all_clients_are_served_alike_the_servers_word_stands() {
 async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
     let house = house(|config| {
         let rules = "- {uris: [\"map:*\"], as: geo-markdown}";
-        config.told_resources = read_resources(rules).unwrap();
+        config.resource_results = read_resources(rules).unwrap();
     })
     .await;
     for uri in ["map:a", "dir:all"] {
@@ -108,12 +108,12 @@ async fn where_rules_tell_clients_apart_nothing_is_kept() {
     let mut rule = ClientRule::default().with_name(ClientPattern::new("gemini*").unwrap());
     rule.dialect = Some(Some(Dialect::Gemini));
     may_cache_all(
-        &house(|config| config.choosing.rules = vec![rule]).await,
+        &house(|config| config.selection.rules = vec![rule]).await,
         OWN,
     )
     .await;
     may_cache_all(
-        &house(|config| config.choosing.known_clients = true).await,
+        &house(|config| config.selection.known_clients = true).await,
         OWN,
     )
     .await;

@@ -18,7 +18,7 @@ fn choosing(config: Config) -> Config {
             .with_name(pattern("bot*"))
             .with_version(pattern("{1,2}.*")),
     ];
-    config.with_choosing(choosing)
+    config.with_selection(choosing)
 }
 
 /// How a client asks.
@@ -149,7 +149,7 @@ async fn the_first_way_that_applies_decides() {
 async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
     let house = House::with(|config| {
         let mut config = choosing(config);
-        config.choosing.default = Some("read-only".parse().unwrap());
+        config.selection.default = Some("read-only".parse().unwrap());
         config
     })
     .await;
@@ -224,7 +224,7 @@ async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
     let lenient = House::start().await;
     gets(&lenient, asks.clone(), "read-only").await;
     let strict = House::with(|mut config| {
-        config.choosing.strict_header = true;
+        config.selection.strict_header = true;
         config
     })
     .await;
@@ -256,7 +256,7 @@ async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
     let lenient = House::start().await;
     gets(&lenient, asks("read-only", None), "compact").await;
     let strict = House::with(|mut config| {
-        config.choosing.strict_header = true;
+        config.selection.strict_header = true;
         config
     })
     .await;

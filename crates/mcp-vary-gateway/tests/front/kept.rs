@@ -248,7 +248,7 @@ async fn a_variant_that_shortens_results_offers_resources_to_all() {
             if by_rule {
                 let mut rule = ClientRule::default();
                 rule.features = Some(Arc::clone(&short));
-                config.choosing.rules.push(rule);
+                config.selection.rules.push(rule);
                 return config;
             }
             let mut face = VariantConfig::new(ServerVariant::new("short".parse().unwrap(), "Few."));

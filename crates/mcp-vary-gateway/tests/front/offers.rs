@@ -201,7 +201,7 @@ fn a_wrong_declaration_starts_no_gateway() {
         ),
         (
             "  a: {}\n  b: {deprecation: {message: m, replacement: c}}\n",
-            "no variant",
+            "is not a variant",
         ),
         (
             "  a: {}\n  b: {deprecation: {message: m, replacement: b}}\n",
@@ -209,7 +209,7 @@ fn a_wrong_declaration_starts_no_gateway() {
         ),
         (
             "  a: {}\n  b: {deprecation: {message: m, removal-date: 2026-02-30}}\n",
-            "no day of the calendar",
+            "not a day of the calendar",
         ),
     ] {
         let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{variants}");

@@ -317,7 +317,7 @@ async fn the_keys_of_a_file_are_shared_and_rotate() {
         let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
         let shown = format!("{file:?}");
         assert!(!shown.contains("secret"), "{shown}");
-        House::behind_one(peer, |config| file.into_config(config.outside)).await
+        House::behind_one(peer, |config| file.into_config(config.environment)).await
     };
     let [one, two] = ["one secret", "two secret"].map(|key| key.repeat(4));
     let ask = async |house: &House, params: Value| {

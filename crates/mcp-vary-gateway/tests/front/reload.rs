@@ -622,7 +622,7 @@ async fn what_takes_effect_at_the_next_start_is_named() {
         .config(&["one"])
         .with_limits(limits().with_sessions(7).with_body(64));
     other.limits.orphaned_requests = 1;
-    other.choosing = SelectionConfig::default();
+    other.selection = SelectionConfig::default();
     let reloaded = house.gateway.reload(other).await.unwrap();
     assert_eq!(
         reloaded.at_next_start,

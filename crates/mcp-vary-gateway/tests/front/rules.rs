@@ -58,8 +58,8 @@ fn ruled(config: Config, known_clients: bool, rules: Vec<ClientRule>) -> Config 
             variant("values", ResultFields::Structured),
         ])
         .unwrap();
-    config.choosing.rules = rules;
-    config.choosing.known_clients = known_clients;
+    config.selection.rules = rules;
+    config.selection.known_clients = known_clients;
     config
 }
 

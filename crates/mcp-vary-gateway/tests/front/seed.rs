@@ -89,8 +89,8 @@ const PROMPTS: &str = r#"
 pub(crate) async fn operated() -> House {
     House::behind_one(Peer::start(answer).await, |mut config| {
         config.results = read_results(RESULTS).unwrap();
-        config.told_resources = read_resources(RESOURCES).unwrap();
-        config.told_prompts = read_prompts(PROMPTS).unwrap();
+        config.resource_results = read_resources(RESOURCES).unwrap();
+        config.prompt_results = read_prompts(PROMPTS).unwrap();
         config
     })
     .await

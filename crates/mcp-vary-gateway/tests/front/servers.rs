@@ -260,7 +260,7 @@ async fn a_gateway_without_any_server_starts_only_if_it_may() {
     let down = config(nobody().await);
     let error = mcp_vary_gateway::Gateway::start(down.clone()).await;
     assert!(error.unwrap_err().to_string().contains("server `peer`"));
-    let waiting = down.starting_without_servers(Duration::ZERO);
+    let waiting = down.allow_empty_start(Duration::ZERO);
     let gateway = mcp_vary_gateway::Gateway::start(waiting).await.unwrap();
     assert_eq!(gateway.servers()[0].counts, []);
     gateway.close().await;

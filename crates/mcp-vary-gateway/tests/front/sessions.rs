@@ -144,7 +144,7 @@ async fn a_session_outside_the_table_can_be_deleted() {
 async fn a_session_expires() {
     static NOW: AtomicU64 = AtomicU64::new(1_000_000);
     let house = House::with(|mut config| {
-        config.outside = Environment::new(
+        config.environment = Environment::new(
             || NOW.load(Ordering::SeqCst),
             |bytes| getrandom::fill(bytes).unwrap(),
         );

@@ -114,7 +114,7 @@ async fn beside(era: Era, naming: Naming) -> (House, Late) {
 }
 
 fn waiting_little(config: Config) -> Config {
-    config.starting_without_servers(Duration::from_millis(500))
+    config.allow_empty_start(Duration::from_millis(500))
 }
 
 /// Waits until the gateway lists what the server has that was released.

@@ -49,7 +49,7 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
     static NOW: AtomicU64 = AtomicU64::new(START);
     let house = House::with(|config| {
         let mut config = variants(config);
-        config.outside = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
         config
     })
     .await;
@@ -127,7 +127,7 @@ async fn the_status_says_how_the_gateway_stands() {
     static NOW: AtomicU64 = AtomicU64::new(START);
     let house = House::with(|config| {
         let mut config = variants(config);
-        config.outside = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
         config
     })
     .await;
@@ -191,7 +191,7 @@ async fn the_status_is_for_this_machine_only() {
 async fn hints_are_ranked_once() {
     static NOW: AtomicU64 = AtomicU64::new(START);
     let house = House::with(|mut config| {
-        config.outside = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
         config
     })
     .await;

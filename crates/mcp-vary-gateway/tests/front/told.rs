@@ -54,8 +54,8 @@ const PROMPTS: &str = r#"
 
 async fn house() -> House {
     House::behind_one(Peer::start(answer).await, |mut config| {
-        config.told_resources = read_resources(RESOURCES).unwrap();
-        config.told_prompts = read_prompts(PROMPTS).unwrap();
+        config.resource_results = read_resources(RESOURCES).unwrap();
+        config.prompt_results = read_prompts(PROMPTS).unwrap();
         config
     })
     .await

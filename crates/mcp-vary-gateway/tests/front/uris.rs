@@ -317,7 +317,7 @@ async fn what_is_told_otherwise_has_the_variants_uri() {
     let rules = "- {uris: ['doc:index'], template: 'at {{ uri }}', type: text/markdown}";
     let told = read_resources(rules).unwrap();
     let house = House::behind_one(server().await, |mut config| {
-        config.told_resources = told;
+        config.resource_results = told;
         config.with_variants_of(variants()).unwrap()
     })
     .await;

@@ -416,7 +416,7 @@ async fn behind_two(variants: &str) -> ((House, Peer), Vec<String>, Vec<String>)
         format!("servers: {{a: {{command: x}}, b: {{command: x}}}}\nvariants:\n  v: {variants}\n");
     let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
     let (one, two) = (issues().await, issues().await);
-    let outside = config(Target::command("none", [])).outside;
+    let outside = config(Target::command("none", [])).environment;
     let mut config = file.clone().into_config(outside).with_limits(limits());
     let targets = [("a", &one), ("b", &two)];
     config.servers = targets

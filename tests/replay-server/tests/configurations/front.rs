@@ -74,7 +74,7 @@ impl Front {
         assert_eq!(file.notes, [], "{name}");
         let outside = Environment::new(|| 1_800_000_000, |bytes| getrandom::fill(bytes).unwrap());
         let mut config = file.into_config(outside);
-        config.start_patience = Duration::from_secs(60);
+        config.start_wait = Duration::from_secs(60);
         let gateway = Gateway::start(config).await.unwrap();
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(theirs);

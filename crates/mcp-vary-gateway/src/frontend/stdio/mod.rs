@@ -17,13 +17,13 @@ use tokio_util::task::TaskTracker;
 
 use self::lines::{Line, read_line, write, written};
 use self::session::LegacySession;
-use self::work::RequestFuture;
+use self::work::ExtensionNotification;
 use super::{admit, batch, cancel_orphans, receive_client_message};
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::methods::is_of_an_extension;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::memory_cost;
-use crate::session::{Fixed, NO_CLASS, Session};
+use crate::session::{BASE_CLASS, Negotiated, Session};
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::envelope::{self, Message};
@@ -55,7 +55,7 @@ impl Gateway {
         let mut input = BufReader::new(input);
         let limits = || self.current().config.limits;
         let reading = async {
-            self.apply_client_responses().await;
+            self.until_serving().await;
             while let Some(line) = read_line(&mut input, || limits().body).await? {
                 connection.receive(line).await;
             }
@@ -83,7 +83,7 @@ pub(super) struct StdioConnection {
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
     /// Where notifications of extensions are put, once there was one.
-    running_requests: OnceLock<mpsc::Sender<RequestFuture>>,
+    running_requests: OnceLock<mpsc::Sender<ExtensionNotification>>,
     client_gone: CancellationToken,
     /// Cancelled when what only listens must end.
     stopping: CancellationToken,
@@ -101,18 +101,18 @@ impl StdioConnection {
     }
 
     fn new(gateway: &Arc<Gateway>, lines: mpsc::Sender<Bytes>) -> Self {
-        let stateless = Fixed {
+        let stateless = Negotiated {
             revision: Revision::LATEST_MODERN,
             features: None,
             order: Vec::new(),
-            class: NO_CLASS.into(),
+            class: BASE_CLASS.into(),
             client: ClientName::default(),
         };
         Self {
             gateway: Arc::clone(gateway),
             entrance: gateway.new_endpoint(),
             legacy: None,
-            modern: gateway.services.sessions.open_unnamed(stateless),
+            modern: gateway.services.sessions.open_stdio(stateless),
             former_session: Vec::new(),
             lines,
             tasks: TaskTracker::new(),
@@ -170,7 +170,7 @@ impl StdioConnection {
             let method = message.method.as_deref();
             if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
                 let memory = self.gateway.services.lease(memory);
-                self.poll_requests(setup, method, message.params, &params, memory.ok());
+                self.spawn_notification(setup, method, message.params, &params, memory.ok());
             }
             return;
         };
@@ -240,7 +240,7 @@ impl StdioConnection {
         drop(self.running_requests.take());
         // What the client is asked now it cannot answer, and nobody waits for that.
         for session in self.sessions() {
-            session.fall_silent();
+            session.close_input();
             self.gateway
                 .services
                 .pending_server_requests
@@ -257,8 +257,8 @@ impl StdioConnection {
             self.tasks.wait().await;
         }
         for session in self.sessions() {
-            self.gateway.services.hub.forget(session.client);
-            self.gateway.current().pool.forget(session.client);
+            self.gateway.services.hub.remove_session(session.client);
+            self.gateway.current().pool.close_session(session.client);
         }
     }
 }

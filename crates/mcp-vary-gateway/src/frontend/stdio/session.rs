@@ -40,7 +40,7 @@ impl StdioConnection {
             Ok((fixed, result)) => {
                 self.write_response(response::result(id, result.as_bytes()).body)
                     .await;
-                let session = setup.services.sessions.open_unnamed(fixed);
+                let session = setup.services.sessions.open_stdio(fixed);
                 setup.admit(&session).await;
                 self.legacy = Some(LegacySession {
                     is_input_closed: self.forward_session_messages(&session),
@@ -100,7 +100,7 @@ impl StdioConnection {
         let (fixed, _) = setup
             .initialize(&VariantRequest::default(), &params)
             .await?;
-        let session = legacy.session.anew(fixed);
+        let session = legacy.session.renegotiated(fixed);
         setup.admit(&session).await;
         let anew = LegacySession {
             params: legacy.params.clone(),

@@ -18,11 +18,12 @@ use crate::pipeline::methods::forward_notification;
 use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
-use crate::session::{Place, Session};
-use crate::subscriptions::Listener;
+use crate::session::{InFlightGuard, Session};
+use crate::subscriptions::ListenStream;
 
 /// A notification of an extension: by whom, its method and its params as written.
-pub(super) type RequestFuture = (Arc<ConfigSnapshot>, Client, String, Option<String>, Lease);
+pub(super) type ExtensionNotification =
+    (Arc<ConfigSnapshot>, Client, String, Option<String>, Lease);
 
 impl StdioConnection {
     /// Runs a request on the side; its answer is written when it comes.
@@ -30,7 +31,7 @@ impl StdioConnection {
         &self,
         gateway: Arc<ConfigSnapshot>,
         client: Client,
-        (place, memory): (Place, Lease),
+        (place, memory): (InFlightGuard, Lease),
         message: &Message<'_>,
         id: &str,
     ) {
@@ -83,7 +84,7 @@ impl StdioConnection {
     }
 
     /// Carries a notification of an extension on the side, in order; of too many the last are dropped.
-    pub(super) fn poll_requests(
+    pub(super) fn spawn_notification(
         &self,
         setup: Arc<ConfigSnapshot>,
         method: &str,
@@ -112,7 +113,7 @@ impl StdioConnection {
             let carrying = self
                 .client_gone
                 .clone()
-                .run_until_cancelled_owned(run_batch(carried));
+                .run_until_cancelled_owned(forward_all(carried));
             self.tasks.spawn(carrying);
             sender
         });
@@ -130,7 +131,7 @@ async fn run(
     gateway: Arc<ConfigSnapshot>,
     client: &Client,
     asked: IncomingRequest<'_>,
-    place: Place,
+    place: InFlightGuard,
     lines: &mpsc::Sender<Bytes>,
     stopping: CancellationToken,
 ) {
@@ -156,8 +157,8 @@ async fn run(
 
 /// Writes what a client hears of, until it withdraws or the stream ends.
 async fn receive_client_message(
-    mut listener: Box<Listener>,
-    place: &Place,
+    mut listener: Box<ListenStream>,
+    place: &InFlightGuard,
     lines: &mpsc::Sender<Bytes>,
 ) {
     loop {
@@ -165,7 +166,7 @@ async fn receive_client_message(
             biased;
             // > Servers receiving cancellation notifications SHOULD not send a response for the cancelled
             // > request. (MCP 2026-07-28, basic/patterns/cancellation)
-            () = place.withdrawn() => return,
+            () = place.cancelled() => return,
             message = listener.next() => message,
         };
         match message {
@@ -176,7 +177,7 @@ async fn receive_client_message(
 }
 
 /// Carries one after the other.
-async fn run_batch(mut carried: mpsc::Receiver<RequestFuture>) {
+async fn forward_all(mut carried: mpsc::Receiver<ExtensionNotification>) {
     while let Some((setup, client, method, written, _memory)) = carried.recv().await {
         // The params were read before, so that they can be read again.
         let params = Params::read(written.as_deref()).unwrap_or_default();

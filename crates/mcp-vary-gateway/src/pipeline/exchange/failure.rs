@@ -45,7 +45,7 @@ impl ResponseContext {
             uri_rewriter::rewrite_error(uris, &mut failure);
         }
         if let Some(task) = &self.plan.task
-            && let Some(message) = task.in_words(failure.message())
+            && let Some(message) = task.respell(failure.message())
         {
             failure.set_message(message);
         }
@@ -56,7 +56,9 @@ impl ResponseContext {
     fn url_required(&self, failure: &RpcError, lasting: &Services) -> Option<String> {
         let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
-        is_asked.then(|| mrtr::url_required(data, seal, self.client.askable(), lasting))?
+        is_asked.then(|| {
+            mrtr::url_required(data, seal, self.client.server_request_support(), lasting)
+        })?
     }
 
     /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the

@@ -14,7 +14,7 @@ use tracing::debug;
 
 use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 use crate::pipeline::runtime::Services;
-use crate::tasks::made_by_the_core;
+use crate::tasks::core_task_id;
 
 /// A task that a call becomes, and nobody but its server is told of.
 ///
@@ -68,7 +68,7 @@ impl Drop for ImplicitTask {
 
 impl InFlightRequest {
     /// Takes note of the task that the server made of the call; whether it did.
-    pub(super) fn as_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
+    pub(super) fn record_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
         let Some(by_task) = self.leases.implicit_task.as_mut() else {
             return false;
         };
@@ -76,7 +76,7 @@ impl InFlightRequest {
         if by_task.upstream_id.take().is_some() {
             return false;
         }
-        by_task.upstream_id = outcome.ok().and_then(made_by_the_core);
+        by_task.upstream_id = outcome.ok().and_then(core_task_id);
         let is_made = by_task.upstream_id.is_some();
         if is_made {
             self.exchange = None;
@@ -106,7 +106,7 @@ impl InFlightRequest {
     }
 
     /// The result of a task that its client knows nothing of.
-    pub(super) fn resend_without_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
+    pub(super) fn without_related_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_by_task = self.leases.implicit_task.is_some() && result.contains(RELATED_TASK_META);
         let meta = edit::get(result, "_meta").filter(|_| is_by_task);
         let Some(meta) = meta.map(|meta| edit::remove(meta, RELATED_TASK_META)) else {

@@ -21,17 +21,17 @@ pub(crate) use crate::pipeline::exchange::response::{
     ProgressTokens, ResponseContext, ResponsePlan, ResultRewriter, rewrite_result,
 };
 pub(crate) use crate::pipeline::exchange::retry::RetryState;
-use crate::pipeline::exchange::server_requests::exchange_ended;
+use crate::pipeline::exchange::server_requests::server_request_ended;
 
 use crate::mrtr::{InputRelay, InputRequests};
 pub(crate) use crate::pipeline::exchange::orphaned::orphaned_for;
 use crate::pipeline::runtime::Services;
-use crate::pool::InUse;
-use crate::pool::dedicated::Held;
-use crate::session::Place;
+use crate::pool::ConnectionUse;
+use crate::pool::dedicated::DedicatedLease;
+use crate::session::InFlightGuard;
 use crate::session::client::Client;
-use crate::session::pending_server_requests::Question;
-use crate::tasks::{Awaited, Coming, Ended, Road};
+use crate::session::pending_server_requests::ForwardedServerRequest;
+use crate::tasks::{ResultWaiter, TaskConnection, WaitEnd, WaitEvent};
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_upstream::{Exchange, Message};
 use mcp_vary_wire::response::{Reply, RpcError};
@@ -46,15 +46,15 @@ pub(crate) struct InFlightRequest {
     retry: Option<RetryState>,
     response: ResponseContext,
     /// What the server asks of the client and waits for.
-    pending_server_requests: Vec<Question>,
+    pending_server_requests: Vec<ForwardedServerRequest>,
     /// What it takes to ask a legacy client what a modern server asks in a result.
     relay: Option<InputRelay>,
     /// The task whose result the client waits for.
-    task_result: Option<Box<Awaited>>,
+    task_result: Option<Box<ResultWaiter>>,
     /// What a legacy server asked of a modern client when it went on.
     input: InputRequests,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
-    in_flight_guard: Option<Place>,
+    in_flight_guard: Option<InFlightGuard>,
     /// What the client's message is held in.
     memory: Option<Lease>,
     services: Arc<Services>,
@@ -68,11 +68,11 @@ pub(crate) struct Leases {
     /// Its place among the calls that the server may have at once.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
     /// The connection that the client has alone; given back after the exchange has ended.
-    pub(crate) dedicated: Option<Held>,
+    pub(crate) dedicated: Option<DedicatedLease>,
     /// Keeps the connections of the client's class open.
-    pub(crate) class: Option<InUse>,
+    pub(crate) class: Option<ConnectionUse>,
     /// How the server of a task is asked what it comes to, where that has to be waited for.
-    pub(crate) task_connection: Option<Box<Road>>,
+    pub(crate) task_connection: Option<Box<TaskConnection>>,
 }
 
 impl Leases {
@@ -110,7 +110,7 @@ impl InFlightRequest {
     /// A request that waits for what a task comes to.
     pub(crate) fn awaiting(
         lasting: Arc<Services>,
-        awaited: Awaited,
+        awaited: ResultWaiter,
         taken: Leases,
         finish: ResponseContext,
     ) -> Self {
@@ -141,7 +141,7 @@ impl InFlightRequest {
     }
 
     /// Keeps the request's place in its session until it has ended.
-    pub(crate) fn hold_guard(&mut self, place: Place) {
+    pub(crate) fn hold_guard(&mut self, place: InFlightGuard) {
         self.in_flight_guard = Some(place);
     }
 
@@ -179,8 +179,8 @@ impl InFlightRequest {
         let said = tokio::select! {
             biased;
             () = cancelled(self.in_flight_guard.as_ref()) => return Some(self.cancel_by_client()),
-            at = exchange_ended(&self.pending_server_requests), if !self.pending_server_requests.is_empty() => {
-                return self.pending_server_requests.swap_remove(at).give_up().map(ResponseEvent::Message);
+            at = server_request_ended(&self.pending_server_requests), if !self.pending_server_requests.is_empty() => {
+                return self.pending_server_requests.swap_remove(at).cancel().map(ResponseEvent::Message);
             }
             said = said => said,
         };
@@ -190,7 +190,7 @@ impl InFlightRequest {
                 .notification(bytes)
                 .map(ResponseEvent::Message),
             Ok(Message::Request(request)) => self.forward_server_request(request),
-            Ok(Message::Answer(answer)) if self.as_implicit_task(answer.outcome()) => None,
+            Ok(Message::Answer(answer)) if self.record_implicit_task(answer.outcome()) => None,
             Ok(Message::Answer(answer)) => match self.begin_round(answer.outcome()) {
                 None => Some(self.done(answer.outcome())),
                 Some(Ok(())) => None,
@@ -207,10 +207,10 @@ impl InFlightRequest {
         Some(
             match unless_cancelled(self.in_flight_guard.as_ref(), coming).await {
                 None => self.cancel_by_client(),
-                Some(Coming::Message(message)) => ResponseEvent::Message(message),
-                Some(Coming::Ended(Ended::Result(result))) => self.done(Ok(&result)),
-                Some(Coming::Ended(Ended::Error(error))) => self.done(Err(&error)),
-                Some(Coming::Ended(Ended::Failed(failure))) => self.fail(&failure),
+                Some(WaitEvent::Message(message)) => ResponseEvent::Message(message),
+                Some(WaitEvent::Ended(WaitEnd::Result(result))) => self.done(Ok(&result)),
+                Some(WaitEvent::Ended(WaitEnd::Error(error))) => self.done(Err(&error)),
+                Some(WaitEvent::Ended(WaitEnd::Failed(failure))) => self.fail(&failure),
             },
         )
     }
@@ -231,9 +231,9 @@ impl InFlightRequest {
             self.leases.keep_for(lasts);
         }
         if let Some(alone) = &self.leases.dedicated {
-            alone.settle();
+            alone.mark_clean();
         }
-        let outcome = outcome.map(|result| self.resend_without_task(result));
+        let outcome = outcome.map(|result| self.without_related_task(result));
         self.abandon_server_requests();
         self.end();
         ResponseEvent::Done(match outcome {
@@ -268,7 +268,12 @@ impl InFlightRequest {
     /// Ends the request without an answer, and tells the server why.
     pub(crate) fn abandon(&mut self, why: &str) {
         // A process does not say which call a question is about: it may be another one.
-        if self.leases.dedicated.as_ref().is_some_and(Held::has_others) {
+        if self
+            .leases
+            .dedicated
+            .as_ref()
+            .is_some_and(DedicatedLease::has_others)
+        {
             self.abandon_server_requests();
         }
         if let Some(exchange) = self.exchange.take() {
@@ -293,7 +298,10 @@ impl InFlightRequest {
 }
 
 /// What comes of `what`; none when the client cancels the request or ends its session before.
-async fn unless_cancelled<T>(place: Option<&Place>, what: impl Future<Output = T>) -> Option<T> {
+async fn unless_cancelled<T>(
+    place: Option<&InFlightGuard>,
+    what: impl Future<Output = T>,
+) -> Option<T> {
     tokio::select! {
         biased;
         () = cancelled(place) => None,
@@ -302,9 +310,9 @@ async fn unless_cancelled<T>(place: Option<&Place>, what: impl Future<Output = T
 }
 
 /// Waits until the client cancels the request or ends its session.
-async fn cancelled(place: Option<&Place>) {
+async fn cancelled(place: Option<&InFlightGuard>) {
     match place {
-        Some(place) => place.withdrawn().await,
+        Some(place) => place.cancelled().await,
         None => std::future::pending().await,
     }
 }

@@ -67,7 +67,7 @@ impl ResponseContext {
         let Some(progress) = progress else {
             let task = self.plan.task.as_ref()?;
             let params = task
-                .lasting
+                .services
                 .task_registry
                 .progress(self.client.id, params)?;
             return Some(era::progress_notification(&params));

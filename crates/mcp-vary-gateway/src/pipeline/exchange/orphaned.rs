@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{InFlightRequest, Leases, cancelled};
-use crate::session::{Place, Session};
+use crate::session::{InFlightGuard, Session};
 
 /// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
 /// cancelled.
@@ -38,11 +38,11 @@ impl Drop for InFlightRequest {
 
 async fn run_orphaned(
     mut exchange: Exchange,
-    place: Option<Place>,
+    place: Option<InFlightGuard>,
     (stopped, now): (CancellationToken, u64),
     _kept: (OwnedSemaphorePermit, Leases),
 ) {
-    let session = place.as_ref().map(Place::session);
+    let session = place.as_ref().map(InFlightGuard::session);
     let left = session.map_or(ORPHAN_TIMEOUT, |session| orphaned_for(session, now));
     let ended = async {
         while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
@@ -61,5 +61,5 @@ const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long a request runs on whose client is gone: nobody can come back to a session that has expired.
 pub(crate) fn orphaned_for(session: &Session, now: u64) -> Duration {
-    ORPHAN_TIMEOUT.min(session.left(now))
+    ORPHAN_TIMEOUT.min(session.remaining(now))
 }

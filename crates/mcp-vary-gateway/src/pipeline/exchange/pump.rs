@@ -10,13 +10,17 @@ use tracing::debug;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, orphaned_for};
 use crate::pipeline::runtime::Services;
 use crate::session::Session;
-use crate::session::replay::Log;
+use crate::session::replay::ReplayBuffer;
 
 /// Writes what the server says about a call into `log`, until its answer.
 ///
 /// Who reads slowly is waited for. While nobody reads it goes on, for as long and with as many others as
 /// requests without a client may.
-pub(crate) async fn pump(lasting: Arc<Services>, mut running: Box<InFlightRequest>, log: Arc<Log>) {
+pub(crate) async fn pump(
+    lasting: Arc<Services>,
+    mut running: Box<InFlightRequest>,
+    log: Arc<ReplayBuffer>,
+) {
     let feeding = PumpGuard(&log);
     let session = running.client().session.clone();
     let mut alone = None;
@@ -39,7 +43,7 @@ pub(crate) async fn pump(lasting: Arc<Services>, mut running: Box<InFlightReques
                 ResponseEvent::Done(reply) => {
                     // The id of the request is free before its answer is read.
                     drop(running);
-                    log.conclude(&reply.body);
+                    log.finish_response(&reply.body);
                     return;
                 }
                 ResponseEvent::Cancelled => return,
@@ -47,13 +51,13 @@ pub(crate) async fn pump(lasting: Arc<Services>, mut running: Box<InFlightReques
         }
     };
     debug!(reason = why, "a request was given up");
-    lasting.replay_streams.give_up(&log);
+    lasting.replay_streams.abandon(&log);
     running.abandon(why);
     drop(feeding);
 }
 
 /// Ends the log when nothing feeds it any more, for whatever reason.
-struct PumpGuard<'a>(&'a Log);
+struct PumpGuard<'a>(&'a ReplayBuffer);
 
 impl Drop for PumpGuard<'_> {
     fn drop(&mut self) {

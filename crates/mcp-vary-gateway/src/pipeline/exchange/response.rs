@@ -23,7 +23,7 @@ use crate::pipeline::methods::UndeclaredUse;
 use crate::pipeline::router::{MethodAction, TaskAction};
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
-use crate::tasks::{RESULT, TaskNames};
+use crate::tasks::{RESULT, TaskIdCodec};
 
 /// What is needed to turn the server's answer into the client's.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(crate) struct ResponsePlan {
     pub(crate) resource_rules: Arc<[ResourceRule]>,
     pub(crate) shape: Option<Shaper>,
     /// The task that it is about, or that may come of it.
-    pub(crate) task: Option<Box<TaskNames>>,
+    pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, where the server does not declare it, and nobody knows whether it has it.
     pub(crate) undeclared: Option<Box<UndeclaredUse>>,
 }
@@ -76,10 +76,11 @@ impl ResponseContext {
         if is_input_required(result) {
             return self.input_required(result, lasting);
         }
-        let asks = self.plan.task.as_ref().map(|task| task.forms.client);
+        let asks = self.plan.task.as_ref().map(|task| task.dialects.client);
         if let MethodAction::Task(_) = self.action
             && asks == Some(TaskDialect::Extension)
-            && let Err(why) = mrtr::validate_input_requests(result, self.client.askable())
+            && let Err(why) =
+                mrtr::validate_input_requests(result, self.client.server_request_support())
         {
             let why = format!("server `{}` {why}", self.server);
             return self.failed(&RpcError::internal(why));
@@ -143,16 +144,18 @@ impl ResponseContext {
         };
         Ok(match self.action {
             MethodAction::Task(TaskAction::Result) => {
-                let told = and_then_rewrite(task.named(result), |named| self.shaped(named));
-                match task.own.as_deref() {
-                    Some(own) if task.forms.is_to_core() => Cow::Owned(task.relate(&told, own)),
+                let told = and_then_rewrite(task.rename(result), |named| self.shaped(named));
+                match task.upstream_id.as_deref() {
+                    Some(own) if task.dialects.is_core_client() => {
+                        Cow::Owned(task.relate(&told, own))
+                    }
                     _ => told,
                 }
             }
             // The extension has the result in what it says of the task.
             MethodAction::Task(_) => {
-                task.stands(result);
-                let named = task.downward(result);
+                task.record_status(result);
+                let named = task.result_to_client(result);
                 let inner = edit::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
                     Some(Cow::Owned(shaped)) => {
@@ -161,10 +164,10 @@ impl ResponseContext {
                     _ => named,
                 }
             }
-            _ => match task.of_made(result, &self.client, || self.rewriter()) {
+            _ => match task.creation_result(result, &self.client, || self.rewriter()) {
                 Some(made) => made?,
-                None if task.forms.is_to_core() => {
-                    Cow::Owned(task.of_finished(&self.shaped(result), &self.client)?)
+                None if task.dialects.is_core_client() => {
+                    Cow::Owned(task.completed_result(&self.shaped(result), &self.client)?)
                 }
                 None => self.shaped(result),
             },
@@ -213,7 +216,8 @@ impl ResponseContext {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
         };
-        match mrtr::seal_input_required(result, seal, self.client.askable(), lasting) {
+        match mrtr::seal_input_required(result, seal, self.client.server_request_support(), lasting)
+        {
             Ok(result) => response::result(&self.id, result.as_bytes()),
             Err(failure) => self.failed(&failure),
         }

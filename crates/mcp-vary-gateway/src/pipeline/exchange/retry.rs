@@ -36,7 +36,7 @@ impl RetryState {
 
     async fn resend(&mut self) -> Result<Exchange, RpcError> {
         if self.since.is_some() {
-            tokio::time::sleep(RECENT).await;
+            tokio::time::sleep(DETECTION_DELAY).await;
         }
         self.since.get_or_insert_with(Instant::now);
         let request = self.sent.request.clone();
@@ -84,4 +84,4 @@ impl InFlightRequest {
 }
 
 /// How long a line may take to notice that its server cannot be reached.
-const RECENT: Duration = Duration::from_millis(50);
+const DETECTION_DELAY: Duration = Duration::from_millis(50);

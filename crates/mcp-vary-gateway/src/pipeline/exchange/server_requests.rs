@@ -12,7 +12,7 @@ use super::{InFlightRequest, Leases, ResponseContext, ResponseEvent, unless_canc
 use crate::mrtr::{self, InputRelay, RelayEvent, SuspendedCall, is_input_required};
 use crate::pipeline::runtime::Services;
 use crate::pool::dedicated;
-use crate::session::pending_server_requests::{self, Question};
+use crate::session::pending_server_requests::{self, ForwardedServerRequest};
 
 impl InFlightRequest {
     /// What the client is asked, if it can be; the server is told why where it cannot.
@@ -24,7 +24,7 @@ impl InFlightRequest {
             let (made, server) = (&self.services.task_registry, &self.response.server);
             let names = made.names(server, session.client);
             let questions = &self.services.pending_server_requests;
-            let (question, message) = questions.pass_on(session, (server, &request), &names)?;
+            let (question, message) = questions.forward(session, (server, &request), &names)?;
             self.pending_server_requests.push(question);
             return Some(ResponseEvent::Message(message));
         }
@@ -32,7 +32,7 @@ impl InFlightRequest {
         let may_be_asked = self
             .response
             .client
-            .askable()
+            .server_request_support()
             .ensure_supported(request.method(), params);
         // Dropped, a request is refused.
         self.response.request_state.as_ref()?;
@@ -41,7 +41,7 @@ impl InFlightRequest {
             return None;
         }
         if let Some(alone) = &self.leases.dedicated {
-            alone.heed(&request);
+            alone.note_request(&request);
         }
         self.input.add(request);
         Some(self.wait_for_client())
@@ -105,7 +105,7 @@ impl InFlightRequest {
     ) -> Option<Result<(), RpcError>> {
         let result = outcome.ok().filter(|result| is_input_required(result))?;
         let session = self.response.client.session.as_ref()?;
-        let client = (&**session, self.response.client.askable());
+        let client = (&**session, self.response.client.server_request_support());
         let begun = self.relay.as_mut()?.begin(result, client, &self.services);
         // The server works on nothing while the client is asked.
         self.exchange = None;
@@ -145,7 +145,7 @@ impl InFlightRequest {
 }
 
 /// Waits until one of the questions is over.
-pub(super) async fn exchange_ended(questions: &[Question]) -> usize {
+pub(super) async fn server_request_ended(questions: &[ForwardedServerRequest]) -> usize {
     let over = questions.iter().map(|question| Box::pin(question.over()));
     select_all(over).await.1
 }

@@ -9,8 +9,8 @@ impl InFlightRequest {
     pub(super) fn watch(&mut self, result: &str) -> Option<Reply> {
         let road = self.leases.task_connection.take()?;
         let names = self.response.plan.task.as_ref()?;
-        let own = names.made_by(result)?;
-        let road = road.held_by(self.leases.dedicated.take(), self.leases.class.take());
+        let own = names.created_id(result)?;
+        let road = road.leased(self.leases.dedicated.take(), self.leases.class.take());
         let retelling = || self.response.rewriter();
         let made = names.watch(result, &own, &self.response.client, retelling, road);
         Some(match made {

@@ -27,7 +27,7 @@ impl RequestContext<'_> {
         }
         let deprecated = variant.filter(|it| it.status == Status::Deprecated);
         if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
-            let now = (gateway.config.outside.now)();
+            let now = (gateway.config.environment.now)();
             gateway
                 .services
                 .deprecations
@@ -35,13 +35,13 @@ impl RequestContext<'_> {
         }
         Ok(gateway
             .variant_set
-            .presented_view(index, self.client.manner))
+            .presented_view(index, self.client.presentation))
     }
 
     /// How the client calls itself, be it in its session or in this request.
     fn client_name(&self) -> ClientName {
         match &self.client.session {
-            Some(session) => session.fixed.client.clone(),
+            Some(session) => session.negotiated.client.clone(),
             None => ClientName::read(self.request.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
         }
     }

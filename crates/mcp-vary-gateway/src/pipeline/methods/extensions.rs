@@ -17,7 +17,7 @@ use crate::pipeline::member_check;
 use crate::pipeline::methods::initialize;
 use crate::pipeline::router::{Dispatch, IncomingRequest, MethodAction, method_not_found};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::dedicated::Held;
+use crate::pool::dedicated::DedicatedLease;
 use crate::session::client::Client;
 
 impl RequestContext<'_> {
@@ -63,7 +63,7 @@ impl RequestContext<'_> {
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
     fn server_of_the_same_extension(&self) -> Option<usize> {
-        let extensions = edit::get(self.client.mirrored(), "extensions")?;
+        let extensions = edit::get(self.client.forwardable(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
         let told = self.catalog.snapshots.iter().enumerate();
         let mut sharing = told.filter(|(_, told)| {
@@ -91,9 +91,13 @@ impl RequestContext<'_> {
         self.may_forward(variant, server)?;
         let alone = self.dedicated_connection(server).await?;
         let source = &self.class.sources()[server];
-        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
+        let line = Arc::clone(
+            alone
+                .as_ref()
+                .map_or(&source.connection, DedicatedLease::line),
+        );
         let upstream = line.ready().await?;
-        let told = self.notification_sink(server, upstream.handshake().era());
+        let told = self.sent_capabilities(server, upstream.handshake().era());
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
@@ -107,7 +111,7 @@ impl RequestContext<'_> {
         upstream
             .notify(self.request.method.to_owned(), params)
             .await?;
-        alone.iter().for_each(Held::settle);
+        alone.iter().for_each(DedicatedLease::mark_clean);
         Ok(())
     }
 }
@@ -144,7 +148,7 @@ pub(crate) async fn forward_notification(
         };
         call.forward_extension_notification().await
     };
-    let patience = gateway.pool.patience();
+    let patience = gateway.pool.ready_timeout();
     match tokio::time::timeout(patience, carried).await {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),

@@ -16,15 +16,15 @@ use mcp_vary_wire::task_dialect;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::RequestContext;
-use crate::mrtr::{self, InputRelay, RequestBinding, RetriedCall};
+use crate::mrtr::{self, InputRelay, RequestBinding, RoundTrip};
 use crate::pipeline::exchange::{
     ImplicitTask, InFlightRequest, Leases, ProgressTokens, ResponseContext, ResponsePlan,
     RetryState,
 };
 use crate::pipeline::router::Dispatch;
-use crate::pool::InUse;
-use crate::pool::dedicated::Held;
-use crate::session::{NO_CLASS, Session};
+use crate::pool::ConnectionUse;
+use crate::pool::dedicated::DedicatedLease;
+use crate::session::{BASE_CLASS, Session};
 
 /// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]
@@ -52,18 +52,22 @@ impl RequestContext<'_> {
     ) -> Result<Dispatch, RpcError> {
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let mut finish = self.response_context(variant, &mut forwarding)?;
-        let round = self.retried_call(variant, finish.request_state.as_ref())?;
-        let turn = source.line.acquire().await?;
-        if let RetriedCall::Suspended(call) = round {
-            return self.resume(call, turn, finish);
+        let round = self.round_trip(variant, finish.request_state.as_ref())?;
+        let turn = source.connection.acquire().await?;
+        if let RoundTrip::Suspended(call) = round {
+            return self.continue_suspended(call, turn, finish);
         }
         // What the server asks on the way to such a task it asks in results.
         let has_task = finish.plan.task.as_ref();
-        let alone = match has_task.is_some_and(|task| task.forms.is_to_core()) {
+        let alone = match has_task.is_some_and(|task| task.dialects.is_core_client()) {
             true => None,
             false => self.dedicated_connection(forwarding.server).await?,
         };
-        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
+        let line = Arc::clone(
+            alone
+                .as_ref()
+                .map_or(&source.connection, DedicatedLease::line),
+        );
         if let Some(level) = finish.client.log_level {
             Box::pin(line.set_log_level_if_supported(level)).await;
         }
@@ -84,7 +88,7 @@ impl RequestContext<'_> {
         let taken = Leases {
             turn: Some(turn),
             dedicated: alone,
-            class: Some(InUse::new(&self.class)),
+            class: Some(ConnectionUse::new(&self.class)),
             task_connection: road,
             implicit_task: by_task,
         };
@@ -99,13 +103,13 @@ impl RequestContext<'_> {
         finish: &ResponseContext,
         forwarding: ForwardRequest,
     ) -> Request {
-        let told = self.notification_sink(forwarding.server, finish.upstream);
+        let told = self.sent_capabilities(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.upstream.as_str());
         let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
         let task = finish.plan.task.as_ref();
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
-            capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
+            capabilities: &match task.is_some_and(|task| task.dialects.is_core_client()) {
                 true => task_dialect::with_extension(told),
                 false => Cow::Borrowed(told),
             },
@@ -141,11 +145,11 @@ impl RequestContext<'_> {
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it
     /// was told of the class: a class may hold more clients than one that can do the same, and a server without
     /// sessions is told of each.
-    pub(crate) fn notification_sink(&self, server: usize, era: Era) -> Option<Arc<str>> {
-        let mirrored = self.client.mirrored();
-        let may_differ = era == Era::Modern && mirrored != NO_CLASS;
+    pub(crate) fn sent_capabilities(&self, server: usize, era: Era) -> Option<Arc<str>> {
+        let mirrored = self.client.forwardable();
+        let may_differ = era == Era::Modern && mirrored != BASE_CLASS;
         let classes = &self.snapshot.pool;
-        may_differ.then(|| classes.told_of(&self.class, server, mirrored))
+        may_differ.then(|| classes.capabilities_for(&self.class, server, mirrored))
     }
 
     /// Sends the request, and keeps it where it may have to be sent once more.
@@ -178,22 +182,22 @@ impl RequestContext<'_> {
     pub(crate) async fn dedicated_connection(
         &self,
         server: usize,
-    ) -> Result<Option<Held>, RpcError> {
-        if !self.class.can_be_asked {
+    ) -> Result<Option<DedicatedLease>, RpcError> {
+        if !self.class.accepts_server_requests {
             return Ok(None);
         }
         let shared = &self.class.shared().sources()[server];
-        let upstream = shared.line.ready().await?;
+        let upstream = shared.connection.ready().await?;
         if upstream.handshake().era() == Era::Modern {
-            let may_ask = || shared.line.server_facts().may_support(Era::Legacy);
+            let may_ask = || shared.connection.server_facts().may_support(Era::Legacy);
             if self.client.session.is_none() || !may_ask() {
                 return Ok(None);
             }
         }
         let classes = &self.snapshot.pool;
-        let held = classes.alone(&self.class, server, self.client)?;
+        let held = classes.dedicated(&self.class, server, self.client)?;
         held.ready().await?;
-        held.tells(shared).await;
+        held.mirror_subscriptions(shared).await;
         Ok(Some(held))
     }
 
@@ -252,7 +256,7 @@ impl RequestContext<'_> {
     }
 
     /// Goes on with a call that waits for what the client says.
-    fn resume(
+    fn continue_suspended(
         &self,
         call: u64,
         turn: OwnedSemaphorePermit,

@@ -20,7 +20,7 @@ use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::snapshot::{ConfigSnapshot, ParsedCapabilities};
-use crate::session::Fixed;
+use crate::session::Negotiated;
 
 impl ConfigSnapshot {
     /// Answers `initialize`: what the session fixes, and the result.
@@ -33,7 +33,7 @@ impl ConfigSnapshot {
         &self,
         told: &VariantRequest,
         params: &Params<'_>,
-    ) -> Result<(Fixed, String), RpcError> {
+    ) -> Result<(Negotiated, String), RpcError> {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
@@ -53,7 +53,7 @@ impl ConfigSnapshot {
             .order
             .iter()
             .map(|index| self.variant_id(*index).to_string());
-        let fixed = Fixed {
+        let fixed = Negotiated {
             revision,
             features: known.features.clone(),
             order: order.collect(),

@@ -16,7 +16,7 @@ impl RequestContext<'_> {
             RpcError::invalid_params("`level` is no log level; use one of debug to emergency")
         })?;
         let asked = self.class.sources().iter();
-        join_all(asked.map(|it| it.line.try_set_log_level(level))).await;
+        join_all(asked.map(|it| it.connection.try_set_log_level(level))).await;
         if !self.catalog.has_capability("logging") {
             return Err(method_not_found(self.request.method));
         }

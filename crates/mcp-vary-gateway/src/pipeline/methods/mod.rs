@@ -31,7 +31,7 @@ pub(crate) use self::undeclared::UndeclaredUse;
 pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_of_an_extension};
 use crate::pipeline::router::{Dispatch, IncomingRequest, MethodAction, method_not_found};
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::pool::Class;
+use crate::pool::CapabilityClass;
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::item::ItemRef;
@@ -46,7 +46,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) snapshot: &'a Arc<ConfigSnapshot>,
     pub(crate) client: &'a Client,
     /// Whose connections and lists are used.
-    pub(crate) class: Arc<Class>,
+    pub(crate) class: Arc<CapabilityClass>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) request: IncomingRequest<'a>,
     pub(crate) action: MethodAction,

@@ -30,7 +30,7 @@ impl RequestContext<'_> {
         let undeclared = self.requires_resources().await?;
         let uri = self.request.params.string("uri")?;
         let variant = self.active_view()?;
-        let rules = &self.snapshot.config.told_resources.0;
+        let rules = &self.snapshot.config.resource_results.0;
         let located = self.located_resource(variant, &uri, Identifier::Resource);
         let (server, own) = located.await?;
         let caching = match any_rule_matches(rules, &self.server_name(server), &own) {

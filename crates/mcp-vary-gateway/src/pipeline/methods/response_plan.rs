@@ -69,7 +69,7 @@ impl RequestContext<'_> {
 
     /// What becomes of resources of the server at index `server`.
     pub(crate) fn resource_result_shape(&self, variant: usize, server: usize) -> Option<Shaper> {
-        let rules = &self.snapshot.config.told_resources.0;
+        let rules = &self.snapshot.config.resource_results.0;
         if rules.is_empty() {
             return None;
         }
@@ -83,7 +83,7 @@ impl RequestContext<'_> {
 
     /// What becomes of `prompt`.
     pub(crate) fn prompt_result_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shaper> {
-        let rules = &self.snapshot.config.told_prompts.0;
+        let rules = &self.snapshot.config.prompt_results.0;
         if rules.is_empty() {
             return None;
         }
@@ -107,7 +107,7 @@ impl RequestContext<'_> {
     /// What the client declared, or is taken to have declared.
     fn features(&self, variant: usize) -> Option<&Arc<Features>> {
         let own = self.snapshot.variant_set.configs[variant].features.as_ref();
-        let own = own.or(self.client.presumed.as_ref());
+        let own = own.or(self.client.presumed_features.as_ref());
         let own = own.filter(|_| self.snapshot.config.negotiation);
         self.client.features.as_ref().or(own)
     }

@@ -14,11 +14,13 @@ use tokio::time::timeout;
 
 use crate::pipeline::methods::RequestContext;
 use crate::pipeline::router::{Dispatch, method_not_found};
-use crate::pool::dedicated::Kept;
+use crate::pool::dedicated::KeepAliveLease;
 use crate::session::Session;
-use crate::subscriptions::filter::{Filter, check_length};
-use crate::subscriptions::listen_stream::{Membership, open};
-use crate::subscriptions::{Audience, Bound, Ear, Member, Place};
+use crate::subscriptions::filter::{SubscriptionFilter, check_length};
+use crate::subscriptions::listen_stream::{SubscriberGuard, open};
+use crate::subscriptions::{
+    NotificationSink, Placement, ResourceSubscription, Subscriber, SubscriptionHub,
+};
 
 impl RequestContext<'_> {
     /// Subscribes a session to a resource of the active variant (SV-14).
@@ -33,7 +35,7 @@ impl RequestContext<'_> {
         self.snapshot.admit(session).await;
         if self.may_bind(session, &uri, view)? {
             let memory = self.snapshot.services.lease_for_subscription(&uri)?;
-            self.class.sources()[server].line.ready().await?;
+            self.class.sources()[server].connection.ready().await?;
             let alone = self.retained_connection(server).await?;
             let bound = self.bind_resource(view, (server, &own), alone, memory);
             self.settle_catalog(&bound, &uri).await?;
@@ -64,7 +66,8 @@ impl RequestContext<'_> {
     /// Opens a stream of what the client asks for and its variant has (SV-15).
     pub(crate) async fn listen(self) -> Result<Dispatch, RpcError> {
         let most = self.snapshot.config.limits.subscriptions;
-        let mut filter = Filter::read(self.request.params.object("notifications")?, most)?;
+        let mut filter =
+            SubscriptionFilter::read(self.request.params.object("notifications")?, most)?;
         let view = self.active_view()?;
         filter
             .kinds
@@ -74,7 +77,7 @@ impl RequestContext<'_> {
         let (id, variant) = (self.request.id, self.active_variant(view));
         let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
         let kinds = filter.kinds;
-        let ear = Ear::Stream { outlet, kinds };
+        let ear = NotificationSink::Stream { outlet, kinds };
         let audience = self.audience();
         let number = {
             let mut members = audience.lock();
@@ -87,8 +90,8 @@ impl RequestContext<'_> {
             }
             number
         };
-        let membership = Membership {
-            audience: Arc::clone(audience),
+        let membership = SubscriberGuard {
+            hub: Arc::clone(audience),
             number,
         };
         let listener = tail.listener(membership);
@@ -110,8 +113,8 @@ impl RequestContext<'_> {
     async fn honored_filter(
         &self,
         view: usize,
-        filter: &mut Filter,
-    ) -> Result<Vec<(String, Bound)>, RpcError> {
+        filter: &mut SubscriptionFilter,
+    ) -> Result<Vec<(String, ResourceSubscription)>, RpcError> {
         let asked = filter
             .resources
             .take()
@@ -134,7 +137,7 @@ impl RequestContext<'_> {
         Ok(honoured)
     }
 
-    fn audience(&self) -> &Arc<Audience> {
+    fn audience(&self) -> &Arc<SubscriptionHub> {
         &self.snapshot.services.hub
     }
 
@@ -143,10 +146,10 @@ impl RequestContext<'_> {
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
             sources.any(|source| {
-                let hello = source.told().handshake.clone();
+                let hello = source.snapshot().handshake.clone();
                 hello.is_some_and(|hello| hello.era() == Era::Legacy)
                     && source
-                        .line
+                        .connection
                         .server_facts()
                         .undeclared_methods()
                         .has(SUBSCRIBE)
@@ -160,9 +163,9 @@ impl RequestContext<'_> {
         }
     }
 
-    fn placement(&self, view: usize) -> Place {
-        Place {
-            setup: self.snapshot.generation(),
+    fn placement(&self, view: usize) -> Placement {
+        Placement {
+            snapshot: self.snapshot.generation(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
             client: self.client.connection,
@@ -191,30 +194,32 @@ impl RequestContext<'_> {
     }
 
     /// The connection that the session has alone: what its calls change there a server may tell of there only.
-    async fn retained_connection(&self, server: usize) -> Result<Option<Kept>, RpcError> {
+    async fn retained_connection(&self, server: usize) -> Result<Option<KeepAliveLease>, RpcError> {
         let alone = self.dedicated_connection(server).await?;
         // Where sessions share nothing it is the same one.
         let alone = alone.filter(|alone| !alone.is_adopted());
-        Ok(alone.map(|alone| alone.keep()))
+        Ok(alone.map(|alone| alone.keep_alive()))
     }
 
     fn bind_resource(
         &self,
         view: usize,
         (server, own): (usize, &str),
-        alone: Option<Kept>,
+        alone: Option<KeepAliveLease>,
         memory: Lease,
-    ) -> Bound {
+    ) -> ResourceSubscription {
         let source = &self.class.sources()[server];
-        let line = alone.as_ref().map_or(&source.line, Kept::line);
+        let line = alone
+            .as_ref()
+            .map_or(&source.connection, KeepAliveLease::line);
         let subscription = line.subscribe(own);
         let catalog = self.class.catalog.current();
-        Bound {
+        ResourceSubscription {
             variant: self.variant_shown_by(view),
             view,
-            manner: self.client.manner,
+            presentation: self.client.presentation,
             source: Arc::clone(source),
-            alone,
+            dedicated: alone,
             subscription,
             memory: Arc::new(memory),
             was_listed: catalog.resource_server(view, own).is_some(),
@@ -230,9 +235,13 @@ impl RequestContext<'_> {
     /// # Errors
     ///
     /// What it says when it refuses; and when it says nothing for a while.
-    async fn settle_catalog(&self, bound: &Bound, uri: &str) -> Result<(), RpcError> {
+    async fn settle_catalog(
+        &self,
+        bound: &ResourceSubscription,
+        uri: &str,
+    ) -> Result<(), RpcError> {
         let server = bound.source.name();
-        let limit = bound.source.line.config().limits.ready_timeout;
+        let limit = bound.source.connection.config().limits.ready_timeout;
         match timeout(limit, bound.subscription.settled()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(refused)) => Err(self.refusal(bound, uri, refused)),
@@ -243,8 +252,8 @@ impl RequestContext<'_> {
     }
 
     /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
-    async fn is_honored(&self, bound: &Bound) -> bool {
-        let line = &bound.source.line;
+    async fn is_honored(&self, bound: &ResourceSubscription) -> bool {
+        let line = &bound.source.connection;
         if line.current().is_none() {
             // It is asked as soon as it is back.
             return true;
@@ -256,7 +265,12 @@ impl RequestContext<'_> {
         !matches!(settled.await, Ok(Err(_)))
     }
 
-    fn refusal(&self, bound: &Bound, uri: &str, refused: SubscribeError) -> RpcError {
+    fn refusal(
+        &self,
+        bound: &ResourceSubscription,
+        uri: &str,
+        refused: SubscribeError,
+    ) -> RpcError {
         let failure = match refused {
             SubscribeError::NotOffered => RpcError::invalid_params(format!(
                 "server `{}` does not tell of changes of this resource",
@@ -295,7 +309,7 @@ impl RequestContext<'_> {
 
     fn check_bound(
         &self,
-        member: Option<&Member>,
+        member: Option<&Subscriber>,
         uri: &str,
         view: usize,
     ) -> Result<bool, RpcError> {
@@ -309,16 +323,16 @@ impl RequestContext<'_> {
             let data = format!(r#"{{"uri":{}{more}}}"#, json::string(uri));
             active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id))
         };
-        match member.bound.get(uri) {
+        match member.resources.get(uri) {
             Some(other) if other.variant == self.variant_shown_by(view) => Ok(false),
             Some(other) => {
-                let subscribed = member.place.id(other.variant).map(|id| id.as_str());
+                let subscribed = member.placement.id(other.variant).map(|id| id.as_str());
                 let subscribed = json::string(subscribed.unwrap_or_default());
                 let why = "Resource is subscribed in another variant; unsubscribe first";
                 let more = format!(r#","subscribedVariant":{subscribed}"#);
                 Err(RpcError::invalid_params(why).with_data(data(&more)))
             }
-            None if member.bound.len() >= self.snapshot.config.limits.subscriptions => {
+            None if member.resources.len() >= self.snapshot.config.limits.subscriptions => {
                 let why = "Too many subscriptions in this session; unsubscribe from some first";
                 Err(RpcError::invalid_params(why).with_data(data("")))
             }
@@ -327,7 +341,12 @@ impl RequestContext<'_> {
     }
 
     /// Binds a subscription that the server has taken, unless another request was faster.
-    fn bind(&self, session: &Session, uri: String, bound: Bound) -> Result<(), RpcError> {
+    fn bind(
+        &self,
+        session: &Session,
+        uri: String,
+        bound: ResourceSubscription,
+    ) -> Result<(), RpcError> {
         let mut members = self.audience().lock();
         let member = members.of_session(session.client);
         let number = member.as_ref().map(|(number, _)| *number);

@@ -84,11 +84,11 @@ impl RequestContext<'_> {
             match view?.app_tool(name)? {
                 AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
                 AppToolMatch::Ambiguous(all) => {
-                    Some(Err(self.ambiguous_members(variant, name, &all)))
+                    Some(Err(self.ambiguous_app_tool(variant, name, &all)))
                 }
             }
         };
-        let has_apps = initialize::declares(self.client.mirrored(), initialize::UI);
+        let has_apps = initialize::declares(self.client.forwardable(), initialize::UI);
         let find = |catalog: &Catalog| {
             let listed = catalog.tool(variant, name).cloned().map(Ok);
             listed.or_else(|| meant(catalog).filter(|_| has_apps))
@@ -100,7 +100,7 @@ impl RequestContext<'_> {
     }
 
     /// The failure of an app whose server cannot be told.
-    fn ambiguous_members(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
+    fn ambiguous_app_tool(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
         let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
         let why = format!(
             "several servers have a tool `{name}`; call one of {}",
@@ -110,7 +110,7 @@ impl RequestContext<'_> {
     }
 
     fn is_retryable(&self, server: usize) -> bool {
-        self.class.sources()[server].line.config().retry == RetryPolicy::Idempotent
+        self.class.sources()[server].connection.config().retry == RetryPolicy::Idempotent
     }
 }
 

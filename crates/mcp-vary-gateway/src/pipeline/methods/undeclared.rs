@@ -39,8 +39,13 @@ impl RequestContext<'_> {
     pub(super) fn may_complete(&self) -> Result<(), RpcError> {
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
-            sources
-                .any(|it| it.line.server_facts().undeclared_methods().has(COMPLETE) != Some(false))
+            sources.any(|it| {
+                it.connection
+                    .server_facts()
+                    .undeclared_methods()
+                    .has(COMPLETE)
+                    != Some(false)
+            })
         };
         match self.catalog.capabilities.contains("completions") || may_have() {
             true => Ok(()),
@@ -79,11 +84,11 @@ impl RequestContext<'_> {
         method: &'static str,
     ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         let source = &self.class.sources()[server];
-        let told = source.told();
+        let told = source.snapshot();
         if told.handshake.is_none() || told.capabilities().contains(capability) {
             return Ok(None);
         }
-        let learned = Arc::clone(source.line.server_facts());
+        let learned = Arc::clone(source.connection.server_facts());
         match learned.undeclared_methods().has(method) {
             Some(false) => Err(method_not_found(method)),
             Some(true) => Ok(None),

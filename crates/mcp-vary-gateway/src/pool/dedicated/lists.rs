@@ -20,9 +20,9 @@ use tracing::info;
 
 use super::lock;
 use crate::pool::live_catalog;
-use crate::pool::source::{PAUSE, Source};
-use crate::pool::{Class, Follower};
-use crate::subscriptions::Audience;
+use crate::pool::source::{READ_PAUSE, ServerSource};
+use crate::pool::{CapabilityClass, ListFollower};
+use crate::subscriptions::SubscriptionHub;
 
 /// The clients that have lists of their own, or are about to.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct ClientLists {
     clients: Mutex<BTreeMap<ClientId, Arc<Entry>>>,
     /// How many there are, for requests of all other clients.
     count: AtomicUsize,
-    audience: Arc<Audience>,
+    hub: Arc<SubscriptionHub>,
 }
 
 /// The connections of one client whose lists changed.
@@ -38,20 +38,24 @@ pub(crate) struct ClientLists {
 struct Entry {
     connections: Mutex<Vec<Arc<DedicatedLists>>>,
     /// The class that shows them.
-    class: tokio::sync::Mutex<Option<Arc<Class>>>,
+    class: tokio::sync::Mutex<Option<Arc<CapabilityClass>>>,
 }
 
 impl ClientLists {
-    pub(super) fn new(audience: Arc<Audience>) -> Self {
+    pub(super) fn new(hub: Arc<SubscriptionHub>) -> Self {
         Self {
             clients: Mutex::default(),
             count: AtomicUsize::new(0),
-            audience,
+            hub,
         }
     }
 
     /// `class` as `client` sees it, after the changes that were announced on its connections.
-    pub(crate) async fn class_of(&self, class: Arc<Class>, client: Option<ClientId>) -> Arc<Class> {
+    pub(crate) async fn class_of(
+        &self,
+        class: Arc<CapabilityClass>,
+        client: Option<ClientId>,
+    ) -> Arc<CapabilityClass> {
         let Some(entry) = client.and_then(|client| self.entry(client)) else {
             return class;
         };
@@ -61,16 +65,16 @@ impl ClientLists {
         }
         let is_to = |line: &SupervisedConnection| {
             let mut sources = class.sources().iter();
-            sources.any(|source| line.has_same_server(&source.line))
+            sources.any(|source| line.has_same_server(&source.connection))
         };
         let dedicated = connections.iter().filter_map(|lists| lists.follower.get());
-        let dedicated = dedicated.filter(|it| is_to(&it.source.line));
+        let dedicated = dedicated.filter(|it| is_to(&it.source.connection));
         let dedicated: Vec<_> = dedicated.cloned().collect();
         if dedicated.is_empty() {
             return class;
         }
         let mut known = entry.class.lock().await;
-        let is_current = |known: &&Arc<Class>| {
+        let is_current = |known: &&Arc<CapabilityClass>| {
             Arc::ptr_eq(known.shared(), class.shared()) && known.shows(&dedicated)
         };
         if let Some(known) = known.as_ref().filter(is_current) {
@@ -120,10 +124,10 @@ impl ClientLists {
 /// The lists of one dedicated connection.
 #[derive(Debug)]
 pub(super) struct DedicatedLists {
-    line: Arc<SupervisedConnection>,
+    connection: Arc<SupervisedConnection>,
     all: Arc<ClientLists>,
     /// What the class of the client that used it last shares with others.
-    shared: Mutex<Weak<Source>>,
+    shared: Mutex<Weak<ServerSource>>,
     /// Who used it last; none for a client that cannot be recognised.
     client: Mutex<Option<ClientId>>,
     /// Whether a change was announced that has not been compared yet.
@@ -131,13 +135,13 @@ pub(super) struct DedicatedLists {
     /// When the lists were compared last.
     compared: Mutex<Option<Instant>>,
     /// Set once the lists differ from the shared ones.
-    follower: OnceLock<Arc<Follower>>,
+    follower: OnceLock<Arc<ListFollower>>,
 }
 
 impl DedicatedLists {
     pub(super) fn new(line: &Arc<SupervisedConnection>, all: &Arc<ClientLists>) -> Arc<Self> {
         Arc::new(Self {
-            line: Arc::clone(line),
+            connection: Arc::clone(line),
             all: Arc::clone(all),
             shared: Mutex::default(),
             client: Mutex::default(),
@@ -153,7 +157,7 @@ impl DedicatedLists {
     }
 
     /// The next request is of the class that shares `source`.
-    pub(super) fn compare_with(&self, source: &Arc<Source>) {
+    pub(super) fn compare_with(&self, source: &Arc<ServerSource>) {
         *lock(&self.shared) = Arc::downgrade(source);
     }
 
@@ -179,14 +183,14 @@ impl DedicatedLists {
 
     /// Has a list compared although no change was announced, unless that was done a moment ago; whether it is.
     pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
-        let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < PAUSE);
-        if is_recent || self.follower.get().is_some() || self.line.current().is_none() {
+        let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < READ_PAUSE);
+        if is_recent || self.follower.get().is_some() || self.connection.current().is_none() {
             return false;
         }
         self.all.add(client, self);
         self.pending.send_modify(|pending| {
             // Under the lock, so that a task that watches does not reset it first.
-            self.line.list_may_have_changed(kind.kind());
+            self.connection.list_may_have_changed(kind.kind());
             *pending = true;
         });
         true
@@ -195,7 +199,7 @@ impl DedicatedLists {
     /// Waits until the changes that were announced by now were compared, unless that takes too long.
     async fn settle(&self) {
         let mut pending = self.pending.subscribe();
-        let patience = self.line.config().limits.ready_timeout;
+        let patience = self.connection.config().limits.ready_timeout;
         // Who waited in vain is shown what is known.
         let _ = tokio::time::timeout(patience, pending.wait_for(|pending| !pending)).await;
     }
@@ -205,12 +209,12 @@ impl DedicatedLists {
     pub(super) async fn watch(self: Arc<Self>, stop: CancellationToken) {
         stop.run_until_cancelled(self.follow()).await;
         for client in self.all.remove(&self) {
-            self.all.audience.relocate(client, &self.all).await;
+            self.all.hub.relocate(client, &self.all).await;
         }
     }
 
     async fn follow(self: &Arc<Self>) {
-        let mut events = self.line.events();
+        let mut events = self.connection.events();
         let mut pause = Instant::now();
         let Some(mut kinds) = announced(&mut events).await else {
             return;
@@ -226,7 +230,7 @@ impl DedicatedLists {
             if let Some(source) = self.compare(&kinds).await {
                 break source;
             }
-            pause = Instant::now() + PAUSE;
+            pause = Instant::now() + READ_PAUSE;
             *lock(&self.compared) = Some(Instant::now());
             // Under the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
             let mut more = BTreeSet::new();
@@ -250,33 +254,33 @@ impl DedicatedLists {
         if !more.is_empty() {
             source.read_now(&more).await;
         }
-        let follower = Arc::new(Follower::of(Arc::new(source)));
+        let follower = Arc::new(ListFollower::of(Arc::new(source)));
         let follower = self.follower.get_or_init(|| follower);
         self.pending.send_replace(false);
         let client = *lock(&self.client);
         if let Some(client) = client {
-            self.all.audience.relocate(client, &self.all).await;
+            self.all.hub.relocate(client, &self.all).await;
             let (source, catalogs) = (&follower.source, follower.catalogs());
-            live_catalog::follow_on(events, source, catalogs, &self.all.audience).await;
+            live_catalog::follow_on(events, source, catalogs, &self.all.hub).await;
         }
     }
 
     /// Reads the lists; what the connection lists, if that is something else than the class does.
-    async fn compare(&self, kinds: &BTreeSet<ListKind>) -> Option<Source> {
+    async fn compare(&self, kinds: &BTreeSet<ListKind>) -> Option<ServerSource> {
         let shared = lock(&self.shared).upgrade()?;
-        let source = Source::dedicated(Arc::clone(&self.line), &shared);
+        let source = ServerSource::dedicated(Arc::clone(&self.connection), &shared);
         source.read_now(kinds).await;
         let differs = || {
             let mut kinds = kinds.iter();
             kinds.any(|kind| !source.has_same_items(*kind, &shared))
         };
         // The server may have announced it to all, and this connection may have been read first.
-        shared.settle().await;
+        shared.drain().await;
         if !differs() {
             return None;
         }
         shared.suspect(kinds);
-        shared.settle().await;
+        shared.drain().await;
         differs().then_some(source)
     }
 }

@@ -17,17 +17,17 @@ use super::lock;
 
 /// One connection that requests have by turns, and what is listened to.
 #[derive(Debug)]
-pub(super) struct Hearsay {
-    line: Arc<SupervisedConnection>,
+pub(super) struct SubscriptionMirror {
+    connection: Arc<SupervisedConnection>,
     /// The connection of the class whose request had this one last.
     class: watch::Sender<Weak<SupervisedConnection>>,
     subscribed: Mutex<BTreeMap<Arc<str>, Arc<Subscription>>>,
 }
 
-impl Hearsay {
+impl SubscriptionMirror {
     pub(super) fn of(line: &Arc<SupervisedConnection>) -> Arc<Self> {
         Arc::new(Self {
-            line: Arc::clone(line),
+            connection: Arc::clone(line),
             class: watch::Sender::default(),
             subscribed: Mutex::default(),
         })
@@ -46,16 +46,16 @@ impl Hearsay {
         let subscribed = self.subscribe(class);
         let settled = subscribed.iter().map(|one| one.settled());
         // Whoever is refused is told by the other connection, if at all.
-        let _ = tokio::time::timeout(PATIENCE, join_all(settled)).await;
+        let _ = tokio::time::timeout(SUBSCRIBE_TIMEOUT, join_all(settled)).await;
     }
 
     /// Subscribes to what is listened to on `class`, and to nothing else.
     fn subscribe(&self, class: &SupervisedConnection) -> Vec<Arc<Subscription>> {
-        let wanted = class.subscribed_resources(MOST);
+        let wanted = class.subscribed_resources(MAX_MIRRORED);
         let mut subscribed = lock(&self.subscribed);
         subscribed.retain(|uri, _| wanted.contains(uri));
         for uri in wanted {
-            let subscription = || Arc::new(self.line.subscribe(&uri));
+            let subscription = || Arc::new(self.connection.subscribe(&uri));
             subscribed
                 .entry(Arc::clone(&uri))
                 .or_insert_with(subscription);
@@ -64,8 +64,8 @@ impl Hearsay {
     }
 
     /// Follows what is listened to, and passes on what is told.
-    pub(super) async fn pass_on(self: Arc<Self>) {
-        let mut events = self.line.events();
+    pub(super) async fn forward(self: Arc<Self>) {
+        let mut events = self.connection.events();
         let mut classes = self.class.subscribe();
         let mut listening = None;
         loop {
@@ -78,7 +78,7 @@ impl Hearsay {
                 () = changed(&mut listening) => self.renew(),
                 event = events.recv() => match event {
                     Err(RecvError::Closed) => return,
-                    heard => self.tell(heard),
+                    heard => self.publish(heard),
                 },
             }
         }
@@ -92,7 +92,7 @@ impl Hearsay {
     }
 
     /// Tells those who listen what the connection said; any resource may be among what was missed.
-    fn tell(&self, heard: Result<Event, RecvError>) {
+    fn publish(&self, heard: Result<Event, RecvError>) {
         let Some(class) = self.class() else {
             return;
         };
@@ -127,6 +127,6 @@ async fn changed(listening: &mut Option<watch::Receiver<u64>>) {
 }
 
 /// How long a call waits for a server to take note of what is listened to.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Resources that one connection is subscribed to at most: each connection asks for each of them.
-const MOST: usize = 256;
+const MAX_MIRRORED: usize = 256;

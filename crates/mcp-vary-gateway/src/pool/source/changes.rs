@@ -15,12 +15,12 @@ pub(crate) struct Changes {
     pub(crate) lists: BTreeSet<ListKind>,
     /// What the server said changed, and reads as before.
     pub(crate) announced: BTreeSet<Kind>,
-    pub(crate) updates: Updates,
+    pub(crate) updates: ResourceUpdates,
 }
 
 impl Changes {
     /// What came of `news`, after which `lists` were others.
-    pub(super) fn found(lists: BTreeSet<ListKind>, news: News) -> Self {
+    pub(super) fn found(lists: BTreeSet<ListKind>, news: PendingChanges) -> Self {
         let mut announced = news.announced;
         announced.retain(|kind| {
             !ListKind::affected_by(*kind)
@@ -38,7 +38,7 @@ impl Changes {
         self.lists.is_empty() && self.announced.is_empty() && self.updates.is_empty()
     }
 
-    pub(super) fn of(updates: Updates) -> Self {
+    pub(super) fn of(updates: ResourceUpdates) -> Self {
         Self {
             lists: BTreeSet::new(),
             announced: BTreeSet::new(),
@@ -49,20 +49,20 @@ impl Changes {
 
 /// The resources that changed.
 #[derive(Debug)]
-pub(crate) enum Updates {
+pub(crate) enum ResourceUpdates {
     /// By the server's own URIs, with the parameters of what it said last of each.
     Some(BTreeMap<Arc<str>, Arc<str>>),
     /// Something was missed: it may have been any.
     Any,
 }
 
-impl Default for Updates {
+impl Default for ResourceUpdates {
     fn default() -> Self {
         Self::Some(BTreeMap::new())
     }
 }
 
-impl Updates {
+impl ResourceUpdates {
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::Some(updates) if updates.is_empty())
     }
@@ -77,17 +77,17 @@ impl Updates {
 
 /// What the events of a connection report.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct PendingChanges {
     /// Whether a connection to it was made.
-    pub(super) connected: bool,
+    pub(super) reconnected: bool,
     /// The lists that may have changed.
     pub(super) kinds: BTreeSet<ListKind>,
     /// The lists that the server announced as changed.
     announced: BTreeSet<Kind>,
-    pub(super) updates: Updates,
+    pub(super) updates: ResourceUpdates,
 }
 
-impl News {
+impl PendingChanges {
     pub(super) fn of(event: &Event) -> Self {
         let kinds = match event {
             Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => {
@@ -110,25 +110,25 @@ impl News {
             _ => None,
         };
         Self {
-            connected: matches!(event, Event::Connected),
+            reconnected: matches!(event, Event::Connected),
             kinds: kinds.iter().copied().collect(),
             announced: announced.into_iter().collect(),
-            updates: Updates::Some(updated.into_iter().collect()),
+            updates: ResourceUpdates::Some(updated.into_iter().collect()),
         }
     }
 
     /// Something was missed: it may have been anything.
-    pub(super) fn anything() -> Self {
+    pub(super) fn has_changes() -> Self {
         Self {
-            connected: true,
+            reconnected: true,
             kinds: BTreeSet::from(ListKind::ALL),
             announced: BTreeSet::new(),
-            updates: Updates::Any,
+            updates: ResourceUpdates::Any,
         }
     }
 
     pub(super) fn add(&mut self, more: Self) {
-        self.connected |= more.connected;
+        self.reconnected |= more.reconnected;
         self.kinds.extend(more.kinds);
         self.announced.extend(more.announced);
         self.updates.add(more.updates);
@@ -136,20 +136,23 @@ impl News {
 }
 
 /// The next news; `None` when nothing will follow.
-pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<News> {
+pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<PendingChanges> {
     match events.recv().await {
-        Ok(event) => Some(News::of(&event)),
-        Err(RecvError::Lagged(_)) => Some(News::anything()),
+        Ok(event) => Some(PendingChanges::of(&event)),
+        Err(RecvError::Lagged(_)) => Some(PendingChanges::has_changes()),
         Err(RecvError::Closed) => None,
     }
 }
 
 /// Adds what is known by now.
-pub(super) fn also_received(events: &mut broadcast::Receiver<Event>, mut news: News) -> News {
+pub(super) fn also_received(
+    events: &mut broadcast::Receiver<Event>,
+    mut news: PendingChanges,
+) -> PendingChanges {
     loop {
         match events.try_recv() {
-            Ok(event) => news.add(News::of(&event)),
-            Err(TryRecvError::Lagged(_)) => news.add(News::anything()),
+            Ok(event) => news.add(PendingChanges::of(&event)),
+            Err(TryRecvError::Lagged(_)) => news.add(PendingChanges::has_changes()),
             Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
         }
     }

@@ -15,11 +15,11 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
-use super::changes::News;
-use super::{PATIENCE, PAUSE, Source};
+use super::changes::PendingChanges;
+use super::{READ_PAUSE, READY_TIMEOUT, ServerSource};
 use crate::pool::list_reading;
 
-impl Source {
+impl ServerSource {
     /// Reads lists; which of them are other than before.
     pub(super) async fn read_all(
         &self,
@@ -34,15 +34,15 @@ impl Source {
     }
 
     /// Reads the lists that the news are about; which of them are other than before.
-    pub(super) async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
-        let Some(upstream) = self.line.current() else {
+    pub(super) async fn read_again(&self, news: &PendingChanges) -> BTreeSet<ListKind> {
+        let Some(upstream) = self.connection.current() else {
             return BTreeSet::new();
         };
         let mut changed = BTreeSet::new();
-        if news.connected {
-            changed = self.meet(&upstream);
+        if news.reconnected {
+            changed = self.on_connected(&upstream);
         }
-        let wanted = match news.connected {
+        let wanted = match news.reconnected {
             true => BTreeSet::from(ListKind::ALL),
             false => news.kinds.clone(),
         };
@@ -51,9 +51,9 @@ impl Source {
     }
 
     /// Records which server is connected now. Lists that the server before had and this one does not have are removed.
-    pub(super) fn meet(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
+    pub(super) fn on_connected(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
         let _replacing = self.replacing();
-        let before = self.told();
+        let before = self.snapshot();
         let hello = Arc::new(upstream.handshake().clone());
         let mut told = ServerSnapshot {
             handshake: Some(hello),
@@ -75,7 +75,7 @@ impl Source {
             Some(hello) if same(hello) => gone,
             _ => BTreeSet::from(ListKind::ALL),
         };
-        self.told.store(Arc::new(told));
+        self.snapshot.store(Arc::new(told));
         changed
     }
 
@@ -84,10 +84,10 @@ impl Source {
     /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
     /// said last.
     pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
-        let Some(upstream) = self.line.current() else {
+        let Some(upstream) = self.connection.current() else {
             return;
         };
-        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
+        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= READ_PAUSE);
         let reading = self.read_if(&upstream, kind, long_ago);
         if tokio::time::timeout(self.patience(), reading)
             .await
@@ -103,16 +103,20 @@ impl Source {
     }
 
     pub(crate) fn patience(&self) -> Duration {
-        self.line.config().limits.ready_timeout.min(PATIENCE)
+        self.connection
+            .config()
+            .limits
+            .ready_timeout
+            .min(READY_TIMEOUT)
     }
 
     /// Does not ask for a list for a while.
     fn postpone(&self, kind: ListKind) {
         let _replacing = self.replacing();
-        let mut told = (*self.told()).clone();
+        let mut told = (*self.snapshot()).clone();
         told.expires_at
-            .insert(kind, (Instant::now() + 2 * PATIENCE).into_std());
-        self.told.store(Arc::new(told));
+            .insert(kind, (Instant::now() + 2 * READY_TIMEOUT).into_std());
+        self.snapshot.store(Arc::new(told));
     }
 
     pub(super) async fn read_if(
@@ -121,7 +125,7 @@ impl Source {
         kind: ListKind,
         wanted: impl FnOnce(Option<Instant>) -> bool,
     ) -> bool {
-        let offered = self.told.load().offered().contains(&kind);
+        let offered = self.snapshot.load().offered().contains(&kind);
         let Some(last) = self.readings.get(&kind).filter(|_| offered) else {
             return false;
         };
@@ -130,11 +134,11 @@ impl Source {
             return false;
         }
         let listing = self.read_one(upstream, kind).await;
-        let list_ttl = self.line.config().limits.list_ttl;
+        let list_ttl = self.connection.config().limits.list_ttl;
         let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
         *last = Some(Instant::now());
         let items = listing.as_ref().map(|listing| listing.items.len()).ok();
-        let is_other = self.put(kind, listing, life);
+        let is_other = self.store_listing(kind, listing, life);
         if let (Some(items), true) = (items, is_other) {
             let (server, list) = (self.name(), kind.method());
             info!(server, list, items, "list read");
@@ -148,9 +152,9 @@ impl Source {
         kind: ListKind,
     ) -> Result<Listing, RpcError> {
         let (server, list) = (self.name(), kind.method());
-        let limit = self.line.config().limits.handshake;
+        let limit = self.connection.config().limits.handshake;
         let views = self.views.load(Ordering::Relaxed);
-        let reading = tokio::time::timeout(limit, list_reading::read(upstream, kind, views));
+        let reading = tokio::time::timeout(limit, list_reading::read_list(upstream, kind, views));
         let listing = reading.await.unwrap_or_else(|_| {
             let limit = limit.as_secs();
             let why = format!("server `{server}` did not answer {list} within {limit} s");
@@ -164,14 +168,14 @@ impl Source {
     }
 
     /// Puts a list in the place of the one before, unless it says the same; a failure does not replace a list.
-    pub(super) fn put(
+    pub(super) fn store_listing(
         &self,
         kind: ListKind,
         listing: Result<Listing, RpcError>,
         life: Option<Duration>,
     ) -> bool {
         let _replacing = self.replacing();
-        let mut told = (*self.told()).clone();
+        let mut told = (*self.snapshot()).clone();
         match life {
             Some(life) => told
                 .expires_at
@@ -201,7 +205,7 @@ impl Source {
             let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
             told.listings.insert(kind, listing);
         }
-        self.told.store(Arc::new(told));
+        self.snapshot.store(Arc::new(told));
         changed
     }
 }
@@ -218,12 +222,12 @@ pub(super) fn expiry(
     list_ttl: Duration,
 ) -> Option<Duration> {
     let Ok(listing) = listing else {
-        return Some(PAUSE);
+        return Some(READ_PAUSE);
     };
     if hello.has_capability_flag(kind.capability(), "listChanged") {
         return None;
     }
     let said = listing.ttl.filter(|_| hello.era() == Era::Modern);
     let set = (!list_ttl.is_zero()).then_some(list_ttl);
-    said.or(set).map(|life| life.max(PAUSE))
+    said.or(set).map(|life| life.max(READ_PAUSE))
 }

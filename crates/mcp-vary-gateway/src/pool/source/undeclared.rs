@@ -11,7 +11,7 @@ use mcp_vary_upstream::UpstreamConnection;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
-use super::Source;
+use super::ServerSource;
 use super::reading::expiry;
 use crate::pool::list_reading;
 
@@ -25,14 +25,14 @@ pub(super) struct Requested {
 }
 
 /// How long a request waits for the answer of a server that may not have the list; it is merged when it arrives later.
-const WAIT: Duration = Duration::from_secs(1);
+const UNDECLARED_WAIT: Duration = Duration::from_secs(1);
 /// A server that has not answered by then does not have the list.
-const LIMIT: Duration = Duration::from_secs(10);
+const UNDECLARED_LIMIT: Duration = Duration::from_secs(10);
 
-impl Source {
+impl ServerSource {
     /// Whether it is not known yet if the server has a list that it does not declare.
-    pub(crate) fn is_unasked(&self, kind: ListKind) -> bool {
-        let told = self.told.load();
+    pub(crate) fn is_unrequested(&self, kind: ListKind) -> bool {
+        let told = self.snapshot.load();
         let is_known = told.listings.contains_key(&kind) || told.undeclared.contains_key(&kind);
         !is_known && !told.declared().contains(kind.capability())
     }
@@ -40,17 +40,17 @@ impl Source {
     /// Asks the server for a list that it does not declare, unless it was asked before, on whatever connection.
     ///
     /// A server that is not connected is asked as soon as it is.
-    pub(crate) async fn ask_undeclared(self: &Arc<Self>, kind: ListKind) {
-        if !self.is_unasked(kind) {
+    pub(crate) async fn request_undeclared(self: &Arc<Self>, kind: ListKind) {
+        if !self.is_unrequested(kind) {
             return;
         }
-        let upstream = self.line.current();
-        let Some(upstream) = upstream.filter(|_| self.told.load().handshake.is_some()) else {
+        let upstream = self.connection.current();
+        let Some(upstream) = upstream.filter(|_| self.snapshot.load().handshake.is_some()) else {
             self.requested().waiting.insert(kind);
             return;
         };
-        let lock = self.line.server_facts().probe_lock(kind.method());
-        let Ok(turn) = timeout(WAIT, lock.lock_owned()).await else {
+        let lock = self.connection.server_facts().probe_lock(kind.method());
+        let Ok(turn) = timeout(UNDECLARED_WAIT, lock.lock_owned()).await else {
             return;
         };
         let source = Arc::clone(self);
@@ -59,23 +59,23 @@ impl Source {
             source.probe(&upstream, kind).await;
             drop(turn);
         });
-        let _ = timeout(WAIT, probe).await;
+        let _ = timeout(UNDECLARED_WAIT, probe).await;
     }
 
     /// Asks for the lists that clients asked for while the server was not connected.
-    pub(crate) fn ask_requested(self: &Arc<Self>) {
+    pub(crate) fn send_requested(self: &Arc<Self>) {
         let waiting = std::mem::take(&mut self.requested().waiting);
         for kind in waiting {
             let source = Arc::clone(self);
-            tokio::spawn(async move { source.ask_undeclared(kind).await });
+            tokio::spawn(async move { source.request_undeclared(kind).await });
         }
     }
 
     async fn probe(&self, upstream: &UpstreamConnection, kind: ListKind) {
-        if !self.is_unasked(kind) {
+        if !self.is_unrequested(kind) {
             return;
         }
-        let (learned, method) = (self.line.server_facts(), kind.method());
+        let (learned, method) = (self.connection.server_facts(), kind.method());
         let known = learned.undeclared_methods().has(method);
         let has = match known {
             Some(has) => has,
@@ -102,9 +102,9 @@ impl Source {
         kind: ListKind,
     ) -> Option<Listing> {
         let (server, list) = (self.name(), kind.method());
-        let limit = LIMIT.min(self.line.config().limits.handshake);
+        let limit = UNDECLARED_LIMIT.min(self.connection.config().limits.handshake);
         let views = self.views.load(Ordering::Relaxed);
-        let listing = match timeout(limit, list_reading::read(upstream, kind, views)).await {
+        let listing = match timeout(limit, list_reading::read_list(upstream, kind, views)).await {
             Ok(Ok(listing)) => listing,
             Ok(Err(failure)) => {
                 let error = failure.message();
@@ -140,26 +140,26 @@ impl Source {
         let Some(listing) = listing.map(Ok) else {
             return false;
         };
-        let list_ttl = self.line.config().limits.list_ttl;
+        let list_ttl = self.connection.config().limits.list_ttl;
         let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
         if let Some(last) = self.readings.get(&kind) {
             *last.lock().await = Some(Instant::now());
         }
-        self.put(kind, listing, life);
+        self.store_listing(kind, listing, life);
         true
     }
 
     fn note_undeclared(&self, kind: ListKind, has: bool) {
         let _replacing = self.replacing();
-        let mut told = (*self.told()).clone();
+        let mut told = (*self.snapshot()).clone();
         told.undeclared.insert(kind, has);
-        self.told.store(Arc::new(told));
+        self.snapshot.store(Arc::new(told));
     }
 
     /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
     /// `before`, as another version, it is asked for again.
     pub(super) fn known_undeclared(&self, before: &ServerSnapshot) -> BTreeMap<ListKind, bool> {
-        let learned = self.line.server_facts().undeclared_methods().all();
+        let learned = self.connection.server_facts().undeclared_methods().all();
         let known = ListKind::ALL.into_iter();
         let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
         let known: BTreeMap<_, _> = known.collect();

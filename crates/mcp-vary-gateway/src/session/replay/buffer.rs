@@ -17,8 +17,8 @@ use tokio::time::Instant;
 ///
 /// At most one connection reads; who connects takes over from the one before, which ends. Events that were
 /// handed to a connection are kept as well, since nobody knows which of them arrived; beyond
-/// [`ROOM`] bytes the oldest are let go. The newest is always kept, so that an answer is.
-pub(crate) struct Log {
+/// [`MAX_BYTES`] bytes the oldest are let go. The newest is always kept, so that an answer is.
+pub(crate) struct ReplayBuffer {
     pub(super) number: u64,
     pub(super) client: ClientId,
     /// Whether it is that of a request, which somebody feeds until the answer; else that of a `GET`.
@@ -26,13 +26,13 @@ pub(crate) struct Log {
     ending: String,
     /// Bytes of all logs of the gateway.
     total: Arc<AtomicUsize>,
-    state: Mutex<State>,
+    state: Mutex<BufferState>,
     /// Told whenever a connection comes, goes or reads.
     changed: Notify,
 }
 
-struct State {
-    events: VecDeque<Event>,
+struct BufferState {
+    events: VecDeque<StoredEvent>,
     /// The number of the event that comes next.
     next: u64,
     /// The first event that no connection was given.
@@ -40,9 +40,9 @@ struct State {
     bytes: usize,
     unsent_bytes: usize,
     /// Something is still to be said by whoever feeds it.
-    fed: bool,
+    is_pumped: bool,
     /// Nobody can come back to it, so that nothing more is kept.
-    given_up: bool,
+    is_abandoned: bool,
     /// Counts the connections; the last one reads.
     connections: u64,
     connected: bool,
@@ -51,19 +51,19 @@ struct State {
     reader: Option<Waker>,
 }
 
-struct Event {
+struct StoredEvent {
     number: u64,
     bytes: Bytes,
 }
 
 /// Bytes of one stream that are kept, and that wait for a client that reads slowly before what feeds the
 /// stream must wait, too.
-pub(super) const ROOM: usize = 256 << 10;
+pub(super) const MAX_UNSENT: usize = 256 << 10;
 /// What a log costs besides its events, about.
-const OWN: usize = 512;
+const OVERHEAD: usize = 512;
 
 /// Without what was said.
-impl std::fmt::Debug for Log {
+impl std::fmt::Debug for ReplayBuffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.lock();
         f.debug_struct("Log")
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-impl Log {
+impl ReplayBuffer {
     /// A log without events, of the answer to `request` where there is one.
     pub(super) fn new(
         number: u64,
@@ -82,21 +82,21 @@ impl Log {
         request: Option<&str>,
         total: Arc<AtomicUsize>,
     ) -> Self {
-        total.fetch_add(OWN, Ordering::Relaxed);
+        total.fetch_add(OVERHEAD, Ordering::Relaxed);
         Self {
             number,
             client,
             is_of_request: request.is_some(),
             ending: EventId::suffix(request),
             total,
-            state: Mutex::new(State {
+            state: Mutex::new(BufferState {
                 events: VecDeque::new(),
                 next: 0,
                 unsent: 0,
                 bytes: 0,
                 unsent_bytes: 0,
-                fed: request.is_some(),
-                given_up: false,
+                is_pumped: request.is_some(),
+                is_abandoned: false,
                 connections: 0,
                 connected: false,
                 since: Instant::now(),
@@ -121,10 +121,10 @@ impl Log {
     }
 
     /// Adds the answer, or what is said in its place: nothing follows.
-    pub(crate) fn conclude(&self, message: &[u8]) {
+    pub(crate) fn finish_response(&self, message: &[u8]) {
         let id = self.id(EventPosition::End);
         let mut state = self.lock();
-        state.fed = false;
+        state.is_pumped = false;
         self.add(&mut state, event_with_id(&id, message));
     }
 
@@ -136,8 +136,8 @@ impl Log {
         }
     }
 
-    fn add(&self, state: &mut State, bytes: Bytes) {
-        if state.given_up {
+    fn add(&self, state: &mut BufferState, bytes: Bytes) {
+        if state.is_abandoned {
             return;
         }
         let number = state.next;
@@ -146,14 +146,14 @@ impl Log {
         state.bytes += bytes.len();
         state.unsent_bytes += bytes.len();
         self.total.fetch_add(bytes.len(), Ordering::Relaxed);
-        state.events.push_back(Event { number, bytes });
-        while state.bytes > ROOM && state.events.len() > 1 && state.may_lose_the_first() {
-            self.lose_the_first(state);
+        state.events.push_back(StoredEvent { number, bytes });
+        while state.bytes > MAX_UNSENT && state.events.len() > 1 && state.may_evict_first() {
+            self.evict_first(state);
         }
         state.wake();
     }
 
-    fn lose_the_first(&self, state: &mut State) {
+    fn evict_first(&self, state: &mut BufferState) {
         let Some(event) = state.events.pop_front() else {
             return;
         };
@@ -169,7 +169,7 @@ impl Log {
     /// Ends the stream without an answer, if it has not ended.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
-        state.fed = false;
+        state.is_pumped = false;
         state.since = Instant::now();
         state.wake();
     }
@@ -182,7 +182,7 @@ impl Log {
     /// Whether more may be said: the client has read, or there is none that could.
     pub(crate) fn has_room(&self) -> bool {
         let state = self.lock();
-        !state.connected || state.unsent_bytes < ROOM
+        !state.connected || state.unsent_bytes < MAX_UNSENT
     }
 
     /// Waits until a connection comes, goes or reads.
@@ -198,18 +198,18 @@ impl Log {
     pub(super) fn continues_after(&self, last: u64) -> bool {
         let state = self.lock();
         let more = state.events.back().is_some_and(|event| event.number > last);
-        more || state.fed
+        more || state.is_pumped
     }
 
     /// Reads from the event after `last` on, from the first without one. Whoever read before reads no more.
-    pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> Connection {
+    pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> ReplayReader {
         let mut state = self.lock();
         state.connections += 1;
         state.connected = true;
         state.wake();
-        state.send_again_from(last.map_or(0, |last| last.saturating_add(1)));
+        state.replay_from(last.map_or(0, |last| last.saturating_add(1)));
         self.changed.notify_one();
-        Connection {
+        ReplayReader {
             log: Arc::clone(self),
             number: state.connections,
         }
@@ -217,39 +217,39 @@ impl Log {
 
     /// Gives up what is least needed: what was sent, where somebody reads, else everything. Whether the
     /// stream can still be come back to.
-    pub(super) fn shed(&self) -> bool {
+    pub(super) fn evict_events(&self) -> bool {
         let mut state = self.lock();
         let connected = state.connected;
-        while !connected || state.may_lose_the_first() {
+        while !connected || state.may_evict_first() {
             if state.events.is_empty() {
                 break;
             }
-            self.lose_the_first(&mut state);
+            self.evict_first(&mut state);
         }
-        state.given_up = !connected;
+        state.is_abandoned = !connected;
         connected
     }
 
     /// Since when nobody reads and nothing more comes; none while either is so.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
-        (!state.connected && !state.fed).then_some(state.since)
+        (!state.connected && !state.is_pumped).then_some(state.since)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BufferState> {
         // Its counts are right whenever the lock is free.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl BufferState {
     /// Whether the first event was sent, or nobody is there who waits for it.
-    fn may_lose_the_first(&self) -> bool {
+    fn may_evict_first(&self) -> bool {
         let first = self.events.front();
         first.is_some_and(|event| !self.connected || event.number < self.unsent)
     }
 
-    fn send_again_from(&mut self, number: u64) {
+    fn replay_from(&mut self, number: u64) {
         self.unsent = number.min(self.next);
         let unsent = self.events.iter().rev();
         let unsent = unsent.take_while(|event| event.number >= self.unsent);
@@ -273,22 +273,22 @@ impl State {
     }
 }
 
-impl Drop for Log {
+impl Drop for ReplayBuffer {
     fn drop(&mut self) {
         let bytes = self.lock().bytes;
-        self.total.fetch_sub(bytes + OWN, Ordering::Relaxed);
+        self.total.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
     }
 }
 
 /// What one connection reads of a stream, for as long as no other takes over.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    log: Arc<Log>,
+pub(crate) struct ReplayReader {
+    log: Arc<ReplayBuffer>,
     number: u64,
 }
 
-impl Connection {
-    pub(crate) fn log(&self) -> &Arc<Log> {
+impl ReplayReader {
+    pub(crate) fn log(&self) -> &Arc<ReplayBuffer> {
         &self.log
     }
 
@@ -302,12 +302,12 @@ impl Connection {
             return Poll::Ready(None);
         }
         if let Some(event) = state.next_unsent() {
-            if state.unsent_bytes < ROOM {
+            if state.unsent_bytes < MAX_UNSENT {
                 self.log.changed.notify_one();
             }
             return Poll::Ready(Some(event));
         }
-        if !state.fed && self.log.is_of_request {
+        if !state.is_pumped && self.log.is_of_request {
             return Poll::Ready(None);
         }
         state.reader = Some(cx.waker().clone());
@@ -315,7 +315,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ReplayReader {
     fn drop(&mut self) {
         let mut state = self.log.lock();
         if state.connections == self.number {
@@ -331,11 +331,11 @@ impl Drop for Connection {
 mod tests {
     use super::*;
 
-    fn log(request: Option<&str>) -> Arc<Log> {
-        Arc::new(Log::new(1, 7, request, Arc::default()))
+    fn log(request: Option<&str>) -> Arc<ReplayBuffer> {
+        Arc::new(ReplayBuffer::new(1, 7, request, Arc::default()))
     }
 
-    fn read(connection: &Connection) -> Option<String> {
+    fn read(connection: &ReplayReader) -> Option<String> {
         let polled = connection.poll_event(&Context::from_waker(Waker::noop()));
         match polled {
             Poll::Ready(Some(event)) => Some(String::from_utf8(event.to_vec()).unwrap()),
@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    fn ids(connection: &Connection) -> Vec<String> {
+    fn ids(connection: &ReplayReader) -> Vec<String> {
         let events = std::iter::from_fn(|| read(connection).filter(|event| event != "closed"));
         let ids = events.map(|event| {
             let id = event.lines().find_map(|line| line.strip_prefix("id: "));
@@ -361,7 +361,7 @@ mod tests {
         log.push(b"{}");
         assert_eq!(ids(&first), ["1-0-OQ", "1-1-OQ"]);
         drop(first);
-        log.conclude(b"{}");
+        log.finish_response(b"{}");
         assert_eq!(ids(&log.connect(Some(0))), ["1-1-OQ", "1-end-OQ"]);
         assert_eq!(ids(&log.connect(None)).len(), 3);
         assert!(log.continues_after(1) && !log.continues_after(2));
@@ -401,7 +401,7 @@ mod tests {
     fn what_waits_for_who_reads_is_bounded_by_waiting() {
         let log = log(Some("9"));
         let reader = log.connect(None);
-        let message = vec![b' '; ROOM / 4];
+        let message = vec![b' '; MAX_UNSENT / 4];
         let told = std::iter::repeat_with(|| log.push(&message)).take_while(|()| log.has_room());
         assert_eq!(told.count(), 3);
         assert_eq!(ids(&reader).len(), 4);
@@ -411,15 +411,18 @@ mod tests {
     #[test]
     fn what_nobody_reads_is_bounded_by_letting_the_oldest_go() {
         let log = log(Some("9"));
-        let message = vec![b' '; ROOM / 4];
+        let message = vec![b' '; MAX_UNSENT / 4];
         for _ in 0..9 {
             log.push(&message);
             assert!(log.has_room());
         }
-        log.conclude(&vec![b' '; 2 * ROOM]);
+        log.finish_response(&vec![b' '; 2 * MAX_UNSENT]);
         assert_eq!(ids(&log.connect(Some(1))), ["1-end-OQ"]);
         log.push(b"{}");
-        assert_eq!(log.total.load(Ordering::Relaxed), OWN + log.lock().bytes);
+        assert_eq!(
+            log.total.load(Ordering::Relaxed),
+            OVERHEAD + log.lock().bytes
+        );
         let total = Arc::clone(&log.total);
         drop(log);
         assert_eq!(total.load(Ordering::Relaxed), 0);
@@ -432,12 +435,12 @@ mod tests {
         read_by_one.push(b"{}");
         assert_eq!(ids(&reader).len(), 1);
         read_by_one.push(b"{}");
-        assert!(read_by_one.shed());
+        assert!(read_by_one.evict_events());
         assert_eq!(ids(&reader), ["1-1"]);
 
         let left = log(Some("9"));
         left.push(b"{}");
-        assert!(!left.shed());
+        assert!(!left.evict_events());
         left.push(b"{}");
         assert_eq!(left.lock().events.len(), 0);
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
 
 pub(crate) use crate::pipeline::exchange::pump::pump;
-pub(crate) use crate::session::replay::buffer::{Connection, Log};
+pub(crate) use crate::session::replay::buffer::{ReplayBuffer, ReplayReader};
 use crate::settings::limits::Limits;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_wire::client_id::ClientId;
@@ -30,94 +30,108 @@ use mcp_vary_wire::response::RpcError;
 /// reads are given up first. A stream that has ended, or that nobody reads and nobody feeds, is given up
 /// after a while.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    room: usize,
-    time: Duration,
+pub(crate) struct ReplayStreams {
+    capacity: usize,
+    ttl: Duration,
     next: AtomicU64,
     bytes: Arc<AtomicUsize>,
     /// By their numbers: from the oldest on.
-    all: Mutex<BTreeMap<u64, Arc<Log>>>,
+    buffers: Mutex<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
 
 /// What becomes of a client that comes back.
 #[derive(Debug)]
-pub(crate) enum Resumed {
+pub(crate) enum ResumedStream {
     /// The stream of its request goes on.
-    Call(Connection),
+    Call(ReplayReader),
     /// The stream goes on that tells it what belongs to no request; who reads it feeds it.
-    Told(Connection),
+    Standalone(ReplayReader),
     /// The stream of a `GET` is not known any more; another one does as well.
-    Anew,
+    New,
     /// It has got everything; nothing follows.
     Ended,
     /// The answer to its request is not kept: the event that says so.
-    Lost(bytes::Bytes),
+    Expired(bytes::Bytes),
 }
 
-impl Streams {
+impl ReplayStreams {
     pub(crate) fn new(limits: &Limits, outside: Environment) -> Self {
         let mut first = [0; 8];
         (outside.random)(&mut first);
         Self {
-            room: limits.replay_buffer,
-            time: limits.replay_ttl,
+            capacity: limits.replay_buffer,
+            ttl: limits.replay_ttl,
             // Far enough from the end to count on, and from what other replicas draw.
             next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
             bytes: Arc::default(),
-            all: Mutex::default(),
+            buffers: Mutex::default(),
         }
     }
 
     /// A stream of `client`, and the connection that reads it: of the answer to `request`, or of what the
     /// client is told on its own. `primed`: the client understands an event without data.
-    pub(crate) fn open(&self, client: ClientId, request: Option<&str>, primed: bool) -> Connection {
+    pub(crate) fn open(
+        &self,
+        client: ClientId,
+        request: Option<&str>,
+        primed: bool,
+    ) -> ReplayReader {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let log = Arc::new(Log::new(number, client, request, Arc::clone(&self.bytes)));
+        let log = Arc::new(ReplayBuffer::new(
+            number,
+            client,
+            request,
+            Arc::clone(&self.bytes),
+        ));
         if primed {
             log.prime();
         }
         let connection = log.connect(None);
         self.lock().insert(number, log);
-        self.make_room();
+        self.evict_until_fits();
         connection
     }
 
     /// Adds a message to a stream.
-    pub(crate) fn push(&self, log: &Log, message: &[u8]) {
+    pub(crate) fn push(&self, log: &ReplayBuffer, message: &[u8]) {
         log.push(message);
-        self.make_room();
+        self.evict_until_fits();
     }
 
     /// Adds the last message of a stream.
-    pub(crate) fn conclude(&self, log: &Log, message: &[u8]) {
-        log.conclude(message);
-        self.make_room();
+    pub(crate) fn finish_response(&self, log: &ReplayBuffer, message: &[u8]) {
+        log.finish_response(message);
+        self.evict_until_fits();
     }
 
     /// Lets `client` come back to where it was: after the event `last`.
-    pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> Resumed {
+    pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> ResumedStream {
         let EventPosition::Number(number) = last.position else {
-            return Resumed::Ended;
+            return ResumedStream::Ended;
         };
         let known = self.lock().get(&last.stream).cloned();
         match known.filter(|log| log.client == client) {
-            Some(log) if !log.is_of_request() => Resumed::Told(log.connect(Some(number))),
-            Some(log) if log.continues_after(number) => Resumed::Call(log.connect(Some(number))),
-            Some(_) => Resumed::Ended,
+            Some(log) if !log.is_of_request() => {
+                ResumedStream::Standalone(log.connect(Some(number)))
+            }
+            Some(log) if log.continues_after(number) => {
+                ResumedStream::Call(log.connect(Some(number)))
+            }
+            Some(_) => ResumedStream::Ended,
             None => match &last.request {
-                Some(request) => Resumed::Lost(lost(last.stream, request)),
-                None => Resumed::Anew,
+                Some(request) => ResumedStream::Expired(expired(last.stream, request)),
+                None => ResumedStream::New,
             },
         }
     }
 
     /// Gives up a stream: who comes back to it is told so.
-    pub(crate) fn give_up(&self, log: &Log) {
+    pub(crate) fn abandon(&self, log: &ReplayBuffer) {
         self.lock().remove(&log.number);
     }
 
     /// Gives up all streams of a client.
-    pub(crate) fn forget(&self, client: ClientId) {
+    pub(crate) fn remove_client(&self, client: ClientId) {
         self.lock().retain(|_, log| log.client != client);
     }
 
@@ -134,29 +148,30 @@ impl Streams {
         all.values().filter(|log| !self.is_over(log)).count()
     }
 
-    fn is_over(&self, log: &Log) -> bool {
+    fn is_over(&self, log: &ReplayBuffer) -> bool {
         let idle_since = log.idle_since();
-        idle_since.is_some_and(|since| since.elapsed() > self.time)
+        idle_since.is_some_and(|since| since.elapsed() > self.ttl)
     }
 
-    fn make_room(&self) {
-        if self.bytes.load(Ordering::Relaxed) <= self.room {
+    fn evict_until_fits(&self) {
+        if self.bytes.load(Ordering::Relaxed) <= self.capacity {
             return;
         }
         // A little more than is needed, so that not every message has to look for it.
-        let enough = self.room - self.room / 8;
+        let enough = self.capacity - self.capacity / 8;
         let has_enough = || self.bytes.load(Ordering::Relaxed) <= enough;
-        self.lock().retain(|_, log| has_enough() || log.shed());
+        self.lock()
+            .retain(|_, log| has_enough() || log.evict_events());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Log>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ReplayBuffer>>> {
         // Streams come and go in one step.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is said in place of an answer that is not kept. It is the end, so that nobody comes back for more.
-fn lost(stream: u64, request: &str) -> bytes::Bytes {
+fn expired(stream: u64, request: &str) -> bytes::Bytes {
     let why = "the answer is not kept any more, by this gateway at least; the request may have been carried out";
     let message = RpcError::internal(why).to_bytes(Some(request));
     let end = EventId {
@@ -171,13 +186,13 @@ fn lost(stream: u64, request: &str) -> bytes::Bytes {
 mod tests {
     use super::*;
 
-    fn streams(room: usize) -> Streams {
+    fn streams(room: usize) -> ReplayStreams {
         let outside = Environment::new(|| 0, |bytes| bytes.fill(0));
         let limits = Limits::default().with_replay_buffer(room, Duration::from_secs(120));
-        Streams::new(&limits, outside)
+        ReplayStreams::new(&limits, outside)
     }
 
-    fn at(log: &Log, number: u64) -> EventId {
+    fn at(log: &ReplayBuffer, number: u64) -> EventId {
         EventId {
             stream: log.number,
             position: EventPosition::Number(number),
@@ -186,9 +201,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn is_lost(streams: &Streams, client: ClientId, last: &EventId) {
+    fn is_lost(streams: &ReplayStreams, client: ClientId, last: &EventId) {
         let resumed = streams.resume(client, last);
-        assert!(matches!(resumed, Resumed::Lost(_)), "{resumed:?}");
+        assert!(matches!(resumed, ResumedStream::Expired(_)), "{resumed:?}");
     }
 
     #[test]
@@ -205,9 +220,9 @@ mod tests {
             .collect();
         is_lost(&streams, 7, &at(&logs[0], 0));
         let resumed = streams.resume(7, &at(&logs[98], 0));
-        assert!(matches!(resumed, Resumed::Call(_)), "{resumed:?}");
+        assert!(matches!(resumed, ResumedStream::Call(_)), "{resumed:?}");
         drop((resumed, logs));
-        streams.forget(7);
+        streams.remove_client(7);
         assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
     }
 
@@ -225,7 +240,10 @@ mod tests {
             ));
         }
         let resumed = streams.resume(7, &at(read.log(), 0));
-        assert!(matches!(resumed, Resumed::Told(_)), "{resumed:?}");
+        assert!(
+            matches!(resumed, ResumedStream::Standalone(_)),
+            "{resumed:?}"
+        );
     }
 
     #[test]
@@ -238,8 +256,11 @@ mod tests {
             request: None,
             ..at(told.log(), 0)
         };
-        assert!(matches!(streams.resume(8, &elsewhere), Resumed::Anew));
-        assert!(matches!(streams.resume(7, &elsewhere), Resumed::Told(_)));
+        assert!(matches!(streams.resume(8, &elsewhere), ResumedStream::New));
+        assert!(matches!(
+            streams.resume(7, &elsewhere),
+            ResumedStream::Standalone(_)
+        ));
     }
 
     #[tokio::test(start_paused = true)]
@@ -251,7 +272,7 @@ mod tests {
             streams.open(7, Some("9"), true),
         );
         let listening = streams.open(7, None, true);
-        ended.log().conclude(b"{}");
+        ended.log().finish_response(b"{}");
         drop((told, running, ended));
         assert_eq!(streams.sweep(), 4);
         tokio::time::advance(Duration::from_secs(121)).await;
@@ -264,7 +285,7 @@ mod tests {
         drop(listening);
         tokio::time::advance(Duration::from_secs(121)).await;
         assert_eq!(streams.sweep(), 1);
-        streams.forget(7);
+        streams.remove_client(7);
         assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
     }
 }

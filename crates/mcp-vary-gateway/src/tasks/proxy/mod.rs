@@ -15,13 +15,13 @@ use mcp_vary::json::{self, Members};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Forms, Key, RESULT, Teller, lifetime, string};
+use super::{DialectPair, RESULT, TaskKey, TaskNotifier, lifetime, string};
 use crate::mrtr::{INPUT_REQUESTS, InputRequests, Quota, QuotaKey};
 use crate::pipeline::runtime::Services;
 use crate::session::Session;
 use crate::session::pending_server_requests;
-use crate::tasks::MARK;
-pub(crate) use crate::tasks::proxy::connection::{Allowed, Road};
+use crate::tasks::PREFIX;
+pub(crate) use crate::tasks::proxy::connection::{TaskBounds, TaskConnection};
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
@@ -36,60 +36,60 @@ use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 /// Bounded: in how many the servers work on, in all and for each principal, in how many there are, and in the bytes
 /// of what is kept of those that are over, of which the oldest give way. None stays for longer than its time.
 #[derive(Debug, Default)]
-pub(crate) struct Watches {
+pub(crate) struct ProxiedTasks {
     next: AtomicU64,
-    all: Mutex<BTreeMap<Key, Arc<Watched>>>,
+    entries: Mutex<BTreeMap<TaskKey, Arc<ProxiedTask>>>,
 }
 
 /// One task.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ProxiedTask {
     /// The server, and the task by the id that its client's is made of.
-    key: Key,
+    key: TaskKey,
     /// What the server calls it.
-    own: Arc<str>,
+    upstream_id: Arc<str>,
     /// In the order in which they were made.
     number: u64,
-    whose: QuotaKey,
+    owner: QuotaKey,
     client: ClientId,
-    askable: ServerRequestSupport,
+    server_requests: ServerRequestSupport,
     /// The client's session, if it has one, and how that is told of the task.
-    session: Option<(Weak<Session>, Teller)>,
+    session: Option<(Weak<Session>, TaskNotifier)>,
     /// The connection that it was made on.
-    line: Weak<SupervisedConnection>,
+    connection: Weak<SupervisedConnection>,
     is_alone: bool,
     /// It is forgotten after this long.
     lifetime: Duration,
     /// The same in milliseconds, where its server would keep it for longer.
     ttl: Option<u128>,
-    standing: Mutex<Standing>,
+    state: Mutex<TaskState>,
     /// Keeps what is told in order.
-    telling: Mutex<()>,
+    notifying: Mutex<()>,
     changed: Notify,
-    over: CancellationToken,
+    ended: CancellationToken,
     /// Cancelled when nobody has it any more.
     forgotten: CancellationToken,
 }
 
 /// How a task stands.
 #[derive(Debug)]
-struct Standing {
+struct TaskState {
     /// What the server said of it last, JSON text.
     task: String,
     /// What it asks.
     input: InputRequests,
-    come_to: Option<ComeTo>,
+    outcome: Option<TaskOutcome>,
 }
 
 /// What a task came to, as the server said it.
 #[derive(Debug)]
-enum ComeTo {
+enum TaskOutcome {
     Result(String),
     Error(String),
     Cancelled,
 }
 
-impl ComeTo {
+impl TaskOutcome {
     /// Nobody knows what it came to, and why.
     fn failed(why: &str) -> Self {
         let why = json::string(why);
@@ -103,24 +103,24 @@ impl ComeTo {
 
 /// Who had a task made.
 #[derive(Debug)]
-pub(crate) struct Maker {
-    pub(crate) whose: QuotaKey,
+pub(crate) struct TaskOwner {
+    pub(crate) quota_key: QuotaKey,
     pub(crate) client: ClientId,
-    pub(crate) askable: ServerRequestSupport,
-    pub(crate) session: Option<(Weak<Session>, Teller)>,
+    pub(crate) server_requests: ServerRequestSupport,
+    pub(crate) session: Option<(Weak<Session>, TaskNotifier)>,
 }
 
 /// The forms of every task here.
-pub(crate) const CROSSED: Forms = Forms {
+pub(crate) const EXT_OVER_CORE: DialectPair = DialectPair {
     client: TaskDialect::Extension,
     server: TaskDialect::Core,
 };
 
-impl Watches {
+impl ProxiedTasks {
     /// What an id is begun with that no other task has.
-    pub(crate) fn mark(&self, lasting: &Services) -> String {
+    pub(crate) fn new_prefix(&self, lasting: &Services) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        format!("{MARK}{:x}.{number:x}{MARK}", lasting.instance)
+        format!("{PREFIX}{:x}.{number:x}{PREFIX}", lasting.instance)
     }
 
     /// How many the servers work on.
@@ -130,23 +130,27 @@ impl Watches {
     }
 
     /// Whether what a server asks is for a task of a session's that is watched.
-    pub(crate) fn are_asked(&self, server: &str, request: &ServerRequest) -> bool {
+    pub(crate) fn has_recipient(&self, server: &str, request: &ServerRequest) -> bool {
         let Some(own) = related_to(request) else {
             return false;
         };
-        let is_its = |it: &Arc<Watched>| {
-            *it.key.0 == *server && *it.own == *own && it.session.is_some() && !it.is_over()
+        let is_its = |it: &Arc<ProxiedTask>| {
+            *it.key.0 == *server && *it.upstream_id == *own && it.session.is_some() && !it.is_over()
         };
         self.lock().values().any(is_its)
     }
 
     /// The task of a key.
-    pub(crate) fn get(&self, key: &Key) -> Option<Arc<Watched>> {
+    pub(crate) fn get(&self, key: &TaskKey) -> Option<Arc<ProxiedTask>> {
         self.lock().get(key).cloned()
     }
 
     /// Takes in a task; the one that is known by its key, if there is one.
-    fn put(&self, watched: &Arc<Watched>, bounds: Quota) -> Result<Arc<Watched>, RpcError> {
+    fn insert(
+        &self,
+        watched: &Arc<ProxiedTask>,
+        bounds: Quota,
+    ) -> Result<Arc<ProxiedTask>, RpcError> {
         let mut all = self.lock();
         if let Some(known) = all.get(&watched.key) {
             return Ok(Arc::clone(known));
@@ -155,7 +159,7 @@ impl Watches {
         let (mut in_all, mut of_one) = (0, 0);
         for other in working {
             in_all += 1;
-            of_one += usize::from(other.whose == watched.whose);
+            of_one += usize::from(other.owner == watched.owner);
         }
         if in_all >= bounds.total || of_one >= bounds.per_principal {
             return Err(RpcError::internal(
@@ -163,20 +167,20 @@ impl Watches {
             ));
         }
         all.insert(watched.key.clone(), Arc::clone(watched));
-        make_room(&mut all, |all| all.len() <= MOST);
+        make_room(&mut all, |all| all.len() <= MAX_PROXIED);
         Ok(Arc::clone(watched))
     }
 
     /// Lets the oldest that are over give way to what is kept of the others.
-    fn make_room(&self, bytes: usize) {
-        let kept = |all: &BTreeMap<Key, Arc<Watched>>| {
+    fn evict(&self, bytes: usize) {
+        let kept = |all: &BTreeMap<TaskKey, Arc<ProxiedTask>>| {
             let sizes = all.values().map(|it| it.lock().size());
             sizes.sum::<usize>()
         };
         make_room(&mut self.lock(), |all| kept(all) <= bytes);
     }
 
-    fn forget(&self, watched: &Arc<Watched>) {
+    fn forget(&self, watched: &Arc<ProxiedTask>) {
         let mut all = self.lock();
         if all
             .get(&watched.key)
@@ -186,15 +190,15 @@ impl Watches {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Watched>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TaskKey, Arc<ProxiedTask>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Takes out the oldest that are over until there `is_room`.
 fn make_room(
-    all: &mut BTreeMap<Key, Arc<Watched>>,
-    is_room: impl Fn(&BTreeMap<Key, Arc<Watched>>) -> bool,
+    all: &mut BTreeMap<TaskKey, Arc<ProxiedTask>>,
+    is_room: impl Fn(&BTreeMap<TaskKey, Arc<ProxiedTask>>) -> bool,
 ) {
     while !is_room(all) {
         let over = all.values().filter(|it| it.is_over());
@@ -207,21 +211,21 @@ fn make_room(
 }
 
 /// Some hundred bytes each.
-const MOST: usize = 4096;
+const MAX_PROXIED: usize = 4096;
 /// One result may have so much of the bytes of all.
-const SHARE: usize = 4;
+const RESULT_SHARE: usize = 4;
 
-impl Watched {
+impl ProxiedTask {
     /// Watches the task `task`, as its server of the core form says it, on the way that it was made on.
     ///
     /// # Errors
     ///
     /// When too many are worked on; a task that was made just now is cancelled then.
     pub(crate) fn begin(
-        (key, own): (Key, &str),
+        (key, own): (TaskKey, &str),
         task: &str,
-        maker: Maker,
-        road: Road,
+        maker: TaskOwner,
+        road: TaskConnection,
         lasting: &Arc<Services>,
     ) -> Result<Arc<Self>, RpcError> {
         let said = lifetime(edit::get(task, "ttl")).filter(|said| *said <= road.lifetime);
@@ -229,25 +233,25 @@ impl Watched {
             ttl: said.is_none().then_some(road.lifetime.as_millis()),
             lifetime: said.unwrap_or(road.lifetime),
             key,
-            own: own.into(),
+            upstream_id: own.into(),
             number: lasting.proxied_tasks.next.fetch_add(1, Ordering::Relaxed),
-            whose: maker.whose,
+            owner: maker.quota_key,
             client: maker.client,
-            askable: maker.askable,
+            server_requests: maker.server_requests,
             session: maker.session,
-            line: Arc::downgrade(road.line()),
+            connection: Arc::downgrade(road.line()),
             is_alone: road.is_alone(),
-            standing: Mutex::new(Standing {
+            state: Mutex::new(TaskState {
                 task: task.to_owned(),
                 input: InputRequests::default(),
-                come_to: None,
+                outcome: None,
             }),
-            telling: Mutex::default(),
+            notifying: Mutex::default(),
             changed: Notify::new(),
-            over: CancellationToken::new(),
+            ended: CancellationToken::new(),
             forgotten: CancellationToken::new(),
         });
-        let put = lasting.proxied_tasks.put(&watched, road.bounds);
+        let put = lasting.proxied_tasks.insert(&watched, road.bounds);
         let is_wanted = match &put {
             Ok(known) => Arc::ptr_eq(known, &watched),
             Err(_) => false,
@@ -260,7 +264,7 @@ impl Watched {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.over.is_cancelled()
+        self.ended.is_cancelled()
     }
 
     /// How it stands, in the form of the extension and with the server's own id, JSON text: `params` ask its server.
@@ -268,21 +272,21 @@ impl Watched {
     /// # Errors
     ///
     /// What the server says instead, or why it cannot be asked.
-    pub(crate) async fn stands(
+    pub(crate) async fn status(
         &self,
         params: String,
         lasting: &Services,
     ) -> Result<String, RpcError> {
-        if !self.has_something_to_say() {
+        if !self.has_unsent() {
             match self.ask_server("tasks/get", Some(params), lasting).await? {
                 Ok(task) => {
-                    self.said(&task, lasting);
+                    self.receive_status(&task, lasting);
                     self.settle().await;
                 }
                 // The server keeps it no longer: it may have let go of it with the result.
                 Err(why) if why.code() == INVALID_PARAMS => {
-                    self.wait_for_more(A_MOMENT).await;
-                    self.came_to(ComeTo::gone(why.message()), lasting);
+                    self.wait_for_more(STATUS_WAIT).await;
+                    self.finish(TaskOutcome::gone(why.message()), lasting);
                 }
                 Err(why) => return Err(why),
             }
@@ -291,18 +295,18 @@ impl Watched {
     }
 
     /// Whether what it asks, or what it came to, is known already.
-    fn has_something_to_say(&self) -> bool {
+    fn has_unsent(&self) -> bool {
         let mut standing = self.lock();
         standing.input.forget_settled();
-        standing.come_to.is_some() || !standing.input.is_empty()
+        standing.outcome.is_some() || !standing.input.is_empty()
     }
 
     /// The server says that there is something to say, which may come by another way: a moment is waited for it.
     async fn settle(&self) {
         let patience = match string(&self.lock().task, "status").as_deref() {
-            Some("completed" | "failed") => A_MOMENT,
+            Some("completed" | "failed") => STATUS_WAIT,
             // It may be about what was answered or refused already.
-            Some("input_required") => A_BLINK,
+            Some("input_required") => RESULT_WAIT,
             _ => return,
         };
         self.wait_for_more(patience).await;
@@ -313,7 +317,7 @@ impl Watched {
         let waited = async {
             loop {
                 let changed = self.changed.notified();
-                if self.has_something_to_say() {
+                if self.has_unsent() {
                     return;
                 }
                 changed.await;
@@ -324,9 +328,9 @@ impl Watched {
 
     /// As `tasks/get` of the extension says it.
     fn to_json(&self, lasting: &Services) -> String {
-        let asker = lasting.pending_server_requests.asker(&self.key.0);
+        let asker = lasting.pending_server_requests.server_name(&self.key.0);
         let standing = self.lock();
-        let told = CROSSED.told(&standing.task).into_owned();
+        let told = EXT_OVER_CORE.task_to_client(&standing.task).into_owned();
         let told = [RESULT, "error", INPUT_REQUESTS]
             .iter()
             .fold(told, |told, key| edit::remove(&told, key).into_owned());
@@ -338,10 +342,10 @@ impl Watched {
                 |(key, value)| edit::set(&told, key, value).into_owned(),
             )
         };
-        match &standing.come_to {
-            Some(ComeTo::Result(result)) => set("completed", Some((RESULT, result))),
-            Some(ComeTo::Error(error)) => set("failed", Some(("error", error))),
-            Some(ComeTo::Cancelled) => set("cancelled", None),
+        match &standing.outcome {
+            Some(TaskOutcome::Result(result)) => set("completed", Some((RESULT, result))),
+            Some(TaskOutcome::Error(error)) => set("failed", Some(("error", error))),
+            Some(TaskOutcome::Cancelled) => set("cancelled", None),
             None if standing.input.is_empty() => set("working", None),
             None => set(
                 "input_required",
@@ -364,7 +368,7 @@ impl Watched {
     /// > the task (SEP-2663, "Task Input Requests")
     pub(crate) fn answer(&self, responses: &Members<'_>, lasting: &Services) {
         self.lock().input.answer(responses);
-        self.tell(lasting);
+        self.notify(lasting);
     }
 
     /// Tells the server that the task is not wanted any more. It may be over by then, or the server may not know how
@@ -384,7 +388,7 @@ impl Watched {
         if !self.is_over() {
             let cancelled = self.ask_server("tasks/cancel", params, lasting).await?;
             match cancelled {
-                Ok(task) => self.said(&task, lasting),
+                Ok(task) => self.receive_status(&task, lasting),
                 Err(why) => tracing::debug!(why = why.message(), "task not cancelled"),
             }
         }
@@ -398,7 +402,7 @@ impl Watched {
         params: Option<String>,
         lasting: &Services,
     ) -> Result<Result<String, RpcError>, RpcError> {
-        let line = self.line.upgrade();
+        let line = self.connection.upgrade();
         let line =
             line.ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
         let turn = line.acquire().await?;
@@ -406,7 +410,7 @@ impl Watched {
         // On a connection that is its own whatever comes is about the task.
         request.caller = (!self.is_alone).then_some(CallerId(self.client));
         let exchange = line.ready().await?.request(request).await?;
-        let answer = self.heard(exchange, lasting).await?;
+        let answer = self.receive(exchange, lasting).await?;
         drop(turn);
         let outcome = answer.outcome().map(str::to_owned);
         Ok(outcome.map_err(RpcError::from_upstream_or_internal))
@@ -414,66 +418,72 @@ impl Watched {
 
     /// The parameters of a request about it.
     fn params(&self) -> String {
-        format!(r#"{{"taskId":{}}}"#, json::string(&self.own))
+        format!(r#"{{"taskId":{}}}"#, json::string(&self.upstream_id))
     }
 
     /// The server asks something for it.
-    fn asked(&self, request: ServerRequest, lasting: &Services) {
+    fn receive_server_request(&self, request: ServerRequest, lasting: &Services) {
         let params = request.params().unwrap_or("{}");
-        if let Err(why) = self.askable.ensure_supported(request.method(), params) {
+        if let Err(why) = self
+            .server_requests
+            .ensure_supported(request.method(), params)
+        {
             pending_server_requests::refuse(&request, &why);
             return;
         }
         // Of one that is over nothing is asked; dropped, it is refused.
         if !self.is_over() {
             self.lock().input.add(request);
-            self.tell(lasting);
+            self.notify(lasting);
         }
     }
 
     /// Whether what a server asks on the connection that its client has alone is for this task.
-    fn may_be_for_it(&self, request: &ServerRequest) -> bool {
+    fn may_belong_to_task(&self, request: &ServerRequest) -> bool {
         match &self.session {
             None => true,
-            Some(_) => related_to(request).as_deref() == Some(&*self.own),
+            Some(_) => related_to(request).as_deref() == Some(&*self.upstream_id),
         }
     }
 
     /// The server says how it stands.
-    fn said(&self, task: &str, lasting: &Services) {
+    fn receive_status(&self, task: &str, lasting: &Services) {
         let mut standing = self.lock();
-        if standing.come_to.is_some() || standing.task == task {
+        if standing.outcome.is_some() || standing.task == task {
             return;
         }
         task.clone_into(&mut standing.task);
         drop(standing);
         match string(task, "status").as_deref() {
-            Some("cancelled") => self.came_to(ComeTo::Cancelled, lasting),
+            Some("cancelled") => self.finish(TaskOutcome::Cancelled, lasting),
             // What it asks and what it came to is told when it is known.
-            Some("working") => self.tell(lasting),
+            Some("working") => self.notify(lasting),
             _ => self.changed.notify_waiters(),
         }
     }
 
     /// It is over.
-    fn came_to(&self, come_to: ComeTo, lasting: &Services) {
+    fn finish(&self, come_to: TaskOutcome, lasting: &Services) {
         let mut standing = self.lock();
-        if standing.come_to.is_some() {
+        if standing.outcome.is_some() {
             return;
         }
-        standing.come_to = Some(come_to);
+        standing.outcome = Some(come_to);
         // What is still asked is refused.
         let input = std::mem::take(&mut standing.input);
         drop(standing);
         drop(input);
-        self.over.cancel();
-        self.tell(lasting);
+        self.ended.cancel();
+        self.notify(lasting);
     }
 
     /// Tells whoever hears of it how it stands.
-    fn tell(&self, lasting: &Services) {
+    fn notify(&self, lasting: &Services) {
         self.changed.notify_waiters();
-        let _in_order = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let _in_order = self
+            .notifying
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let told = self.to_json(lasting);
         if let Some((session, teller)) = &self.session
             && let Some(session) = lasting
@@ -482,28 +492,29 @@ impl Watched {
                 .or_else(|| session.upgrade())
         {
             // Whoever does not read now may ask how the task stands.
-            let _ = session.tell(TaskDialect::Extension.status_notification(&teller.told(&told)));
+            let _ = session
+                .enqueue(TaskDialect::Extension.status_notification(&teller.notification(&told)));
         }
         lasting.hub.task_changed(&self.key, &told, None);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Watched {
+impl Drop for ProxiedTask {
     fn drop(&mut self) {
         self.forgotten.cancel();
     }
 }
 
-impl Standing {
+impl TaskState {
     /// The bytes that are kept of one that is over.
     fn size(&self) -> usize {
-        let come_to = match &self.come_to {
-            Some(ComeTo::Result(text) | ComeTo::Error(text)) => text.len(),
-            Some(ComeTo::Cancelled) => 0,
+        let come_to = match &self.outcome {
+            Some(TaskOutcome::Result(text) | TaskOutcome::Error(text)) => text.len(),
+            Some(TaskOutcome::Cancelled) => 0,
             None => return 0,
         };
         come_to + self.task.len()
@@ -517,5 +528,5 @@ fn related_to(request: &ServerRequest) -> Option<String> {
 }
 
 /// For what is known already, and on its way.
-const A_MOMENT: Duration = Duration::from_secs(5);
-const A_BLINK: Duration = Duration::from_millis(500);
+const STATUS_WAIT: Duration = Duration::from_secs(5);
+const RESULT_WAIT: Duration = Duration::from_millis(500);

@@ -287,7 +287,7 @@ static NOW: AtomicU64 = AtomicU64::new(1_000);
 async fn a_state_expires() {
     let house = house(|mut config| {
         let now = || NOW.load(Ordering::SeqCst);
-        config.outside = Environment::new(now, config.outside.random);
+        config.environment = Environment::new(now, config.environment.random);
         config.limits.state_lifetime = Duration::from_secs(60);
         config
     })

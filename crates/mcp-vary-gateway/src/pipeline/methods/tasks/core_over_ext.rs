@@ -17,9 +17,9 @@ use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
 use crate::pipeline::methods::tasks::FoundTask;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
-use crate::pool::InUse;
-use crate::tasks::client::{Inquiry, Said, is_over, status};
-use crate::tasks::{Awaited, Key, Teller, related_to};
+use crate::pool::ConnectionUse;
+use crate::tasks::client::{TaskAnswer, TaskClient, is_over, status};
+use crate::tasks::{ResultWaiter, TaskKey, TaskNotifier, related_to};
 
 impl RequestContext<'_> {
     /// What is said of a task that the gateway keeps, being done; none when there is no such task.
@@ -57,10 +57,10 @@ impl RequestContext<'_> {
         let finish = self.task_response(found)?;
         let inquiry = self.task_client(found);
         let taken = Leases {
-            class: Some(InUse::new(&self.class)),
+            class: Some(ConnectionUse::new(&self.class)),
             ..Leases::default()
         };
-        let awaited = Awaited::new(inquiry, id);
+        let awaited = ResultWaiter::new(inquiry, id);
         let lasting = Arc::clone(&self.snapshot.services);
         let running = InFlightRequest::awaiting(lasting, awaited, taken, finish);
         Ok(Dispatch::InFlight(Box::new(running)))
@@ -75,7 +75,7 @@ impl RequestContext<'_> {
         let finish = self.task_response(found)?;
         let inquiry = self.task_client(found);
         let lasting = &self.snapshot.services;
-        let said = match inquiry.stands().await? {
+        let said = match inquiry.status().await? {
             Ok(task) if is_over(&status(&task)) => {
                 return Err(not_to_be_cancelled(&status(&task)));
             }
@@ -120,25 +120,29 @@ impl RequestContext<'_> {
     }
 
     /// How one task stands; none when it is not there any more.
-    async fn listed(&self, key: &Key, teller: &Teller) -> Result<Option<String>, RpcError> {
+    async fn listed(
+        &self,
+        key: &TaskKey,
+        teller: &TaskNotifier,
+    ) -> Result<Option<String>, RpcError> {
         let (server, own) = key;
         let mut sources = self.class.sources().iter();
         let Some(at) = sources.position(|source| source.name() == &**server) else {
             return Ok(None);
         };
-        let inquiry = Inquiry {
-            line: Arc::clone(&self.class.sources()[at].line),
-            own: Arc::clone(own),
+        let inquiry = TaskClient {
+            line: Arc::clone(&self.class.sources()[at].connection),
+            upstream_id: Arc::clone(own),
             params: self.task_params(at, Params::default()),
             client: self.client.id,
         };
         let made = &self.snapshot.services.task_registry;
-        match inquiry.stands().await? {
+        match inquiry.status().await? {
             Ok(task) => {
                 if is_over(&status(&task)) {
                     made.is_over(key);
                 }
-                Ok(Some(teller.told(&task)))
+                Ok(Some(teller.notification(&task)))
             }
             Err(error) => {
                 if RpcError::from_upstream_or_internal(&error).code() == INVALID_PARAMS {
@@ -150,13 +154,13 @@ impl RequestContext<'_> {
     }
 
     /// What it takes to ask the server about a task, with what the client says beside.
-    fn task_client(&mut self, found: &FoundTask) -> Inquiry {
+    fn task_client(&mut self, found: &FoundTask) -> TaskClient {
         self.relate_upward();
         let mut params = std::mem::take(&mut self.request.params);
         params.meta.remove(PROGRESS_TOKEN);
-        Inquiry {
-            line: Arc::clone(&self.class.sources()[found.place.server].line),
-            own: found.task.id.as_str().into(),
+        TaskClient {
+            line: Arc::clone(&self.class.sources()[found.place.server].connection),
+            upstream_id: found.task.id.as_str().into(),
             params: self.task_params(found.place.server, params),
             client: self.client.id,
         }
@@ -164,8 +168,8 @@ impl RequestContext<'_> {
 
     /// The params of requests about tasks to the server at index `server`, where the client says `params`.
     fn task_params(&self, server: usize, mut params: Params<'_>) -> Arc<str> {
-        let told = self.notification_sink(server, Era::Modern);
-        let config = self.class.sources()[server].line.config();
+        let told = self.sent_capabilities(server, Era::Modern);
+        let config = self.class.sources()[server].connection.config();
         let told = told.as_deref().unwrap_or(&config.capabilities);
         let hello = self.catalog.snapshots[server].handshake.as_ref();
         let upward = UpstreamContext {
@@ -195,13 +199,13 @@ impl RequestContext<'_> {
 }
 
 /// Cancels a task that stands so, and waits a little while until it is; how it stands then.
-async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, RpcError> {
-    if let Err(error) = inquiry.ask("tasks/cancel", None).await? {
+async fn cancelled(inquiry: &TaskClient, mut task: String) -> Result<TaskAnswer, RpcError> {
+    if let Err(error) = inquiry.query("tasks/cancel", None).await? {
         return Ok(Err(error));
     }
     for pause in POLL_PAUSES {
         tokio::time::sleep(Duration::from_millis(*pause)).await;
-        match inquiry.stands().await? {
+        match inquiry.status().await? {
             Ok(stands) => task = stands,
             // > receivers MAY delete cancelled tasks at their discretion at any time, including immediately after
             // > cancellation (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")

@@ -17,18 +17,18 @@ use crate::pipeline::exchange::{ResponseContext, ResultRewriter};
 use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pipeline::router::{Dispatch, MethodAction, TaskAction};
-use crate::pool::InUse;
-use crate::pool::dedicated::Held;
+use crate::pool::ConnectionUse;
+use crate::pool::dedicated::DedicatedLease;
 use crate::session::Session;
 use crate::session::client::Client;
 use crate::tasks::parted;
-use crate::tasks::proxy::{Allowed, CROSSED, Maker, Road, Watched};
-use crate::tasks::{Forms, TaskNames, Teller};
+use crate::tasks::proxy::{EXT_OVER_CORE, ProxiedTask, TaskBounds, TaskConnection, TaskOwner};
+use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier};
 
-impl TaskNames {
+impl TaskIdCodec {
     /// Whether a task that its server makes has to be watched for its client.
     fn is_watched(&self) -> bool {
-        self.forms == CROSSED
+        self.dialects == EXT_OVER_CORE
     }
 
     /// Watches the task `own`, which `result` says was made; what its client is told.
@@ -42,33 +42,35 @@ impl TaskNames {
         own: &str,
         client: &Client,
         retelling: impl FnOnce() -> ResultRewriter,
-        road: Road,
+        road: TaskConnection,
     ) -> Result<String, RpcError> {
-        let sealed = self.sealed(own).ok_or_else(|| self.too_long(own))?;
-        let teller = |sealed: &str| Teller {
-            sealed: sealed.into(),
-            retelling: retelling(),
+        let sealed = self.client_id(own).ok_or_else(|| self.too_long(own))?;
+        let teller = |sealed: &str| TaskNotifier {
+            client_id: sealed.into(),
+            rewriter: retelling(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.lasting.link_index),
-            forms: Forms::both(CROSSED.client),
+            links: Arc::clone(&self.services.link_index),
+            dialects: DialectPair::both(EXT_OVER_CORE.client),
         };
         let session = client.session.as_ref();
         let session = session.map(|session| (Arc::downgrade(session), teller(&sealed)));
-        let maker = Maker::of(client, session);
+        let maker = TaskOwner::of(client, session);
         let key = (Arc::clone(&self.server), self.inner(own).into());
         let task = edit::get(result, "task").unwrap_or("{}");
-        let watched = Watched::begin((key, own), task, maker, road, &self.lasting)?;
-        let made = watched.with_ttl(&self.forms.made(result)).into_owned();
-        Ok(self.named(&made).into_owned())
+        let watched = ProxiedTask::begin((key, own), task, maker, road, &self.services)?;
+        let made = watched
+            .with_ttl(&self.dialects.creation_result(result))
+            .into_owned();
+        Ok(self.rename(&made).into_owned())
     }
 }
 
-impl Maker {
-    fn of(client: &Client, session: Option<(Weak<Session>, Teller)>) -> Self {
+impl TaskOwner {
+    fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
         Self {
-            whose: (client.principal(), client.connection),
+            quota_key: (client.principal(), client.connection),
             client: client.id,
-            askable: client.askable(),
+            server_requests: client.server_request_support(),
             session,
         }
     }
@@ -80,31 +82,34 @@ impl RequestContext<'_> {
         &self,
         line: &Arc<SupervisedConnection>,
         finish: &ResponseContext,
-    ) -> Option<Box<Road>> {
+    ) -> Option<Box<TaskConnection>> {
         let names = finish.plan.task.as_ref()?;
         let is_watched = names.is_watched() && matches!(self.action, MethodAction::CallTool);
         is_watched.then(|| {
-            let road = Road::by(line, self.allowed());
+            let road = TaskConnection::pooled(line, self.allowed());
             Box::new(road.with_progress(finish.progress.clone()))
         })
     }
 
-    fn allowed(&self) -> Allowed {
+    fn allowed(&self) -> TaskBounds {
         let limits = &self.snapshot.config.limits;
-        Allowed {
+        TaskBounds {
             bounds: Quota::of(limits),
             lifetime: limits.task_lifetime,
-            kept: limits.result_store,
+            keep_alive: limits.result_store,
         }
     }
 
     /// Answers a client of the extension about a task of the core form.
-    pub(super) async fn proxied_task(mut self, found: FoundTask) -> Result<Dispatch, RpcError> {
+    pub(super) async fn answer_proxied_task(
+        mut self,
+        found: FoundTask,
+    ) -> Result<Dispatch, RpcError> {
         let lasting = Arc::clone(&self.snapshot.services);
         let (_, own) = parted(&found.task.id);
         self.request.params.members.set("taskId", json::string(own));
         let responses = self.request.params.members.remove("inputResponses");
-        let params = self.task_params(&found);
+        let params = self.upstream_task_params(&found);
         let watched = self.proxied(&found, &params).await?;
         match self.action {
             MethodAction::Task(TaskAction::Update) => {
@@ -117,15 +122,15 @@ impl RequestContext<'_> {
                 Ok(self.answer("{}"))
             }
             _ => {
-                let stands = watched.stands(params, &lasting).await;
+                let stands = watched.status(params, &lasting).await;
                 let stands = stands.map_err(|failure| self.respell_task(&found, failure))?;
-                self.task_request(&found, &stands)
+                self.task_status(&found, &stands)
             }
         }
     }
 
     /// How a task stands, as the client is told it.
-    fn task_request(&self, found: &FoundTask, stands: &str) -> Result<Dispatch, RpcError> {
+    fn task_status(&self, found: &FoundTask, stands: &str) -> Result<Dispatch, RpcError> {
         let mut downward = self.plan_of(found);
         downward.task = Some(Box::new(self.task_codec(found)));
         let mut forwarding = ForwardRequest {
@@ -138,25 +143,25 @@ impl RequestContext<'_> {
     }
 
     /// What the client calls a task that is said in its own form already.
-    fn task_codec(&self, found: &FoundTask) -> TaskNames {
+    fn task_codec(&self, found: &FoundTask) -> TaskIdCodec {
         let (mark, own) = parted(&found.task.id);
-        let forms = Forms::both(CROSSED.client);
+        let forms = DialectPair::both(EXT_OVER_CORE.client);
         let names = self.new_task_codec(forms, found.variant, &found.place, Some(own.to_owned()));
-        TaskNames {
-            mark: mark.map(str::to_owned),
+        TaskIdCodec {
+            prefix: mark.map(str::to_owned),
             ..names
         }
     }
 
     fn respell_task(&self, found: &FoundTask, mut failure: RpcError) -> RpcError {
-        if let Some(message) = self.task_codec(found).in_words(failure.message()) {
+        if let Some(message) = self.task_codec(found).respell(failure.message()) {
             failure.set_message(message);
         }
         failure
     }
 
     /// The parameters of the client's request, as the server of the task gets them.
-    fn task_params(&mut self, found: &FoundTask) -> String {
+    fn upstream_task_params(&mut self, found: &FoundTask) -> String {
         let told = &self.catalog.snapshots[found.place.server];
         let revision = told.handshake.as_ref().map(|hello| hello.revision);
         let upward = UpstreamContext {
@@ -179,7 +184,7 @@ impl RequestContext<'_> {
     }
 
     /// The task, watched: since it was made, or from now on if its server still knows it.
-    async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<Watched>, RpcError> {
+    async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<ProxiedTask>, RpcError> {
         let lasting = &self.snapshot.services;
         let server = self.server_name(found.place.server);
         let key = (server, Arc::from(found.task.id.as_str()));
@@ -188,8 +193,12 @@ impl RequestContext<'_> {
         }
         let source = &self.class.sources()[found.place.server];
         let alone = self.dedicated_connection(found.place.server).await?;
-        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
-        let road = Road::by(&line, self.allowed()).again();
+        let line = Arc::clone(
+            alone
+                .as_ref()
+                .map_or(&source.connection, DedicatedLease::line),
+        );
+        let road = TaskConnection::pooled(&line, self.allowed()).reconnected();
         let turn = line.acquire().await?;
         let mut request = Request::new("tasks/get", Some(params.to_owned()));
         request.caller = Some(CallerId(self.client.id));
@@ -197,19 +206,19 @@ impl RequestContext<'_> {
         let answer = exchange.answer().await?;
         drop(turn);
         if let Some(alone) = &alone {
-            alone.settle();
+            alone.mark_clean();
         }
         let task = answer.outcome().map_err(|error| {
             let said = self.respell_task(found, RpcError::from_upstream_or_internal(error));
             TaskNotFound::connection_lost(&found.task, said.message()).failure()
         })?;
-        let road = road.held_by(alone, Some(InUse::new(&self.class)));
+        let road = road.leased(alone, Some(ConnectionUse::new(&self.class)));
         let (_, own) = parted(&found.task.id);
         let session = None;
-        Watched::begin(
+        ProxiedTask::begin(
             (key, own),
             task,
-            Maker::of(self.client, session),
+            TaskOwner::of(self.client, session),
             road,
             lasting,
         )

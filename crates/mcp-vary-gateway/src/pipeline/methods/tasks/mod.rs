@@ -23,17 +23,17 @@ use mcp_vary_wire::task_dialect::{
 use crate::pipeline::exchange::{ResponsePlan, ResultRewriter};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
-use crate::pool::dedicated::Held;
+use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::parted;
-use crate::tasks::proxy::CROSSED;
-use crate::tasks::{Forms, TaskNames, Teller, own_id, string};
+use crate::tasks::proxy::EXT_OVER_CORE;
+use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, string, upstream_id};
 
 /// A server's list is read so far.
 const PAGES: usize = 16;
 
 /// A task that a client asks about.
 pub(super) struct FoundTask {
-    pub(super) forms: Forms,
+    pub(super) forms: DialectPair,
     /// The view that it was made under.
     pub(super) variant: usize,
     pub(super) place: ItemRef,
@@ -89,7 +89,7 @@ impl RequestContext<'_> {
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
     ///
     /// A tool that can only be called as a task of the core form is called so for a client of the extension.
-    pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
+    pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskIdCodec>> {
         let place = &tool.item_ref;
         let is_wished = self.request.params.members.contains("task");
         let core = is_wished && self.accepts_tasks(TaskDialect::Core);
@@ -104,14 +104,14 @@ impl RequestContext<'_> {
             false => extension.then_some(TaskDialect::Extension),
         };
         if let Some(form) = form {
-            let names = self.new_task_codec(Forms::both(form), variant, place, None);
+            let names = self.new_task_codec(DialectPair::both(form), variant, place, None);
             return Some(Box::new(names));
         }
         if core && self.in_core_form(place.server) {
-            let names = self.new_task_codec(Forms::TO_CORE, variant, place, None);
-            return Some(Box::new(TaskNames {
+            let names = self.new_task_codec(DialectPair::TO_CORE, variant, place, None);
+            return Some(Box::new(TaskIdCodec {
                 ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
-                line: Some(Arc::clone(&self.class.sources()[place.server].line)),
+                line: Some(Arc::clone(&self.class.sources()[place.server].connection)),
                 ..names
             }));
         }
@@ -121,9 +121,12 @@ impl RequestContext<'_> {
         is_crossed.then(|| {
             self.request.params.members.set("task", "{}");
             let lasting = &self.snapshot.services;
-            let mark = Some(lasting.proxied_tasks.mark(lasting));
-            let names = self.new_task_codec(CROSSED, variant, place, None);
-            Box::new(TaskNames { mark, ..names })
+            let mark = Some(lasting.proxied_tasks.new_prefix(lasting));
+            let names = self.new_task_codec(EXT_OVER_CORE, variant, place, None);
+            Box::new(TaskIdCodec {
+                prefix: mark,
+                ..names
+            })
         })
     }
 
@@ -142,19 +145,19 @@ impl RequestContext<'_> {
 
     pub(super) fn new_task_codec(
         &self,
-        forms: Forms,
+        forms: DialectPair,
         variant: usize,
         place: &ItemRef,
         own: Option<String>,
-    ) -> TaskNames {
-        TaskNames {
-            forms,
-            lasting: Arc::clone(&self.snapshot.services),
+    ) -> TaskIdCodec {
+        TaskIdCodec {
+            dialects: forms,
+            services: Arc::clone(&self.snapshot.services),
             server: self.server_name(place.server),
             variant: self.snapshot.variant_id(variant).clone(),
             tool: Arc::clone(&place.upstream_name),
-            own,
-            mark: None,
+            upstream_id: own,
+            prefix: None,
             ttl: None,
             line: None,
             longest: self.snapshot.config.limits.task_lifetime,
@@ -173,7 +176,7 @@ impl RequestContext<'_> {
 
     /// Whether clients of `form` get tasks of a server.
     fn creates_tasks(&self, server: usize, form: TaskDialect) -> bool {
-        let is_crossed = form == CROSSED.client && self.offers(server, CROSSED.server);
+        let is_crossed = form == EXT_OVER_CORE.client && self.offers(server, EXT_OVER_CORE.server);
         let in_core_form = form == TaskDialect::Core && self.in_core_form(server);
         self.offers(server, form) || is_crossed || in_core_form
     }
@@ -272,14 +275,14 @@ impl RequestContext<'_> {
             (forms, _) => forms?,
         };
         let found = self.find_task(task.map_err(|gone| gone.failure())?, &forms)?;
-        if found.forms.is_to_core() {
+        if found.forms.is_core_client() {
             match self.action {
                 MethodAction::Task(TaskAction::Result) => return self.task_result(&found, id),
                 MethodAction::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
                 _ => {}
             }
         } else if found.forms.differ() {
-            return self.proxied_task(found).await;
+            return self.answer_proxied_task(found).await;
         }
         let mut downward = self.plan_of(&found);
         let (variant, place, own) = (found.variant, found.place, found.task.id);
@@ -307,7 +310,7 @@ impl RequestContext<'_> {
             return;
         };
         let keys = &self.snapshot.services.cursor_keys;
-        let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
+        let own = string(related, "taskId").and_then(|id| upstream_id(keys, &id));
         if let Some(own) = own {
             let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
             self.request.params.meta.set(RELATED_TASK_META, related);
@@ -352,14 +355,14 @@ impl RequestContext<'_> {
         // One that is not there is asked all the same, and says so.
         let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
         let is_crossed = parted(&task.id).0.is_some()
-            && forms.contains(&CROSSED.client)
-            && is_offered(CROSSED.server);
+            && forms.contains(&EXT_OVER_CORE.client)
+            && is_offered(EXT_OVER_CORE.server);
         let form = forms.iter().copied().find(|form| is_offered(*form));
         let forms = match form {
-            _ if is_crossed => CROSSED,
-            Some(form) => Forms::both(form),
+            _ if is_crossed => EXT_OVER_CORE,
+            Some(form) => DialectPair::both(form),
             None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
-                Forms::TO_CORE
+                DialectPair::TO_CORE
             }
             None => return Err(TaskNotFound::from(&task, "makes no tasks any more").failure()),
         };
@@ -383,16 +386,19 @@ impl RequestContext<'_> {
 
     /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
     /// sides, and what the task is known by there.
-    pub(crate) fn task_notifier(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
+    pub(crate) fn task_notifier(
+        &self,
+        id: &str,
+    ) -> Option<(usize, TaskNotifier, DialectPair, String)> {
         let found = self.find_by(id)?;
         let mut downward = self.plan_of(&found);
         downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
-        let teller = Teller {
+        let teller = TaskNotifier {
             // What is watched is told in the form of its clients.
-            forms: Forms::both(TaskDialect::Extension),
-            sealed: id.into(),
+            dialects: DialectPair::both(TaskDialect::Extension),
+            client_id: id.into(),
             server: self.server_name(found.place.server),
-            retelling: ResultRewriter::new(downward, self.changed_uris(found.variant)),
+            rewriter: ResultRewriter::new(downward, self.changed_uris(found.variant)),
             links: Arc::clone(&self.snapshot.services.link_index),
         };
         Some((found.place.server, teller, found.forms, found.task.id))
@@ -410,7 +416,7 @@ impl RequestContext<'_> {
         let mut faces_of = faces.configs.iter();
         let index = faces_of.position(|face| face.variant.id == task.variant)?;
         let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
-        is_offered.then(|| faces.presented_view(index, self.client.manner))
+        is_offered.then(|| faces.presented_view(index, self.client.presentation))
     }
 
     /// The tasks that the client had made, of all servers, as far as they are remembered.
@@ -423,7 +429,9 @@ impl RequestContext<'_> {
             if after == 0 && self.offers(at, TaskDialect::Core) {
                 // A server knows the tasks of a client where that had them made.
                 let alone = self.dedicated_connection(at).await?;
-                let line = alone.as_ref().map_or(&source.line, Held::line);
+                let line = alone
+                    .as_ref()
+                    .map_or(&source.connection, DedicatedLease::line);
                 tasks.extend(self.tasks_of(source.name(), line).await?);
             }
         }
@@ -459,11 +467,11 @@ impl RequestContext<'_> {
             let listed = edit::get(page, "tasks").unwrap_or("[]");
             for task in elements(listed).unwrap_or_default() {
                 let own = string(task, "taskId").unwrap_or_default();
-                let sealed = self
-                    .snapshot
-                    .services
-                    .task_registry
-                    .of(&server, &own, self.client.id);
+                let sealed =
+                    self.snapshot
+                        .services
+                        .task_registry
+                        .task(&server, &own, self.client.id);
                 found.extend(
                     sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );
