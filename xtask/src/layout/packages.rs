@@ -133,6 +133,13 @@ pub(super) const RULES: &[Rule] = &[
         rmcp: false,
         banned: &[],
     },
+    // What tests share. It uses none of the crates that use it.
+    Rule {
+        package: "mcp-vary-testkit",
+        uses: &[],
+        rmcp: false,
+        banned: &[],
+    },
     Rule {
         package: "weather",
         uses: &["mcp-vary", "mcp-vary-rmcp"],

@@ -15,12 +15,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-#[path = "../../../mcp-vary/tests/laws/given.rs"]
-mod given;
-
-use self::given::{Served, served, tags};
 use crate::http_peer::{Peer, Reply, Seen};
 use crate::support::{House, Http, Legacy, Post, features, introduced, modern, request, under};
+use mcp_vary_testkit::generate::written::{Served, served, tags};
 
 /// What operators say, sensible and not; the last two fail for most results.
 const RULES: &[&str] = &[

@@ -4,9 +4,6 @@
 //! original and the compact input schema, which have to agree.
 
 mod mutants;
-mod random;
-mod schemas;
-mod values;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,9 +17,10 @@ use mcp_vary_view::derive::{
 use proptest::proptest;
 use serde_json::{Value, json};
 
+use mcp_vary_testkit::generate::random::Random;
+use mcp_vary_testkit::generate::schemas;
+use mcp_vary_testkit::generate::values::Values;
 use mutants::mutants;
-use random::Random;
-use values::Values;
 
 /// The text of a recorded list.
 fn list(name: &str) -> String {

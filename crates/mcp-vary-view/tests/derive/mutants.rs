@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::values::{resolve, size, strings};
+use mcp_vary_testkit::generate::values::{resolve, size, strings};
 
 /// A value of the whole schema in which one constraint may be broken.
 pub(crate) struct Mutant {

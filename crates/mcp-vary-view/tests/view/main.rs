@@ -9,14 +9,8 @@
 mod dialects;
 mod overrides;
 mod page;
-#[path = "../derive/random.rs"]
-mod random;
 mod rules;
-#[path = "../derive/schemas.rs"]
-mod schemas;
 mod trip;
-#[path = "../derive/values.rs"]
-mod values;
 
 use std::fs;
 use std::path::Path;
@@ -26,9 +20,11 @@ use mcp_vary_view::{Dialect, PreparedTool, SchemaStyle, Style, ToolOverride};
 use proptest::proptest;
 use serde_json::{Value, json};
 
-use random::Random;
+use mcp_vary_testkit::generate::random::Random;
+use mcp_vary_testkit::generate::schemas;
+use mcp_vary_testkit::generate::values::Values;
+
 use trip::Trip;
-use values::Values;
 
 /// The names of the recorded lists, and how many tools are in each.
 const LISTS: [(&str, usize); 10] = [

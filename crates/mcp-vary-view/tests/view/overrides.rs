@@ -10,10 +10,10 @@ use mcp_vary_view::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::random::Random;
 use crate::trip::Trip;
-use crate::values::Values;
 use crate::{LISTS, tools, value};
+use mcp_vary_testkit::generate::random::Random;
+use mcp_vary_testkit::generate::values::Values;
 
 /// The overrides of arguments in `{"q": {"name": "query"}, "n": {"fixed": 7}}`.
 fn arguments(written: &Value) -> BTreeMap<String, ArgumentOverride> {

@@ -9,7 +9,7 @@ use mcp_vary::shape::{
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::given::{Served, given, served, spacing, tags, word};
+use mcp_vary_testkit::generate::written::{Served, given, served, spacing, tags, word};
 
 /// Where the whole of a result is.
 pub(crate) const WHOLE: &str = "vary://result/x";

@@ -6,10 +6,10 @@ use mcp_vary::shape::{Policy, ToolFacts};
 use serde_json::{Value, json};
 
 use crate::case::Case;
-use crate::given::Served;
 use crate::{
     is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something, scalars,
 };
+use mcp_vary_testkit::generate::written::Served;
 
 const RECORDINGS: &[&str] = &[
     include_str!("../fixtures/tool-results/budget.json"),

@@ -8,7 +8,6 @@
 
 mod case;
 mod fixtures;
-mod given;
 mod parts;
 mod resources;
 mod scalars;

@@ -6,7 +6,7 @@ use mcp_vary::json::Json;
 use mcp_vary::render::{LeftOut, Part, read};
 use proptest::prelude::*;
 
-use crate::given::{given, spacing};
+use mcp_vary_testkit::generate::written::{given, spacing};
 
 /// Reads everything from `part` on, a page after the other, as a client does: by the query of the next part.
 #[track_caller]

@@ -10,7 +10,7 @@ use mcp_vary::shape::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::given::{given, spacing, tags, word};
+use mcp_vary_testkit::generate::written::{given, spacing, tags, word};
 
 /// One of the contents, and whether its text may be told otherwise.
 fn content() -> impl Strategy<Value = (String, bool)> {

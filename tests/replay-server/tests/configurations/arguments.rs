@@ -6,7 +6,7 @@ use replay_server::ARRIVED;
 use serde_json::{Value, json};
 
 use crate::front::{Front, root};
-use crate::values::Values;
+use mcp_vary_testkit::generate::values::Values;
 
 /// A gateway in front of a recorded list, with a variant for each dialect.
 fn configuration(list: &str) -> String {

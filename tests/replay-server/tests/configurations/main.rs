@@ -6,8 +6,4 @@ mod calls;
 mod choosing;
 mod front;
 mod lists;
-#[path = "../../../../crates/mcp-vary-view/tests/derive/random.rs"]
-mod random;
 mod told;
-#[path = "../../../../crates/mcp-vary-view/tests/derive/values.rs"]
-mod values;

@@ -1,30 +1,37 @@
-//! Values as servers write them, each with a schema that it meets, and results that hold them.
+//! Values as servers write them, each with a schema for which it is valid, and results that contain them.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Map, Value, json};
 
-/// JSON as it is spelled: numbers and quoted strings are the text that stands there.
+/// JSON as it is written.
 #[derive(Clone, Debug)]
-pub(crate) enum Written {
+pub enum Written {
+    /// The text of a number, a string, a boolean or `null`.
     Scalar(String),
     /// The number of the row that it stands in.
     Number,
+    /// Its elements.
     Array(Vec<Self>),
+    /// Its members, in order.
     Object(Vec<(String, Self)>),
 }
 
 /// The white space between tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Spacing {
+pub enum Spacing {
+    /// None.
     None,
+    /// A line for each member.
     Lines,
+    /// As no program writes it.
     Odd,
 }
 
 impl Written {
-    pub(crate) fn to_json(&self, spacing: Spacing) -> String {
+    /// The text.
+    pub fn to_json(&self, spacing: Spacing) -> String {
         let mut out = String::new();
         self.write(&mut out, spacing, 0);
         out
@@ -69,7 +76,8 @@ fn space(out: &mut String, spacing: Spacing) {
     });
 }
 
-pub(crate) fn spacing() -> impl Strategy<Value = Spacing> {
+/// Any spacing.
+pub fn spacing() -> impl Strategy<Value = Spacing> {
     prop_oneof![
         3 => Just(Spacing::None),
         1 => Just(Spacing::Lines),
@@ -107,6 +115,7 @@ enum Shape {
     Nullable(Box<Self>),
     List(Box<Self>, List),
     Tuple(Vec<Self>),
+    /// Its members, in order.
     Object(Vec<(String, Self, bool)>, Option<bool>),
     Map(Box<Self>),
     Either(Box<Self>, Box<Self>),
@@ -262,7 +271,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 /// Strings that markdown, tables and terminals trip over, and ordinary ones.
-pub(crate) fn word() -> impl Strategy<Value = String> {
+pub fn word() -> impl Strategy<Value = String> {
     let tricky = [
         "",
         " ",
@@ -348,15 +357,17 @@ fn members(of: impl Strategy<Value = Shape>) -> impl Strategy<Value = Vec<(Strin
     })
 }
 
-/// A value, and a schema that it meets.
+/// A value, and a schema for which it is valid.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
-    pub(crate) schema: Value,
-    pub(crate) value: Written,
+pub struct Given {
+    /// The schema.
+    pub schema: Value,
+    /// The value.
+    pub value: Written,
 }
 
 /// An object, as every schema of a tool asks for, or `anything`.
-pub(crate) fn given(anything: bool) -> impl Strategy<Value = Given> {
+pub fn given(anything: bool) -> impl Strategy<Value = Given> {
     let beyond = prop::option::weighted(0.05, Just(Shape::Beyond));
     let root =
         (members(shape()), any::<Option<bool>>(), beyond).prop_map(|(mut all, more, beyond)| {
@@ -399,21 +410,23 @@ const OTHERS: &[&str] = &[
 
 /// The result of a call, every byte as its server writes it, and what is known of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Served {
-    pub(crate) result: String,
-    /// Meets the structured value, where there is one.
-    pub(crate) schema: Value,
+pub struct Served {
+    /// The text of the result.
+    pub result: String,
+    /// The schema of the structured value.
+    pub schema: Value,
     /// The structured value as written; none where there is none, or it is `null`.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
     /// The texts that can be read.
-    pub(crate) texts: Vec<String>,
+    pub texts: Vec<String>,
     /// The blocks that are no text, as written.
-    pub(crate) others: Vec<String>,
+    pub others: Vec<String>,
     /// The members that nothing here knows, as written.
-    pub(crate) unknown: Vec<(String, String)>,
-    pub(crate) is_error: bool,
-    /// Whether a key stands there twice: whose result it is has no one meaning.
-    pub(crate) is_twice: bool,
+    pub unknown: Vec<(String, String)>,
+    /// Whether the result reports an error.
+    pub is_error: bool,
+    /// Whether a key is there twice, so that readers differ in what the result means.
+    pub is_twice: bool,
 }
 
 /// One block, before the value is known.
@@ -434,7 +447,7 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 /// A result of a tool; with `anything` also one whose structured value is no object.
-pub(crate) fn served(anything: bool) -> impl Strategy<Value = Served> {
+pub fn served(anything: bool) -> impl Strategy<Value = Served> {
     let blocks = prop::option::weighted(0.9, vec(said(), 0..4));
     let has = (0..10_u8, 0..10_u8, 0..25_u8);
     let members = subsequence(MEMBERS, 0..MEMBERS.len());
@@ -541,7 +554,7 @@ fn read(quoted: &str) -> String {
 }
 
 /// What clients declare, each tag for something that changes results, and some that ask for the opposite.
-pub(crate) const TAGS: &[&str] = &[
+pub const TAGS: &[&str] = &[
     "agent",
     "human",
     "!agent",
@@ -556,6 +569,7 @@ pub(crate) const TAGS: &[&str] = &[
     "verbosity=verbose",
 ];
 
-pub(crate) fn tags() -> impl Strategy<Value = Vec<&'static str>> {
+/// The feature tags of a client.
+pub fn tags() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(TAGS, 0..5).prop_shuffle()
 }

@@ -1,21 +1,24 @@
-//! Values made after a schema: most of them are valid.
+//! Values for a schema. Most of them are valid.
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use crate::random::Random;
+use crate::generate::random::Random;
 
-/// Makes values after one schema.
-pub(crate) struct Values<'s> {
-    pub(crate) random: Random,
+/// Generates values for one schema.
+#[derive(Debug)]
+pub struct Values<'s> {
+    /// Decides what is generated.
+    pub random: Random,
     root: &'s Value,
-    /// How likely an optional property is there, of a hundred.
-    pub(crate) optional: usize,
+    /// How many of a hundred optional properties are there.
+    pub optional: usize,
 }
 
 impl<'s> Values<'s> {
-    pub(crate) fn new(root: &'s Value, seed: u64) -> Self {
+    /// Values for `root`, decided by `seed`.
+    pub fn new(root: &'s Value, seed: u64) -> Self {
         Self {
             random: Random(seed),
             root,
@@ -23,8 +26,8 @@ impl<'s> Values<'s> {
         }
     }
 
-    /// A value after the whole schema.
-    pub(crate) fn value(&mut self) -> Value {
+    /// A value for the whole schema.
+    pub fn value(&mut self) -> Value {
         self.after(self.root, 0)
     }
 
@@ -253,7 +256,7 @@ impl<'s> Values<'s> {
     }
 
     /// A value of any kind.
-    pub(crate) fn anything(&mut self, depth: usize) -> Value {
+    pub fn anything(&mut self, depth: usize) -> Value {
         match self.random.below(if depth > 4 { 5 } else { 7 }) {
             0 => Value::Null,
             1 => json!(self.random.chance(50)),
@@ -273,7 +276,7 @@ impl<'s> Values<'s> {
 const DEEPEST: usize = 12;
 
 /// The schema that the reference means, when it is one into the same document.
-pub(crate) fn resolve<'s>(root: &'s Value, reference: &Value) -> Option<&'s Value> {
+pub fn resolve<'s>(root: &'s Value, reference: &Value) -> Option<&'s Value> {
     root.pointer(reference.as_str()?.strip_prefix('#')?)
 }
 
@@ -297,7 +300,8 @@ fn merge(schema: &mut Map<String, Value>, part: Map<String, Value>) {
     }
 }
 
-pub(crate) fn strings(value: Option<&Value>) -> Vec<&str> {
+/// The strings of an array.
+pub fn strings(value: Option<&Value>) -> Vec<&str> {
     let all = value
         .and_then(Value::as_array)
         .map(Vec::as_slice)
@@ -305,7 +309,8 @@ pub(crate) fn strings(value: Option<&Value>) -> Vec<&str> {
     all.iter().filter_map(Value::as_str).collect()
 }
 
-pub(crate) fn size(schema: &Map<String, Value>, keyword: &str) -> Option<usize> {
+/// The number of a keyword, such as `minLength`.
+pub fn size(schema: &Map<String, Value>, keyword: &str) -> Option<usize> {
     schema
         .get(keyword)?
         .as_u64()

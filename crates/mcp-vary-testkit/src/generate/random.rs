@@ -1,7 +1,8 @@
 //! Choices that are the same in every run.
 
 /// A generator of numbers (splitmix64); its seed decides them all.
-pub(crate) struct Random(pub(crate) u64);
+#[derive(Debug)]
+pub struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -13,23 +14,23 @@ impl Random {
     }
 
     /// A number below `limit`; 0 when there is none.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % (limit.max(1) as u64)).expect("below a usize")
     }
 
     /// A number from `low` to `high`, both included.
-    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = u64::try_from(high.saturating_sub(low).max(0)).expect("not negative");
         low.saturating_add_unsigned(self.next() % width.saturating_add(1).max(1))
     }
 
     /// True `percent` times in a hundred.
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// One of `choices`, which must not be empty.
-    pub(crate) fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
+    pub fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
         &choices[self.below(choices.len())]
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::random::Random;
+use crate::generate::random::Random;
 
 /// A schema for an object; about half of its references lead somewhere.
-pub(crate) fn schema(random: &mut Random) -> Value {
+pub fn schema(random: &mut Random) -> Value {
     let mut schema = Map::new();
     let dialect = *random.pick(&DIALECTS);
     if !dialect.is_empty() {

@@ -1,0 +1,137 @@
+//! Clients of each era on each transport.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::http_client::{HttpRequest, HttpResponse, RawHttp};
+use crate::message::{initialize, modern, request};
+use crate::stdio_pipe::StdioPipe;
+
+/// What clients connect to: a gateway, over HTTP and on pipes.
+pub trait Endpoint {
+    /// Where it listens for HTTP.
+    fn address(&self) -> SocketAddr;
+
+    /// A client on a new pair of pipes.
+    fn open_pipe(&self) -> StdioPipe;
+}
+
+/// A client with a session over HTTP.
+#[derive(Debug)]
+pub struct LegacyClient {
+    /// Its connection.
+    pub http: RawHttp,
+    /// The id of its session.
+    pub session: String,
+    /// The result of `initialize`.
+    pub initialized: Value,
+}
+
+impl LegacyClient {
+    /// Opens a session with `endpoint`.
+    pub async fn open(endpoint: &impl Endpoint, revision: &str, capabilities: &Value) -> Self {
+        Self::at(endpoint.address(), revision, capabilities).await
+    }
+
+    /// Opens a session with whatever listens at `address`.
+    pub async fn at(address: SocketAddr, revision: &str, capabilities: &Value) -> Self {
+        let mut http = RawHttp::connect(address).await;
+        let answer = http
+            .ask(&HttpRequest::new(
+                initialize(revision, capabilities).to_string(),
+            ))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        Self {
+            session: answer.header("mcp-session-id").unwrap().to_owned(),
+            initialized: answer.json()["result"].clone(),
+            http,
+        }
+    }
+
+    /// `message` in its session.
+    pub fn post(&self, message: &Value) -> HttpRequest {
+        HttpRequest::of(&self.session, message.to_string())
+    }
+
+    /// Sends a request, and returns its response.
+    pub async fn ask(&mut self, method: &str, params: Value) -> HttpResponse {
+        let post = self.post(&request(json!(1), method, params));
+        self.http.ask(&post).await
+    }
+}
+
+/// The era and the transport of a client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ClientKind {
+    /// A session over HTTP.
+    HttpLegacy,
+    /// Requests over HTTP without a session.
+    HttpModern,
+    /// A session on pipes.
+    StdioLegacy,
+    /// Requests on pipes without a session.
+    StdioModern,
+}
+
+impl ClientKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::HttpLegacy,
+        Self::HttpModern,
+        Self::StdioLegacy,
+        Self::StdioModern,
+    ];
+
+    /// Whether it speaks 2026-07-28.
+    pub fn is_modern(self) -> bool {
+        matches!(self, Self::HttpModern | Self::StdioModern)
+    }
+
+    /// The bytes that answer one request of a new client with these capabilities.
+    pub async fn text(
+        self,
+        endpoint: &impl Endpoint,
+        capabilities: &Value,
+        method: &str,
+        params: Value,
+    ) -> String {
+        let id = json!(1);
+        match self {
+            Self::HttpLegacy => {
+                let mut client = LegacyClient::open(endpoint, "2025-11-25", capabilities).await;
+                client.ask(method, params).await.text()
+            }
+            Self::HttpModern => {
+                let post = HttpRequest::modern(&modern(id, method, params, capabilities));
+                let mut http = RawHttp::connect(endpoint.address()).await;
+                http.ask(&post).await.text()
+            }
+            Self::StdioLegacy => {
+                let pipe = endpoint.open_pipe();
+                let mut pipe = pipe.initialize("2025-11-25", capabilities).await;
+                pipe.send(request(id, method, params).to_string()).await;
+                pipe.line().await
+            }
+            Self::StdioModern => {
+                let mut pipe = endpoint.open_pipe();
+                pipe.send(modern(id, method, params, capabilities).to_string())
+                    .await;
+                pipe.line().await
+            }
+        }
+    }
+
+    /// The same as JSON.
+    pub async fn ask(
+        self,
+        endpoint: &impl Endpoint,
+        capabilities: &Value,
+        method: &str,
+        params: Value,
+    ) -> Value {
+        let text = self.text(endpoint, capabilities, method, params).await;
+        serde_json::from_str(&text).unwrap()
+    }
+}

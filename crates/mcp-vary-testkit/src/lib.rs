@@ -1,0 +1,29 @@
+//! What the tests of several crates share: scripted servers, raw clients, generators of values.
+//!
+//! Everything here speaks JSON and HTTP only. It uses none of the crates under test, so each of them can use it in its
+//! tests. Every wait has a limit: a test fails instead of hanging.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a message is written where it is sent"
+)]
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "only the tests of this workspace use it"
+)]
+
+pub mod captured_log;
+pub mod changing_server;
+pub mod client;
+pub mod era;
+pub mod generate;
+pub mod http_client;
+pub mod lenient_path;
+pub mod message;
+pub mod notification_client;
+pub mod places_server;
+pub mod scripted_server;
+pub mod stdio_pipe;
+pub mod wait;

@@ -1,0 +1,166 @@
+//! A scripted server with tools, resources and prompts about places, over HTTP, in either era.
+
+use crate::era::Era;
+use serde_json::{Value, json};
+
+use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+
+/// A result as no SDK would write it, with an object and a text that repeats it.
+pub const ODD: &str = concat!(
+    r#"{ "x-unknown" : {"b":1e2,"a":-0.0},"content" :[{"type":"text","text":"{\"city\":\"Bern\",\"degrees\":8.0}"}],"#,
+    r#" "structuredContent":{"city":"Bern","degrees":8.0},"z":"\u0041\/"}"#
+);
+
+/// The bytes of its list of tools.
+pub const TOOLS: &str = concat!(
+    r#"{"tools":[ {"name":"odd","description":"Says odd things. And more.","inputSchema":{"type":"object","properties":{"n":{"type":"number","description":"A number."}}},"annotations":{"readOnlyHint":true},"x-vendor":1.0},"#,
+    r#"{"name":"bound","description":"Is bound to a schema.","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"city":{"type":"string"}}},"annotations":{"readOnlyHint":true}},"#,
+    r#"{"name":"fail","description":"Fails.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"refuse","description":"Refuses.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"say","description":"Says back what it got.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"steps","description":"Goes on in steps.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"pretty","description":"Writes on several lines.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"begin","description":"Begins and never ends.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"wait","description":"Never answers.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"Zürich","description":"Has a name outside ASCII.","inputSchema":{"type":"object"}} ]}"#
+);
+
+/// Starts the server.
+pub async fn start(era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| answer(era, seen)).await
+}
+
+/// Its reply to one request.
+pub fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match (seen.method(), era) {
+        ("server/discover", Era::Modern) => discover(),
+        ("initialize", Era::Legacy) => initialize(),
+        ("tools/list", _) => TOOLS.to_owned(),
+        ("tools/call", _) => return call(seen),
+        ("resources/list", _) => {
+            json!({"resources": [{"uri": "place:bern", "name": "Bern"}]}).to_string()
+        }
+        ("resources/templates/list", _) => {
+            json!({"resourceTemplates": [{"uriTemplate": "place:{name}", "name": "Place"}]})
+                .to_string()
+        }
+        ("resources/read", _) if seen.body["params"]["uri"] == "place:bern" => {
+            r#"{"contents":[{"uri":"place:bern","text":"Bern"}], "ttlMs":60000}"#.to_owned()
+        }
+        ("resources/read", _) => return Some(no_resource(seen)),
+        ("prompts/list", _) => json!({"prompts": [{"name": "greet"}]}).to_string(),
+        ("prompts/get", _) => r#"{"messages":[ ],"x":1.0}"#.to_owned(),
+        ("completion/complete", _) => r#"{"completion":{"values":["Bern"]}}"#.to_owned(),
+        ("logging/setLevel", Era::Legacy) => "{}".to_owned(),
+        _ => return None,
+    };
+    Some(raw(seen, &result))
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}})
+}
+
+fn initialize() -> String {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities(),
+        "serverInfo": {"name": "places", "version": "1.10"},
+    })
+    .to_string()
+}
+
+fn discover() -> String {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": capabilities(),
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "places", "version": "1.10"}},
+    })
+    .to_string()
+}
+
+/// A response whose result is `result`, byte for byte.
+fn raw(seen: &ReceivedRequest, result: &str) -> Reply {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
+        seen.id()
+    );
+    Reply::new(200, "application/json", body)
+}
+
+fn no_resource(seen: &ReceivedRequest) -> Reply {
+    let uri = &seen.body["params"]["uri"];
+    let error = json!({"code": -32002, "message": "Resource not found", "data": {"uri": uri}});
+    Reply::json(
+        200,
+        &json!({"jsonrpc": "2.0", "id": seen.id(), "error": error}),
+    )
+}
+
+fn call(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    Some(match params["name"].as_str()? {
+        "odd" => raw(seen, ODD),
+        "bound" => raw(seen, ODD),
+        "fail" => raw(
+            seen,
+            r#"{"content":[{"type":"text","text":"{\"no\":1}"}],"isError":true}"#,
+        ),
+        "pretty" => raw(seen, "{\n  \"content\": [],\r\n\t\"text\": \"a\\nb\"\r}"),
+        "refuse" => seen.refuse(200, -32602, "no such city"),
+        "say" => seen.answer(&json!({"content": [], "said": params})),
+        "steps" if params["arguments"]["heavy"] == true => heavy_steps(),
+        "steps" => steps(seen),
+        "wait" => Reply::silence(),
+        "begin" => begin(seen),
+        _ => raw(seen, r#"{"content":[]}"#),
+    })
+}
+
+/// One message, and then silence.
+fn begin(seen: &ReceivedRequest) -> Reply {
+    let (sender, reply) = Reply::stream();
+    let token = &seen.body["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1});
+    let begun = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    sender.send(event(&begun).into()).unwrap();
+    // The stream stays open for as long as the test runs.
+    std::mem::forget(sender);
+    reply
+}
+
+/// Far more bytes than the buffers of a connection hold.
+fn heavy_steps() -> Reply {
+    let params = json!({"level": "info", "data": "x".repeat(1 << 20)});
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+    Reply::events(event(&message).repeat(32))
+}
+
+/// Two steps with log messages between them, then the response.
+fn steps(seen: &ReceivedRequest) -> Reply {
+    let token = &seen.body["params"]["_meta"]["progressToken"];
+    let notification = |method: &str, params: Value| {
+        event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    };
+    let progress = |step: u32| {
+        let params = json!({"progressToken": token, "progress": step, "total": 2.0});
+        notification("notifications/progress", params)
+    };
+    let log = |level: &str| {
+        notification(
+            "notifications/message",
+            json!({"level": level, "data": level}),
+        )
+    };
+    let answer = seen.message(&json!({"content": [], "done": true}));
+    let events = [
+        progress(1),
+        log("debug"),
+        log("info"),
+        log("error"),
+        progress(2),
+        event(&answer),
+    ];
+    Reply::events(events.concat())
+}
