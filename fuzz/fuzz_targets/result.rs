@@ -1,7 +1,3 @@
 #![no_main]
 
-#[expect(dead_code, reason = "a target runs one check of several")]
-#[path = "../checks/mcp_vary.rs"]
-mod checks;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::result(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_checks::protocol::result(data));

@@ -5,9 +5,6 @@
     reason = "a generator that makes something invalid is a test that fails"
 )]
 
-#[path = "../../../fuzz/checks/lenient_path.rs"]
-mod lenient_path;
-
 use mcp_vary::cursor::{CursorBinding, CursorError, CursorKeys, open, seal};
 use mcp_vary::error::with_active_variant;
 use mcp_vary::extension::{
@@ -21,6 +18,7 @@ use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::rank::{Ranked, Ranking, Weights, rank};
 use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Date, ServerVariant, Status, VariantId};
+use mcp_vary_testkit::lenient_path::lenient_path;
 use mcp_vary_view::{
     Candidate, Selection, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
 };
@@ -28,8 +26,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
-
-use lenient_path::lenient_path;
 
 const KEY: &str = "[A-Za-z0-9][A-Za-z0-9._/-]{0,20}";
 const VALUE: &str = "[\"-+\\--:<>-~]{1,20}";

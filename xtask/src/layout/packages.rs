@@ -159,6 +159,21 @@ pub(super) const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "fuzz-checks",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-catalog",
+            "mcp-vary-config",
+            "mcp-vary-gateway",
+            "mcp-vary-testkit",
+            "mcp-vary-upstream",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
         package: "fixture-server",
         uses: &[],
         rmcp: true,

@@ -419,9 +419,9 @@ pub struct Served {
     pub value: Option<String>,
     /// The texts that can be read.
     pub texts: Vec<String>,
-    /// The blocks that are no text, as written.
+    /// The blocks that are not text, as written.
     pub others: Vec<String>,
-    /// The members that nothing here knows, as written.
+    /// The unknown members, as written.
     pub unknown: Vec<(String, String)>,
     /// Whether the result reports an error.
     pub is_error: bool,
@@ -431,24 +431,24 @@ pub struct Served {
 
 /// One block, before the value is known.
 #[derive(Clone, Debug)]
-enum Said {
+enum Block {
     Value(Spacing),
-    Words(String),
+    Text(String),
     Other(&'static str),
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn block() -> impl Strategy<Value = Block> {
     prop_oneof![
-        4 => spacing().prop_map(Said::Value),
-        2 => word().prop_map(Said::Words),
-        1 => long().prop_map(Said::Words),
-        3 => select(OTHERS).prop_map(Said::Other),
+        4 => spacing().prop_map(Block::Value),
+        2 => word().prop_map(Block::Text),
+        1 => long().prop_map(Block::Text),
+        3 => select(OTHERS).prop_map(Block::Other),
     ]
 }
 
-/// A result of a tool; with `anything` also one whose structured value is no object.
+/// A result of a tool; with `anything` also one whose structured value is not an object.
 pub fn served(anything: bool) -> impl Strategy<Value = Served> {
-    let blocks = prop::option::weighted(0.9, vec(said(), 0..4));
+    let blocks = prop::option::weighted(0.9, vec(block(), 0..4));
     let has = (0..10_u8, 0..10_u8, 0..25_u8);
     let members = subsequence(MEMBERS, 0..MEMBERS.len());
     let order = any::<prop::sample::Index>();
@@ -474,7 +474,7 @@ struct Draft {
 impl Draft {
     fn new(
         given: Given,
-        blocks: Option<Vec<Said>>,
+        blocks: Option<Vec<Block>>,
         (structured, error, twice): (u8, u8, u8),
         more: Vec<(&'static str, &'static str)>,
     ) -> Self {
@@ -491,11 +491,11 @@ impl Draft {
             is_twice: twice == 0,
         };
         let has_blocks = blocks.is_some();
-        let blocks = blocks.unwrap_or_default().into_iter().map(|said| {
-            let text = match said {
-                Said::Value(spacing) => given.value.to_json(spacing),
-                Said::Words(text) => text,
-                Said::Other(block) => {
+        let blocks = blocks.unwrap_or_default().into_iter().map(|block| {
+            let text = match block {
+                Block::Value(spacing) => given.value.to_json(spacing),
+                Block::Text(text) => text,
+                Block::Other(block) => {
                     served.others.push(block.to_owned());
                     return block.to_owned();
                 }

@@ -1,7 +1,6 @@
 //! What must hold of `mcp_vary_gateway` for every sequence of bytes.
 //!
-//! Included by the fuzz targets, and by `crates/mcp-vary-gateway/tests/corpora.rs`, which replays the
-//! corpora.
+//! Each check is run by a fuzz target, and by `tests/corpora.rs`, which replays the corpora.
 
 use mcp_vary::json::{Json, Members};
 use mcp_vary_config::{Diagnostic, ImportSource, Source, import};
@@ -11,21 +10,21 @@ use mcp_vary_view::derive;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::sse::{self, Parser};
 
-pub(crate) use self::http_front::http_front;
-pub(crate) use self::private::{event_id, headers, lines, session_id, splice};
-pub(crate) use self::readers::members;
+pub use self::http_front::http_front;
+pub use self::private::{event_id, headers, lines, session_id, splice};
+pub use self::readers::members;
 
 mod http_front;
-pub(crate) mod locations;
+pub mod locations;
 mod paths;
 mod private;
 mod readers;
 
 /// A check, after the name of its target and corpus.
-type Check = (&'static str, fn(&[u8]));
+pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check.
-pub(crate) const CHECKS: &[Check] = &[
+pub const CHECKS: &[Check] = &[
     ("answer", answer),
     ("configuration", configuration),
     ("envelope", envelope),
@@ -41,7 +40,7 @@ pub(crate) const CHECKS: &[Check] = &[
 ];
 
 /// An answer is kept as it came, and its payload is a part of it.
-pub(crate) fn answer(data: &[u8]) {
+pub fn answer(data: &[u8]) {
     let Some(answer) = Answer::parse(data.to_vec().into()) else {
         return;
     };
@@ -54,7 +53,7 @@ pub(crate) fn answer(data: &[u8]) {
 
 /// Whatever stands in a file, there is a value or a list of mistakes, each with a place in the file; nothing shows
 /// what a variable stands for. What is made of other programs' files is YAML with keys of ours.
-pub(crate) fn configuration(data: &[u8]) {
+pub fn configuration(data: &[u8]) {
     const SECRET: &str = "http://s3cret-of-the-environment/";
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -109,7 +108,7 @@ fn is_in(text: &str, mistake: &Diagnostic) {
 }
 
 /// A message is of one kind, and its parts are parts of the bytes.
-pub(crate) fn envelope(data: &[u8]) {
+pub fn envelope(data: &[u8]) {
     if let Some(Ok(messages)) = envelope::batch(data) {
         assert!(!messages.is_empty());
     }
@@ -139,7 +138,7 @@ pub(crate) fn envelope(data: &[u8]) {
 }
 
 /// A stream gives the same events however it is cut, and never more than the limit at once.
-pub(crate) fn events(data: &[u8]) {
+pub fn events(data: &[u8]) {
     let whole = sse::parse(data, LIMIT);
     let mut parser = Parser::new(LIMIT);
     let mut pieces = Vec::new();
@@ -156,7 +155,7 @@ pub(crate) fn events(data: &[u8]) {
 }
 
 /// What a server lists becomes smaller, stays JSON, and keeps its name and its annotations' meaning.
-pub(crate) fn tool(data: &[u8]) {
+pub fn tool(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };

@@ -4,14 +4,25 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "../../../fuzz/checks/mcp_vary.rs"]
-mod checks;
+use fuzz_checks::gateway::Check;
+use fuzz_checks::{gateway, protocol};
+use mcp_vary_config::Source;
+use mcp_vary_gateway::fuzzing;
+use mcp_vary_upstream::Answer;
+use mcp_vary_view::derive::compact_tool;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::sse;
 
-/// EXT-5: whatever a peer sends, reading it neither fails nor panics, and keeps the limits.
+/// Every check, after the name of its target and corpus.
+fn checks() -> impl Iterator<Item = &'static Check> {
+    protocol::CHECKS.iter().chain(gateway::CHECKS)
+}
+
+/// EXT-5: no input makes a parser fail its check or panic.
 #[test]
-#[expect(clippy::print_stdout, reason = "says which file a failure was in")]
+#[expect(clippy::print_stdout, reason = "names the file of a failure")]
 fn every_check_holds_for_its_corpus() {
-    for (name, check) in checks::CHECKS {
+    for (name, check) in checks() {
         let corpus = files(&fuzz().join("corpus").join(name));
         assert!(!corpus.is_empty(), "the corpus of {name} is empty");
         for path in corpus {
@@ -22,14 +33,14 @@ fn every_check_holds_for_its_corpus() {
     }
 }
 
-/// A check that no fuzzer runs, and a corpus that nothing replays, are slips.
+/// A check without a fuzz target is a mistake.
 #[test]
 fn every_check_has_a_target_that_is_built() {
     let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).expect("a manifest");
-    for (name, _) in checks::CHECKS {
+    for (name, _) in checks() {
         let target = fuzz().join(format!("fuzz_targets/{name}.rs"));
         let target = fs::read_to_string(target).expect("a target");
-        assert!(target.contains(&format!("checks::{name}(data)")), "{name}");
+        assert!(target.contains(&format!("::{name}(data)")), "{name}");
         assert!(
             manifest.contains(&format!("name = \"{name}\"")),
             "{name} is not in the manifest"
@@ -37,30 +48,31 @@ fn every_check_has_a_target_that_is_built() {
     }
 }
 
-/// A corpus that no check replays is a slip.
+/// A corpus without a check is a mistake.
 #[test]
 fn every_corpus_has_a_check() {
-    let checks: String = files(&fuzz().join("checks"))
-        .iter()
-        .map(|path| fs::read_to_string(path).expect("a file of checks"))
-        .collect();
+    let names: BTreeSet<&str> = checks().map(|(name, _)| *name).collect();
     for corpus in files(&fuzz().join("corpus")) {
         let name = corpus.file_name().and_then(|name| name.to_str());
         let name = name.expect("a name in UTF-8");
-        assert!(checks.contains(&format!("(\"{name}\", {name})")), "{name}");
+        assert!(names.contains(name), "{name}");
     }
+}
+
+fn reaches_both_outcomes(name: &str, parses: impl Fn(&[u8]) -> bool) {
+    let outcomes: BTreeSet<bool> = files(&fuzz().join("corpus").join(name))
+        .iter()
+        .map(|path| fs::read(path).expect("the file can be read"))
+        .map(|data| parses(&data))
+        .collect();
+    assert_eq!(outcomes.len(), 2, "{name} has only good or only bad input");
 }
 
 /// A corpus of only good or only bad input exercises half of its check.
 #[test]
-fn the_corpora_reach_both_outcomes() {
+fn the_corpora_of_the_protocol_reach_both_outcomes() {
     let parsed = |name: &str, parses: fn(&str) -> bool| {
-        let outcomes: BTreeSet<bool> = files(&fuzz().join("corpus").join(name))
-            .iter()
-            .map(|path| fs::read(path).expect("the file can be read"))
-            .map(|data| str::from_utf8(&data).is_ok_and(parses))
-            .collect();
-        assert_eq!(outcomes.len(), 2, "{name} has only good or only bad input");
+        reaches_both_outcomes(name, |data| str::from_utf8(data).is_ok_and(parses));
     };
     parsed("tags", |text| {
         text.parse::<mcp_vary::feature::FeatureTag>().is_ok()
@@ -102,8 +114,41 @@ fn the_corpora_reach_both_outcomes() {
     });
 }
 
+/// A corpus of only good or only bad input exercises half of its check.
+#[test]
+fn the_corpora_of_the_gateway_reach_both_outcomes() {
+    let parsed = |name: &str, parses: fn(&[u8]) -> bool| reaches_both_outcomes(name, parses);
+    parsed("answer", |data| {
+        Answer::parse(data.to_vec().into()).is_some()
+    });
+    parsed("configuration", |data| {
+        let text = String::from_utf8_lossy(data);
+        Source::new("x.yaml", &text).read(&|_| None).is_ok()
+    });
+    parsed("envelope", |data| Message::read(data).is_ok());
+    parsed("members", |data| {
+        let text = String::from_utf8_lossy(data);
+        let (method, params) = text.split_once('\n').expect("two lines");
+        fuzzing::check_params(method, params).is_some()
+    });
+    parsed("event_id", |data| {
+        fuzzing::event_id(&String::from_utf8_lossy(data)).is_some()
+    });
+    parsed("headers", |data| {
+        let text = String::from_utf8_lossy(data);
+        let schema = text.lines().next().unwrap_or_default();
+        fuzzing::headers_agree(schema, &[], "{}").is_ok()
+    });
+    parsed("tool", |data| {
+        std::str::from_utf8(data).is_ok_and(|text| compact_tool(text).is_ok())
+    });
+    parsed("events", |data| {
+        !sse::parse(data, 256).is_ok_and(|all| all.is_empty())
+    });
+}
+
 fn fuzz() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The files of a directory, sorted.

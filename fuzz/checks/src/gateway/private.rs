@@ -11,7 +11,7 @@ use mcp_vary_gateway::{call_headers, fuzzing};
 use mcp_vary_upstream::read_lines;
 
 /// Only what was sealed opens, letter for letter, here and at a gateway with the same keys.
-pub(crate) fn session_id(data: &[u8]) {
+pub fn session_id(data: &[u8]) {
     static SEALED: OnceLock<(SessionIds, SessionIds, String)> = OnceLock::new();
     let (ids, replica, sealed) = SEALED.get_or_init(|| {
         let ids = SessionIds::default();
@@ -35,7 +35,7 @@ pub(crate) fn session_id(data: &[u8]) {
 }
 
 /// An id of an event is written as it was read, but for leading zeros and signs.
-pub(crate) fn event_id(data: &[u8]) {
+pub fn event_id(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -46,7 +46,7 @@ pub(crate) fn event_id(data: &[u8]) {
 }
 
 /// Lines are what line feeds part, however the bytes arrive; none is longer than the limit.
-pub(crate) fn lines(data: &[u8]) {
+pub fn lines(data: &[u8]) {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -69,7 +69,7 @@ pub(crate) fn lines(data: &[u8]) {
 }
 
 /// Splicing changes the member it is about and leaves every other as it was written.
-pub(crate) fn splice(data: &[u8]) {
+pub fn splice(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -105,7 +105,7 @@ pub(crate) fn splice(data: &[u8]) {
 }
 
 /// The headers that are made of a call agree with it, and those of another call only where it says the same.
-pub(crate) fn headers(data: &[u8]) {
+pub fn headers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };

@@ -55,7 +55,7 @@ fn readings<'o>(object: &'o str, known: &str) -> Vec<Option<&'o str>> {
 
 /// Panics unless every reader of `object` sees `expected` as its `known`.
 #[track_caller]
-pub(crate) fn all_see(object: &str, known: &str, expected: Option<&str>) {
+pub(super) fn all_see(object: &str, known: &str, expected: Option<&str>) {
     for (reader, seen) in readings(object, known).into_iter().enumerate() {
         assert_eq!(seen, expected, "`{known}` of {object} to reader {reader}");
     }
@@ -63,7 +63,7 @@ pub(crate) fn all_see(object: &str, known: &str, expected: Option<&str>) {
 
 /// Panics unless all readers see the same `known` in `object`, and returns it.
 #[track_caller]
-pub(crate) fn seen_by_all<'o>(object: &'o str, known: &str) -> Option<&'o str> {
+pub(super) fn seen_by_all<'o>(object: &'o str, known: &str) -> Option<&'o str> {
     let seen = readings(object, known)[0];
     all_see(object, known, seen);
     seen
@@ -118,7 +118,7 @@ const META: [&str; 6] = [
 ///
 /// So is where a reader of URIs finds what they name. The first line is a method, the rest its params, which are taken
 /// for arguments, too.
-pub(crate) fn members(data: &[u8]) {
+pub fn members(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };

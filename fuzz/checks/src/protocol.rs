@@ -1,8 +1,6 @@
 //! What must hold of `mcp_vary` for every sequence of bytes.
 //!
-//! Included by the fuzz targets, and by `crates/mcp-vary/tests/corpora.rs`, which replays the corpora.
-
-mod lenient_path;
+//! Each check is run by a fuzz target, and by `tests/corpora.rs`, which replays the corpora.
 
 use mcp_vary::cursor::{CursorBinding, CursorKeys, open, seal};
 use mcp_vary::extension::{
@@ -30,13 +28,13 @@ use mcp_vary_view::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::lenient_path::lenient_path;
+use mcp_vary_testkit::lenient_path::lenient_path;
 
 /// A check, after the name of its target and corpus.
 type Check = (&'static str, fn(&[u8]));
 
 /// Every check.
-pub(crate) const CHECKS: &[Check] = &[
+pub const CHECKS: &[Check] = &[
     ("check", check),
     ("part", part),
     ("tags", tags),
@@ -54,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
 /// nothing, and sends what was given.
 ///
 /// The first line is a schema, the rest are arguments.
-pub(crate) fn check(data: &[u8]) {
+pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -90,7 +88,7 @@ pub(crate) fn check(data: &[u8]) {
 }
 
 /// A part is asked for as it was read, and reading part after part comes to an end.
-pub(crate) fn part(data: &[u8]) {
+pub fn part(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -124,7 +122,7 @@ pub(crate) fn part(data: &[u8]) {
 }
 
 /// A tag prints as it was read, and is made of its parts.
-pub(crate) fn tags(data: &[u8]) {
+pub fn tags(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -144,7 +142,7 @@ pub(crate) fn tags(data: &[u8]) {
 }
 
 /// Capabilities are read within the limits, and stripping leaves nothing to read.
-pub(crate) fn settings(data: &[u8]) {
+pub fn settings(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -176,7 +174,7 @@ fn check_features(features: &Features) {
 }
 
 /// A predicate reads back as it prints, and can be asked of everybody.
-pub(crate) fn predicate(data: &[u8]) {
+pub fn predicate(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -191,7 +189,7 @@ pub(crate) fn predicate(data: &[u8]) {
 }
 
 /// Hints are read within the limits, and any of them ranks everything.
-pub(crate) fn hints(data: &[u8]) {
+pub fn hints(data: &[u8]) {
     let Ok(settings) = serde_json::from_slice::<Value>(data) else {
         return;
     };
@@ -241,7 +239,7 @@ fn named(id: &str) -> VariantId {
 }
 
 /// Nothing opens but what we sealed.
-pub(crate) fn cursor(data: &[u8]) {
+pub fn cursor(data: &[u8]) {
     let Ok(cursor) = std::str::from_utf8(data) else {
         return;
     };
@@ -258,7 +256,7 @@ pub(crate) fn cursor(data: &[u8]) {
 }
 
 /// What is read as JSON is JSON, and is written as what was read.
-pub(crate) fn json(data: &[u8]) {
+pub fn json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -311,7 +309,7 @@ fn compacted(value: &Json<'_>) {
 }
 
 /// Whatever a server answers is shaped to JSON once, forwarded from one field, and compared within limits.
-pub(crate) fn result(data: &[u8]) {
+pub fn result(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -367,7 +365,7 @@ fn once(text: &str, shape: impl Fn(&str) -> Shaped) {
 
 /// A definition in the first line, arguments in the second: what is listed is JSON with no keyword that the
 /// dialect refuses, what is sent is JSON, and what is told is bounded.
-pub(crate) fn view(data: &[u8]) {
+pub fn view(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -422,7 +420,7 @@ fn has_only(dialect: Dialect, schema: &Json<'_>) {
 
 /// A URI has one normal form; what is not refused is what a reader finds that resolves paths; and a view's URIs lead to its
 /// servers' and back. The first three lines are a pattern and the templates of server and view, the rest is the URI.
-pub(crate) fn uri(data: &[u8]) {
+pub fn uri(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };

@@ -1,7 +1,7 @@
 //! How servers read paths.
 
 /// Where a server reads a `file:` URI that decodes it and resolves its path.
-pub(crate) fn resolved(uri: &str) -> String {
+pub(super) fn resolved(uri: &str) -> String {
     let path = uri.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, path)| path);
     let mut bytes = Vec::new();

@@ -239,7 +239,7 @@ fn selected(resources: Value, moves: &[(&str, &str)]) -> SelectedResources {
 
 /// Every reader finds what the variant shows at the URI that the gateway sends for `uri`; and all find the same there,
 /// which is what each of them finds at the URI that the client wrote. Returns in how many variants it is sent.
-pub(crate) fn located(uri: &str) -> usize {
+pub fn located(uri: &str) -> usize {
     let mut sent_in = 0;
     for (at, policy) in policies().iter().enumerate() {
         let Some(sent) = policy.selected.upstream_uri(uri) else {

@@ -1,89 +1,7 @@
-//! The fuzz corpora, replayed.
+//! Whatever the gateway checked of a message is what every other reader of it finds.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use mcp_vary_config::Source;
-use mcp_vary_gateway::fuzzing;
-use mcp_vary_upstream::Answer;
-use mcp_vary_view::derive::compact_tool;
-use mcp_vary_wire::envelope::Message;
-use mcp_vary_wire::sse;
+use fuzz_checks::gateway::{locations, members};
 use proptest::prelude::*;
-
-#[path = "../../../fuzz/checks/mcp_vary_gateway.rs"]
-mod checks;
-
-/// Whatever a peer sends, reading it neither fails nor panics, and keeps the limits.
-#[test]
-#[expect(clippy::print_stdout, reason = "says which file a failure was in")]
-fn every_check_holds_for_its_corpus() {
-    for (name, check) in checks::CHECKS {
-        let corpus = files(&fuzz().join("corpus").join(name));
-        assert!(!corpus.is_empty(), "the corpus of {name} is empty");
-        for path in corpus {
-            let data = fs::read(&path).expect("the file can be read");
-            println!("{}", path.display());
-            check(&data);
-        }
-    }
-}
-
-/// A check that no fuzzer runs, and a corpus that nothing replays, are slips.
-#[test]
-fn every_check_has_a_target_that_is_built() {
-    let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).expect("a manifest");
-    for (name, _) in checks::CHECKS {
-        let target = fuzz().join(format!("fuzz_targets/{name}.rs"));
-        let target = fs::read_to_string(target).expect("a target");
-        assert!(target.contains(&format!("checks::{name}(data)")), "{name}");
-        assert!(
-            manifest.contains(&format!("name = \"{name}\"")),
-            "{name} is not in the manifest"
-        );
-    }
-}
-
-/// A corpus of only good or only bad input exercises half of its check.
-#[test]
-fn the_corpora_reach_both_outcomes() {
-    let parsed = |name: &str, parses: fn(&[u8]) -> bool| {
-        let outcomes: BTreeSet<bool> = files(&fuzz().join("corpus").join(name))
-            .iter()
-            .map(|path| fs::read(path).expect("the file can be read"))
-            .map(|data| parses(&data))
-            .collect();
-        assert_eq!(outcomes.len(), 2, "{name} has only good or only bad input");
-    };
-    parsed("answer", |data| {
-        Answer::parse(data.to_vec().into()).is_some()
-    });
-    parsed("configuration", |data| {
-        let text = String::from_utf8_lossy(data);
-        Source::new("x.yaml", &text).read(&|_| None).is_ok()
-    });
-    parsed("envelope", |data| Message::read(data).is_ok());
-    parsed("members", |data| {
-        let text = String::from_utf8_lossy(data);
-        let (method, params) = text.split_once('\n').expect("two lines");
-        fuzzing::check_params(method, params).is_some()
-    });
-    parsed("event_id", |data| {
-        fuzzing::event_id(&String::from_utf8_lossy(data)).is_some()
-    });
-    parsed("headers", |data| {
-        let text = String::from_utf8_lossy(data);
-        let schema = text.lines().next().unwrap_or_default();
-        fuzzing::headers_agree(schema, &[], "{}").is_ok()
-    });
-    parsed("tool", |data| {
-        std::str::from_utf8(data).is_ok_and(|text| compact_tool(text).is_ok())
-    });
-    parsed("events", |data| {
-        !sse::parse(data, 256).is_ok_and(|all| all.is_empty())
-    });
-}
 
 /// A key that the gateway knows, as it is or in another spelling, or one of no meaning.
 fn key() -> impl Strategy<Value = String> {
@@ -141,7 +59,7 @@ fn object() -> impl Strategy<Value = String> {
     prop::collection::vec((key(), prop_oneof![plain, inner]), 0..6).prop_map(written)
 }
 
-/// A URI of one of the servers of `checks::locations`, with odd parts and odd spellings of what variants hide.
+/// A URI of one of the servers of `locations`, with odd parts and odd spellings of what variants hide.
 fn uri() -> impl Strategy<Value = String> {
     let start = prop::sample::select(vec![
         "file:///srv/docs/",
@@ -211,7 +129,7 @@ fn some_spellings_of_resources_are_sent() {
         ("file:///srv/docs/app/../secret", 0),
         ("app:///../secret", 0),
     ] {
-        assert_eq!(checks::locations::located(uri), variants, "{uri}");
+        assert_eq!(locations::located(uri), variants, "{uri}");
     }
 }
 
@@ -222,7 +140,7 @@ proptest! {
     /// its scheme and host in any case.
     #[test]
     fn what_was_checked_of_a_uri_is_where_every_reader_finds_it(uri in prop_oneof![9 => uri(), 1 => "\\PC{0,30}"]) {
-        checks::locations::located(&uri);
+        locations::located(&uri);
     }
 }
 
@@ -237,21 +155,6 @@ proptest! {
         ]),
         params in object(),
     ) {
-        checks::members(format!("{method}\n{params}").as_bytes());
+        members(format!("{method}\n{params}").as_bytes());
     }
-}
-
-fn fuzz() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
-}
-
-/// The files of a directory, sorted.
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory)
-        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", directory.display()));
-    let mut paths: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    paths.sort();
-    paths
 }

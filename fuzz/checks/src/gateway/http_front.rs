@@ -28,7 +28,7 @@ struct House {
 /// Whatever bytes come, the gateway answers in HTTP or closes the connection, goes on, and lets nothing hidden be reached.
 ///
 /// What begins like JSON is the body of a modern request and of one of a session; other bytes are sent as they are.
-pub(crate) fn http_front(data: &[u8]) {
+pub fn http_front(data: &[u8]) {
     static HOUSE: OnceLock<House> = OnceLock::new();
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     if data.len() > 64 << 10 {
