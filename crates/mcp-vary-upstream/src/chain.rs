@@ -17,7 +17,7 @@ use http::header::VIA;
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Target, UpstreamConfig};
+use crate::config::{Target, UpstreamConfig};
 
 /// The variable that says to a process which gateways are in front of it.
 pub const ENV_VAR: &str = "VARY_CHAIN";

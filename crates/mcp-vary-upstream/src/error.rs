@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use mcp_vary::json::Members;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
@@ -253,6 +254,22 @@ pub enum UpstreamError {
 /// Whether an HTTP status suggests that a server of another era has replaced the one of the handshake.
 pub(super) const fn means_other_era(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
+}
+
+/// Whether the error of a server is final: it does not have the method, or rejects its parameters.
+pub(super) fn is_rejection(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    matches!(
+        members.get("code"),
+        Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022")
+    )
+}
+
+/// Whether a request that failed with `status` may succeed later.
+///
+/// Servers answer 409 until they notice that the previous stream is broken.
+pub(super) fn is_transient(status: StatusCode) -> bool {
+    !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
 fn retry_note(pause: Option<Duration>) -> String {

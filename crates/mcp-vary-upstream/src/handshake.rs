@@ -16,8 +16,8 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
-use super::Answer;
 use super::error::ConnectError;
+use super::message::Answer;
 
 /// The first request of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

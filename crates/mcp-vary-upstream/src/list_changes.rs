@@ -3,8 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ::http::StatusCode;
-use mcp_vary::json::Members;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
@@ -12,10 +10,11 @@ use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::error::UpstreamError;
+use super::connection::{Exchange, Transport, UpstreamConnection};
+use super::error::{UpstreamError, is_rejection, is_transient};
 use super::handshake::modern_params;
+use super::http;
 use super::message::{Event, Message, Request, RequestKind};
-use super::{Exchange, Transport, UpstreamConnection, http};
 
 /// Starts to receive list changes if the server may announce them; ends with the connection.
 pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
@@ -109,22 +108,6 @@ impl End {
             Self::Failed
         }
     }
-}
-
-/// Whether the error of a server is final: it does not have the method, or rejects its parameters.
-pub(super) fn is_rejection(error: &str) -> bool {
-    let members = Members::parse(error).unwrap_or_default();
-    matches!(
-        members.get("code"),
-        Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022")
-    )
-}
-
-/// Whether a request that failed with `status` may succeed later.
-///
-/// Servers answer 409 until they notice that the previous stream is broken.
-pub(super) fn is_transient(status: StatusCode) -> bool {
-    !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
 /// Reads the subscription until it ends. The connection itself publishes the list changes.

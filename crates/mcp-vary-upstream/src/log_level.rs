@@ -10,7 +10,9 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{Request, SupervisedConnection, UpstreamConnection};
+use crate::connection::UpstreamConnection;
+use crate::message::Request;
+use crate::supervised::SupervisedConnection;
 
 /// How long the server may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);

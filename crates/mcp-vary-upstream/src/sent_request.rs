@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mcp_vary_wire::response::RpcError;
 
-use crate::{Exchange, Request, SupervisedConnection, UpstreamConnection};
+use crate::connection::{Exchange, UpstreamConnection};
+use crate::message::Request;
+use crate::supervised::SupervisedConnection;
 
 /// A request that was sent.
 #[derive(Clone, Debug)]

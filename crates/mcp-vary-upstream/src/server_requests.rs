@@ -12,9 +12,6 @@ use mcp_vary_wire::server_message::{self, canonical_token, range};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::http;
-use super::stdio;
-
 /// A request of a server to its client, and the means to answer it.
 ///
 /// # Properties
@@ -38,55 +35,23 @@ use super::stdio;
 #[derive(Clone)]
 pub struct ServerRequest(Arc<Pending>);
 
-struct Pending {
+/// Sends messages about a request to the server, on the connection on which the request arrived.
+pub(super) trait ReplyHandle: Send + Sync + 'static {
+    /// Sends the answer to the request.
+    fn answer(&self, message: Bytes);
+
+    /// Sends a notification. It is dropped if the server does not accept more messages.
+    fn notify(&self, message: Bytes);
+}
+
+struct Pending<H: ReplyHandle + ?Sized = dyn ReplyHandle> {
     message: Bytes,
     id: Range<usize>,
     method: String,
     params: Option<Range<usize>>,
-    reply_handle: ReplyHandle,
     registry: Arc<ServerRequests>,
     settled: CancellationToken,
-}
-
-/// The connection on which a request arrived.
-#[derive(Debug)]
-pub(super) enum ReplyHandle {
-    Stdio(Weak<stdio::Shared>),
-    Http(Weak<http::Connection>, Arc<http::Session>),
-}
-
-impl ReplyHandle {
-    /// Sends the answer to a request.
-    fn answer(&self, message: Bytes) {
-        match self {
-            Self::Stdio(shared) => {
-                if let Some(shared) = shared.upgrade() {
-                    shared.send_answer(message);
-                }
-            }
-            Self::Http(connection, session) => {
-                if let Some(connection) = connection.upgrade() {
-                    connection.send_reply(session, message);
-                }
-            }
-        }
-    }
-
-    /// Sends a notification. It is dropped if the server does not accept more messages.
-    fn notify(&self, message: Bytes) {
-        match self {
-            Self::Stdio(shared) => {
-                if let Some(shared) = shared.upgrade() {
-                    shared.try_send(message);
-                }
-            }
-            Self::Http(connection, session) => {
-                if let Some(connection) = connection.upgrade() {
-                    connection.notify_in_background(session, message);
-                }
-            }
-        }
-    }
+    reply_handle: H,
 }
 
 impl fmt::Debug for ServerRequest {
@@ -154,7 +119,7 @@ impl ServerRequest {
     }
 }
 
-impl Pending {
+impl<H: ReplyHandle + ?Sized> Pending<H> {
     fn text(&self, at: &Range<usize>) -> &str {
         // Envelopes are read from UTF-8.
         std::str::from_utf8(&self.message[at.clone()]).unwrap_or_default()
@@ -168,7 +133,7 @@ impl Pending {
         }
         self.settled.cancel();
         let id = canonical_token(self.text(&self.id));
-        let is_this = |other: &Weak<Self>| std::ptr::eq(other.as_ptr(), self);
+        let is_this = |other: &Weak<Pending>| std::ptr::addr_eq(other.as_ptr(), self);
         if open.requests.get(&id).is_some_and(is_this) {
             open.requests.remove(&id);
         }
@@ -183,7 +148,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl<H: ReplyHandle + ?Sized> Drop for Pending<H> {
     fn drop(&mut self) {
         if self.settle() {
             let message = format!("`{}` was not answered by the client", self.method_excerpt());
@@ -192,7 +157,7 @@ impl Drop for Pending {
     }
 }
 
-impl Pending {
+impl<H: ReplyHandle + ?Sized> Pending<H> {
     fn method_excerpt(&self) -> String {
         excerpt(self.method.as_bytes(), 60)
     }
@@ -220,7 +185,7 @@ impl Default for Open {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asked")
+        f.debug_struct("Pending")
             .field("method", &self.method)
             .finish_non_exhaustive()
     }
@@ -233,12 +198,12 @@ impl ServerRequests {
     ///
     /// The answer to the server if no client is needed for it: to a `ping`, to a request that no client `can_answer`, to an
     /// id that is in use, and when too many requests are pending.
-    pub(super) fn register(
+    pub(super) fn register<H: ReplyHandle>(
         self: &Arc<Self>,
         message: &Bytes,
         (id, method, params): (&str, &str, Option<&str>),
         can_answer: bool,
-        back: impl FnOnce() -> ReplyHandle,
+        reply_handle: impl FnOnce() -> H,
     ) -> Result<ServerRequest, Bytes> {
         if !can_answer || method == "ping" {
             return Err(server_message::write_default_response(id, method));
@@ -262,18 +227,18 @@ impl ServerRequests {
             ));
         }
         let whole = std::str::from_utf8(message).unwrap_or_default();
-        let asked = Arc::new(Pending {
+        let pending: Arc<Pending> = Arc::new(Pending {
             id: range(whole, id),
             method: method.to_owned(),
             params: params.map(|params| range(whole, params)),
             // A copy, since a slice would keep the whole read buffer alive.
             message: Bytes::copy_from_slice(message),
-            reply_handle: back(),
             registry: Arc::clone(self),
             settled: CancellationToken::new(),
+            reply_handle: reply_handle(),
         });
-        open.requests.insert(key, Arc::downgrade(&asked));
-        Ok(ServerRequest(asked))
+        open.requests.insert(key, Arc::downgrade(&pending));
+        Ok(ServerRequest(pending))
     }
 
     /// Handles a notification of the server, which may cancel a pending request.

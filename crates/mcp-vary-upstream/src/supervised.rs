@@ -4,8 +4,11 @@ mod backoff;
 mod concurrency;
 mod dedup;
 mod health;
+mod shared;
+mod subscriber;
 mod subscriptions;
 mod supervisor;
+mod topic;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +21,21 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-pub use self::subscriptions::{SubscribeError, Subscription};
-use self::subscriptions::{Subscriptions, Topic};
-use super::error::{ConnectError, UpstreamError};
-use super::message::Event;
-use super::{EVENT_CAPACITY, ServerFacts, UpstreamConfig, UpstreamConnection};
-pub use crate::supervised::concurrency::ConcurrencyLimit;
-use crate::supervised::dedup::UpdateDedup;
-use crate::supervised::supervisor::supervise;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
+
+pub use self::concurrency::ConcurrencyLimit;
+use self::dedup::UpdateDedup;
+pub use self::shared::ConnectionState;
+use self::shared::Shared;
+pub use self::subscriptions::{SubscribeError, Subscription};
+use self::supervisor::supervise;
+use self::topic::Topic;
+use crate::config::UpstreamConfig;
+use crate::connection::{EVENT_CAPACITY, UpstreamConnection};
+use crate::error::{ConnectError, UpstreamError};
+use crate::message::Event;
+use crate::server_facts::ServerFacts;
 
 /// A connection to a server with health checks and reconnects.
 ///
@@ -59,26 +67,6 @@ pub struct SupervisedConnection {
     shared: Arc<Shared>,
     concurrency: Arc<ConcurrencyLimit>,
     _stop_when_dropped: DropGuard,
-}
-
-/// The state of a supervised connection.
-#[derive(Clone, Debug)]
-pub enum ConnectionState {
-    /// The first attempt is running: at the start, or after a stable connection was lost.
-    Connecting,
-    /// The connection is established.
-    Connected(Arc<UpstreamConnection>),
-    /// The last attempt failed; another one follows after a pause.
-    Disconnected {
-        /// Why the last attempt failed.
-        error: ConnectError,
-        /// The pause between that attempt and the next one.
-        pause: Duration,
-        /// When the next attempt begins.
-        retry_at: Instant,
-    },
-    /// The gateway closed the connection.
-    Closed,
 }
 
 impl SupervisedConnection {
@@ -289,6 +277,35 @@ impl SupervisedConnection {
         self.shared.publish(Event::ListMayHaveChanged(kind));
     }
 
+    /// Reports that a resource update arrived on another connection. If the resource is subscribed here, the update is
+    /// published here as well, unless the server sends its own within `DEDUP_WINDOW`. Updates of several connections
+    /// within that time are published once.
+    pub fn resource_updated_elsewhere(&self, uri: Arc<str>, params: Arc<str>) {
+        let shared = Arc::clone(&self.shared);
+        // Bounded by the number of subscriptions.
+        if !shared.subscriptions(Topic::Resources).contains(&uri)
+            || !shared.dedup.insert(Arc::clone(&uri), params)
+        {
+            return;
+        }
+        let stop = shared.stop.clone();
+        let publishing = async move {
+            tokio::time::sleep(DEDUP_WINDOW).await;
+            if let Some(params) = shared.dedup.take(&uri) {
+                shared.publish(Event::ResourceUpdated { uri, params });
+            }
+        };
+        let tasks = &self.shared.tasks;
+        tasks.spawn(stop.run_until_cancelled_owned(publishing));
+    }
+
+    /// Reports that a resource may have changed without a notification.
+    pub fn resource_may_have_changed(&self, uri: &Arc<str>) {
+        if let Event::ResourceUpdated { uri, params } = Event::resource_may_have_changed(uri) {
+            self.resource_updated_elsewhere(uri, params);
+        }
+    }
+
     /// Waits until the first attempt to connect has ended.
     ///
     /// # Errors
@@ -324,48 +341,5 @@ impl SupervisedConnection {
     }
 }
 
-/// The state that a supervised connection shares with its tasks.
-#[derive(Debug)]
-struct Shared {
-    config: UpstreamConfig,
-    current: ArcSwapOption<UpstreamConnection>,
-    state: watch::Sender<ConnectionState>,
-    /// When the state last changed.
-    state_since: Mutex<Instant>,
-    events: broadcast::Sender<Event>,
-    stop: CancellationToken,
-    tasks: TaskTracker,
-    /// The subscribed resources.
-    resources: Arc<Subscriptions>,
-    /// The subscribed tasks.
-    task_updates: Arc<Subscriptions>,
-    dedup: UpdateDedup,
-    server_facts: Arc<ServerFacts>,
-    /// The era of the clients of this connection, if they all have the same.
-    preferred: watch::Sender<Option<Era>>,
-    /// Whether a connection in that era failed for a transient reason.
-    era_failed: AtomicBool,
-}
-
-impl Shared {
-    /// Whether the server may support the preferred era while `upstream` uses the other one.
-    fn is_better_in_other_era(&self, upstream: &UpstreamConnection) -> bool {
-        match *self.preferred.borrow() {
-            Some(era) => upstream.handshake().era() != era && self.server_facts.may_support(era),
-            None => false,
-        }
-    }
-
-    /// Sets the state and notifies those who watch it.
-    fn set_state(&self, state: ConnectionState) {
-        let kind = std::mem::discriminant(&state);
-        let before = self.state.send_replace(state);
-        if std::mem::discriminant(&before) != kind {
-            let mut since = self
-                .state_since
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *since = Instant::now();
-        }
-    }
-}
+/// Servers that notify every session of an update do so at the same time.
+const DEDUP_WINDOW: Duration = Duration::from_millis(100);

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use super::session::Session;
 use super::stream::{Read, ResumePoint, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
+use crate::error::is_transient;
 use crate::http::response::is_stream;
-use crate::list_changes::is_transient;
 use crate::message::{Event, LOG_MESSAGE};
 
 impl Connection {

@@ -1,7 +1,7 @@
 //! What replies mean: statuses, content types, refusals; and our own replies to what a server asks.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
@@ -18,6 +18,26 @@ use crate::config::origin;
 use crate::error::UpstreamError;
 use crate::message::{Event, cancel_params};
 use crate::server_requests::{ReplyHandle, ServerRequest};
+
+/// The session in which a server sent a request.
+struct SessionReply {
+    connection: Weak<Connection>,
+    session: Arc<Session>,
+}
+
+impl ReplyHandle for SessionReply {
+    fn answer(&self, message: Bytes) {
+        if let Some(connection) = self.connection.upgrade() {
+            connection.send_reply(&self.session, message);
+        }
+    }
+
+    fn notify(&self, message: Bytes) {
+        if let Some(connection) = self.connection.upgrade() {
+            connection.notify_in_background(&self.session, message);
+        }
+    }
+}
 
 impl Connection {
     /// Sends a message that has no answer.
@@ -79,14 +99,18 @@ impl Connection {
         message: &Bytes,
     ) -> Option<ServerRequest> {
         let (id, method, _) = parts;
-        let back = || ReplyHandle::Http(Arc::downgrade(self), Arc::clone(session));
-        let reply = match self
-            .server_requests
-            .register(message, parts, self.is_dedicated, back)
-        {
-            Ok(request) => return Some(request),
-            Err(reply) => reply,
+        let reply_handle = || SessionReply {
+            connection: Arc::downgrade(self),
+            session: Arc::clone(session),
         };
+        let reply =
+            match self
+                .server_requests
+                .register(message, parts, self.is_dedicated, reply_handle)
+            {
+                Ok(request) => return Some(request),
+                Err(reply) => reply,
+            };
         let (shown, id) = (excerpt(method.as_bytes(), 60), excerpt(id.as_bytes(), 60));
         tracing::debug!(server = %self.server, id, method = shown, "request from the server answered");
         self.deliver_in_background(&self.reply_permits, session, reply);
@@ -94,7 +118,7 @@ impl Connection {
     }
 
     /// Sends a client's answer to a request of the server. As many may be in flight as requests may be pending.
-    pub(crate) fn send_reply(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+    fn send_reply(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
         let Ok(place) = Arc::clone(&self.answer_permits).try_acquire_owned() else {
             return self.log_undelivered();
         };
@@ -119,7 +143,7 @@ impl Connection {
     }
 
     /// Sends a notification about a request of the server.
-    pub(crate) fn notify_in_background(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+    fn notify_in_background(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
         self.deliver_in_background(&self.reply_permits, session, message);
     }
 

@@ -12,7 +12,7 @@ pub(super) use self::exchange::Exchange;
 pub use self::lines::read_lines;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -147,6 +147,20 @@ impl Connection {
     }
 }
 
+impl ReplyHandle for Weak<Shared> {
+    fn answer(&self, message: Bytes) {
+        if let Some(shared) = self.upgrade() {
+            shared.send_answer(message);
+        }
+    }
+
+    fn notify(&self, message: Bytes) {
+        if let Some(shared) = self.upgrade() {
+            shared.try_send(message);
+        }
+    }
+}
+
 impl Shared {
     fn in_flight(&self) -> MutexGuard<'_, InFlightCalls> {
         self.in_flight
@@ -181,7 +195,7 @@ impl Shared {
 
     /// Queues the answer to a request of the process, in the background if the process reads slowly. A process that sends
     /// more requests without reading any answer loses its connection.
-    pub(super) fn send_answer(self: &Arc<Self>, message: Bytes) {
+    fn send_answer(self: &Arc<Self>, message: Bytes) {
         let share = self.permits_for(&message);
         if let Ok(room) = Arc::clone(&self.outbox_permits).try_acquire_many_owned(share) {
             // An error means that the process has ended.
@@ -282,12 +296,14 @@ impl Shared {
                 tracing::debug!(server = %self.server, said, "answer without id dropped");
             }
             Ok(ServerMessage::Request { id, method, params }) => {
-                let back = || ReplyHandle::Stdio(Arc::downgrade(self));
+                let reply_handle = || Arc::downgrade(self);
                 let parts = (id, &*method, params);
-                match self
-                    .server_requests
-                    .register(&message, parts, self.is_dedicated, back)
-                {
+                match self.server_requests.register(
+                    &message,
+                    parts,
+                    self.is_dedicated,
+                    reply_handle,
+                ) {
                     Ok(request) => self.receive_request(request),
                     Err(reply) => self.try_send(reply),
                 }

@@ -7,10 +7,10 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
+use crate::connection::{Exchange, Transport, UpstreamConnection};
 use crate::error::{ConnectError, UpstreamError, means_other_era};
 use crate::handshake::{self, Discovered};
 use crate::message::{Answer, Request, RequestKind};
-use crate::{Exchange, Transport, UpstreamConnection};
 
 /// Why a connection must be given up.
 #[derive(Debug)]

@@ -1,24 +1,9 @@
-//! Subscriptions to resources and tasks of one server. Each is requested once for all subscribers, and requested again
-//! on every new connection or session.
-
-use mcp_vary_wire::methods::SUBSCRIBE;
-
-mod legacy;
-mod modern;
-mod task;
-mod topic;
+//! The resources or tasks of one server that somebody subscribed to, reference-counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-
-pub(super) use self::topic::Topic;
-use super::Shared;
-use crate::UpstreamConnection;
-use crate::message::Event;
-use mcp_vary_wire::revision::Era;
 
 /// The subscriptions of one topic, reference-counted.
 #[derive(Debug, Default)]
@@ -156,7 +141,7 @@ impl Subscriptions {
     }
 
     /// The subscriptions that the server has not rejected.
-    fn wanted(&self) -> BTreeSet<Arc<str>> {
+    pub(super) fn wanted(&self) -> BTreeSet<Arc<str>> {
         self.wanted_up_to(usize::MAX)
     }
 
@@ -170,7 +155,7 @@ impl Subscriptions {
     }
 
     /// Marks all as pending: a new connection or session has no subscriptions.
-    fn reset(&self) {
+    pub(super) fn reset(&self) {
         for one in self.lock().values_mut() {
             one.state = SubscriptionState::Pending;
         }
@@ -178,7 +163,7 @@ impl Subscriptions {
     }
 
     /// Marks `uri` as active; returns whether updates may have been missed since it was active before.
-    fn activate(&self, uri: &str) -> bool {
+    pub(super) fn activate(&self, uri: &str) -> bool {
         let mut wanted = self.lock();
         let Some(one) = wanted.get_mut(uri) else {
             return false;
@@ -190,7 +175,7 @@ impl Subscriptions {
         was_held
     }
 
-    fn reject(&self, uri: &str, why: SubscribeError) {
+    pub(super) fn reject(&self, uri: &str, why: SubscribeError) {
         if let Some(one) = self.lock().get_mut(uri) {
             one.state = SubscriptionState::Rejected(why);
         }
@@ -203,72 +188,6 @@ impl Subscriptions {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Subscribes and unsubscribes at the server as the entries change, for as long as the connection lasts.
-pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
-    let resources = maintain_topic(Topic::Resources, upstream, shared);
-    let tasks = maintain_topic(Topic::Tasks, upstream, shared);
-    tokio::join!(resources, tasks).0
-}
-
-async fn maintain_topic(
-    topic: Topic,
-    upstream: &Arc<UpstreamConnection>,
-    shared: &Shared,
-) -> Infallible {
-    let subscriptions = shared.subscriptions(topic);
-    subscriptions.reset();
-    if !may_offer(topic, upstream, shared) {
-        return reject_all(subscriptions).await;
-    }
-    match (upstream.handshake().era(), topic) {
-        (Era::Modern, _) => modern::maintain(topic, upstream, shared).await,
-        (Era::Legacy, Topic::Resources) => legacy::maintain(upstream, shared).await,
-        (Era::Legacy, Topic::Tasks) => task::maintain(upstream, shared).await,
-    }
-}
-
-/// Whether the server may offer subscriptions to `topic`: it declares them, or is a legacy server that is not known to
-/// lack the method.
-fn may_offer(topic: Topic, upstream: &UpstreamConnection, shared: &Shared) -> bool {
-    let is_resource = topic == Topic::Resources && upstream.handshake().era() == Era::Legacy;
-    let may_have = || shared.server_facts.undeclared_methods().has(SUBSCRIBE) != Some(false);
-    topic.is_offered(upstream.handshake()) || is_resource && may_have()
-}
-
-async fn reject_all(subscriptions: &Subscriptions) -> Infallible {
-    let mut changes = subscriptions.changes.subscribe();
-    loop {
-        for uri in subscriptions.wanted() {
-            subscriptions.reject(&uri, SubscribeError::NotOffered);
-        }
-        changes.borrow_and_update();
-        if subscriptions.wanted().is_empty() {
-            let _ = changes.changed().await;
-        }
-    }
-}
-
-impl Shared {
-    /// The subscriptions of `topic`.
-    pub(super) fn subscriptions(&self, topic: Topic) -> &Arc<Subscriptions> {
-        match topic {
-            Topic::Resources => &self.resources,
-            Topic::Tasks => &self.task_updates,
-        }
-    }
-
-    /// Marks `id` as active, and publishes an update if one may have been missed.
-    fn activate(&self, topic: Topic, upstream: &Arc<UpstreamConnection>, id: &Arc<str>) {
-        if !self.subscriptions(topic).activate(id) {
-            return;
-        }
-        match topic {
-            Topic::Resources => self.publish(Event::resource_may_have_changed(id)),
-            Topic::Tasks => task::publish_state(upstream, self, id),
-        }
     }
 }
 

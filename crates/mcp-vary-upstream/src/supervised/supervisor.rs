@@ -12,12 +12,15 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
-use super::{ConnectionState, Shared, Topic, subscriptions};
+use super::shared::{ConnectionState, Shared};
+use super::subscriber;
+use super::topic::Topic;
 use crate::chain::LOOP_REFUSAL;
+use crate::config::Target;
+use crate::connection::{Transport, UpstreamConnection};
 use crate::error::{ConnectError, UpstreamError};
 use crate::message::Event;
 use crate::supervised::health::{self, Health};
-use crate::{Target, Transport, UpstreamConnection};
 
 /// Connects, serves until the connection is lost, and reconnects, until the supervised connection is closed.
 pub(super) async fn supervise(shared: Arc<Shared>) {
@@ -221,14 +224,6 @@ const LOOP_MESSAGE: &str = "is this gateway itself, or leads back to it";
 pub(super) const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 impl Shared {
-    pub(super) fn publish(&self, event: Event) {
-        if let Event::ResourceUpdated { uri, .. } = &event {
-            self.dedup.take(uri);
-        }
-        // An error only means that there is no subscriber.
-        let _ = self.events.send(event);
-    }
-
     /// How long calls on a lost connection may stay without a message from the server.
     fn drain_timeout(&self) -> Duration {
         let limits = &self.config.limits;
@@ -267,7 +262,7 @@ impl Shared {
             verdict = health::watch(upstream) => End::Unhealthy(verdict),
             () = self.forward_events(events) => End::Lost(upstream.liveness.ended().await),
             other = self.connect_in_preferred_era(upstream, preferred) => End::ReplacedBy(other),
-            never = subscriptions::maintain(upstream, self) => match never {},
+            never = subscriber::maintain(upstream, self) => match never {},
         }
     }
 

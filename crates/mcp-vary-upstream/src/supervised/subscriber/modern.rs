@@ -12,11 +12,15 @@ use mcp_vary_wire::server_message::ServerMessage;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Shared, SubscribeError, Topic};
+use super::activate;
+use crate::connection::{Exchange, UpstreamConnection};
+use crate::error::{UpstreamError, is_rejection};
 use crate::handshake::modern_params;
-use crate::list_changes::{ACKNOWLEDGED, CANCELLED, is_rejection};
+use crate::list_changes::{ACKNOWLEDGED, CANCELLED};
 use crate::message::{Event, Message, Request, RequestKind};
-use crate::{Exchange, UpstreamConnection, UpstreamError};
+use crate::supervised::shared::Shared;
+use crate::supervised::subscriptions::SubscribeError;
+use crate::supervised::topic::Topic;
 
 pub(super) async fn maintain(
     topic: Topic,
@@ -27,7 +31,7 @@ pub(super) async fn maintain(
         topic,
         upstream,
         shared,
-        changes: shared.subscriptions(topic).changes.subscribe(),
+        changes: shared.subscriptions(topic).changes(),
         opening: None,
         open: None,
         previous: None,
@@ -166,7 +170,7 @@ impl Streams<'_> {
             } else if is_gapless {
                 self.shared.subscriptions(self.topic).activate(uri);
             } else {
-                self.shared.activate(self.topic, self.upstream, uri);
+                activate(self.shared, self.topic, self.upstream, uri);
             }
         }
         stream.uris.retain(|uri| accepted.contains(uri));

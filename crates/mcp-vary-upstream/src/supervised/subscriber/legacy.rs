@@ -13,9 +13,13 @@ use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
-use super::{Shared, SubscribeError, Topic, may_offer, reject_all};
-use crate::message::{Event, Request};
-use crate::{Answer, UpstreamConnection, UpstreamError};
+use super::{activate, may_offer, reject_all};
+use crate::connection::UpstreamConnection;
+use crate::error::UpstreamError;
+use crate::message::{Answer, Event, Request};
+use crate::supervised::shared::Shared;
+use crate::supervised::subscriptions::SubscribeError;
+use crate::supervised::topic::Topic;
 
 /// One request to the server.
 enum Change {
@@ -25,7 +29,7 @@ enum Change {
 
 pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
     let subscriptions = shared.subscriptions(Topic::Resources);
-    let mut changes = subscriptions.changes.subscribe();
+    let mut changes = subscriptions.changes();
     let mut renewals = upstream.session_renewed();
     let mut hearings = upstream.stream_opened();
     let mut session = None;
@@ -110,7 +114,7 @@ fn apply(
                     .undeclared_methods()
                     .note(SUBSCRIBE, true);
             }
-            shared.activate(Topic::Resources, upstream, &uri);
+            activate(shared, Topic::Resources, upstream, &uri);
             held.insert(uri);
         }
         (Change::Subscribe(uri), Err(error)) => {

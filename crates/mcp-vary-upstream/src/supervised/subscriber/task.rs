@@ -6,20 +6,23 @@ use std::sync::Arc;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 
+use super::activate;
 use super::legacy::changed;
-use super::{Shared, Topic};
-use crate::UpstreamConnection;
+use crate::connection::UpstreamConnection;
+use crate::handshake::modern_params;
 use crate::message::{Event, Request};
+use crate::supervised::shared::Shared;
+use crate::supervised::topic::Topic;
 
 /// Sends no subscription requests; after an interruption it requests the status of the tasks.
 pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
     let subscriptions = shared.subscriptions(Topic::Tasks);
-    let mut changes = subscriptions.changes.subscribe();
+    let mut changes = subscriptions.changes();
     let mut hearings = upstream.stream_opened();
     loop {
         let held = subscriptions.active().into_iter().collect();
         for id in subscriptions.wanted().difference(&held) {
-            shared.activate(Topic::Tasks, upstream, id);
+            activate(shared, Topic::Tasks, upstream, id);
         }
         changes.borrow_and_update();
         tokio::select! {
@@ -59,7 +62,7 @@ fn request(upstream: &UpstreamConnection, id: &str) -> Request {
     let mut params = format!(r#"{{"taskId":{}}}"#, json::string(id));
     if !upstream.client_meta().is_empty() {
         let capabilities = Topic::Tasks.declared_with(upstream.capabilities());
-        params = crate::handshake::modern_params(&capabilities, &[("taskId", json::string(id))]);
+        params = modern_params(&capabilities, &[("taskId", json::string(id))]);
     }
     Request::new("tasks/get", Some(params)).with_name(id)
 }

@@ -1,0 +1,104 @@
+//! What a supervised connection shares with its tasks.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use mcp_vary_wire::revision::Era;
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::dedup::UpdateDedup;
+use super::subscriptions::Subscriptions;
+use super::topic::Topic;
+use crate::config::UpstreamConfig;
+use crate::connection::UpstreamConnection;
+use crate::error::ConnectError;
+use crate::message::Event;
+use crate::server_facts::ServerFacts;
+
+/// The state of a supervised connection.
+#[derive(Clone, Debug)]
+pub enum ConnectionState {
+    /// The first attempt is running: at the start, or after a stable connection was lost.
+    Connecting,
+    /// The connection is established.
+    Connected(Arc<UpstreamConnection>),
+    /// The last attempt failed; another one follows after a pause.
+    Disconnected {
+        /// Why the last attempt failed.
+        error: ConnectError,
+        /// The pause between that attempt and the next one.
+        pause: Duration,
+        /// When the next attempt begins.
+        retry_at: Instant,
+    },
+    /// The gateway closed the connection.
+    Closed,
+}
+
+/// The state that a supervised connection shares with its tasks.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) config: UpstreamConfig,
+    pub(super) current: ArcSwapOption<UpstreamConnection>,
+    pub(super) state: watch::Sender<ConnectionState>,
+    /// When the state last changed.
+    pub(super) state_since: Mutex<Instant>,
+    pub(super) events: broadcast::Sender<Event>,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    /// The subscribed resources.
+    pub(super) resources: Arc<Subscriptions>,
+    /// The subscribed tasks.
+    pub(super) task_updates: Arc<Subscriptions>,
+    pub(super) dedup: UpdateDedup,
+    pub(super) server_facts: Arc<ServerFacts>,
+    /// The era of the clients of this connection, if they all have the same.
+    pub(super) preferred: watch::Sender<Option<Era>>,
+    /// Whether a connection in that era failed for a transient reason.
+    pub(super) era_failed: AtomicBool,
+}
+
+impl Shared {
+    /// Whether the server may support the preferred era while `upstream` uses the other one.
+    pub(super) fn is_better_in_other_era(&self, upstream: &UpstreamConnection) -> bool {
+        match *self.preferred.borrow() {
+            Some(era) => upstream.handshake().era() != era && self.server_facts.may_support(era),
+            None => false,
+        }
+    }
+
+    /// Sets the state and notifies those who watch it.
+    pub(super) fn set_state(&self, state: ConnectionState) {
+        let kind = std::mem::discriminant(&state);
+        let before = self.state.send_replace(state);
+        if std::mem::discriminant(&before) != kind {
+            let mut since = self
+                .state_since
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *since = Instant::now();
+        }
+    }
+
+    /// The subscriptions of `topic`.
+    pub(super) fn subscriptions(&self, topic: Topic) -> &Arc<Subscriptions> {
+        match topic {
+            Topic::Resources => &self.resources,
+            Topic::Tasks => &self.task_updates,
+        }
+    }
+
+    /// Publishes `event` to the subscribers of the supervised connection.
+    pub(super) fn publish(&self, event: Event) {
+        if let Event::ResourceUpdated { uri, .. } = &event {
+            self.dedup.take(uri);
+        }
+        // An error only means that there is no subscriber.
+        let _ = self.events.send(event);
+    }
+}

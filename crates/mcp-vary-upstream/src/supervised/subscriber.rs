@@ -1,0 +1,73 @@
+//! Subscribes at a server: once for all subscribers of a resource or task, and again on every new connection or session.
+
+mod legacy;
+mod modern;
+mod task;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use mcp_vary_wire::methods::SUBSCRIBE;
+use mcp_vary_wire::revision::Era;
+
+use super::shared::Shared;
+use super::subscriptions::{SubscribeError, Subscriptions};
+use super::topic::Topic;
+use crate::connection::UpstreamConnection;
+use crate::message::Event;
+
+/// Subscribes and unsubscribes at the server as the entries change, for as long as the connection lasts.
+pub(super) async fn maintain(upstream: &Arc<UpstreamConnection>, shared: &Shared) -> Infallible {
+    let resources = maintain_topic(Topic::Resources, upstream, shared);
+    let tasks = maintain_topic(Topic::Tasks, upstream, shared);
+    tokio::join!(resources, tasks).0
+}
+
+async fn maintain_topic(
+    topic: Topic,
+    upstream: &Arc<UpstreamConnection>,
+    shared: &Shared,
+) -> Infallible {
+    let subscriptions = shared.subscriptions(topic);
+    subscriptions.reset();
+    if !may_offer(topic, upstream, shared) {
+        return reject_all(subscriptions).await;
+    }
+    match (upstream.handshake().era(), topic) {
+        (Era::Modern, _) => modern::maintain(topic, upstream, shared).await,
+        (Era::Legacy, Topic::Resources) => legacy::maintain(upstream, shared).await,
+        (Era::Legacy, Topic::Tasks) => task::maintain(upstream, shared).await,
+    }
+}
+
+/// Whether the server may offer subscriptions to `topic`: it declares them, or is a legacy server that is not known to
+/// lack the method.
+fn may_offer(topic: Topic, upstream: &UpstreamConnection, shared: &Shared) -> bool {
+    let is_resource = topic == Topic::Resources && upstream.handshake().era() == Era::Legacy;
+    let may_have = || shared.server_facts.undeclared_methods().has(SUBSCRIBE) != Some(false);
+    topic.is_offered(upstream.handshake()) || is_resource && may_have()
+}
+
+async fn reject_all(subscriptions: &Subscriptions) -> Infallible {
+    let mut changes = subscriptions.changes();
+    loop {
+        for uri in subscriptions.wanted() {
+            subscriptions.reject(&uri, SubscribeError::NotOffered);
+        }
+        changes.borrow_and_update();
+        if subscriptions.wanted().is_empty() {
+            let _ = changes.changed().await;
+        }
+    }
+}
+
+/// Marks `id` as active, and publishes an update if one may have been missed.
+fn activate(shared: &Shared, topic: Topic, upstream: &Arc<UpstreamConnection>, id: &Arc<str>) {
+    if !shared.subscriptions(topic).activate(id) {
+        return;
+    }
+    match topic {
+        Topic::Resources => shared.publish(Event::resource_may_have_changed(id)),
+        Topic::Tasks => task::publish_state(upstream, shared, id),
+    }
+}
