@@ -18,6 +18,7 @@ pub mod name_rewriter;
 pub mod page;
 pub mod registry;
 pub mod resource;
+pub mod result_rewriter;
 pub mod selected;
 pub mod selection;
 pub mod server_snapshot;

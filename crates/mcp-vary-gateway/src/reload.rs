@@ -240,19 +240,22 @@ impl Gateway {
         let reloaded = Reloaded::between(&before, &after);
         after.pool.publish().await;
         self.current.store(Arc::clone(&after));
-        self.log_reload(&after);
+        self.migrate_subscribers(&after);
         self.cancel_removed(before, &after);
         info!(%reloaded, "configuration reloaded");
         Ok(reloaded)
     }
 
-    /// Tells whoever hears of changes what is another under the configuration `after`.
-    fn log_reload(&self, after: &Arc<ConfigSnapshot>) {
-        let (audience, after) = (Arc::clone(&self.services.hub), Arc::clone(after));
-        let telling = async move { audience.follow(&after).await };
-        let stopped = self.services.shutdown.clone();
-        let telling = stopped.run_until_cancelled_owned(telling);
-        self.services.background_tasks.spawn(telling);
+    /// Moves subscribers to the configuration `after`, and notifies them of the lists that differ.
+    fn migrate_subscribers(&self, after: &ConfigSnapshot) {
+        let (hub, placements) = (
+            Arc::clone(&self.services.hub),
+            Arc::clone(&after.placements),
+        );
+        let migration = async move { hub.follow(&placements).await };
+        let shutdown = self.services.shutdown.clone();
+        let migration = shutdown.run_until_cancelled_owned(migration);
+        self.services.background_tasks.spawn(migration);
     }
 
     /// Ends what only the configuration `before` had, as soon as nobody uses it.
@@ -260,7 +263,7 @@ impl Gateway {
         let classes = Arc::clone(&before.pool);
         after.pool.inherit(&classes);
         let lines = classes.removed_servers(&after.pool);
-        let released = before.superseded();
+        let released = before.placements.superseded();
         drop(before);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {

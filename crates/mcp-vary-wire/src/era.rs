@@ -21,6 +21,15 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The key of `_meta` that requests progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
+/// The tokens of one request's progress, JSON text.
+#[derive(Clone, Debug)]
+pub struct ProgressTokens {
+    /// The gateway's own, towards the server.
+    pub upstream: String,
+    /// The client's.
+    pub client: String,
+}
+
 /// How a request is translated for its server.
 #[derive(Debug)]
 pub struct UpstreamContext<'a> {

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::http::{accepted, event_stream, json};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
+use crate::pipeline::clients::legacy_client;
 use crate::pipeline::exchange::ResponseEvent;
 use crate::pipeline::methods::forward_notification;
 use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
@@ -154,7 +155,7 @@ async fn request(
         // A member without an answer has no status either: what nobody asked is in the log.
         let _ = receive_client_message(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
-            && let Ok(client) = gateway.legacy_client(session, told, &params)
+            && let Ok(client) = legacy_client(&gateway, session, told, &params)
         {
             forward_notification(&gateway, &client, method, params).await;
         }
@@ -168,7 +169,7 @@ async fn request(
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
-    let client = match gateway.legacy_client(session, told, &params) {
+    let client = match legacy_client(&gateway, session, told, &params) {
         Ok(client) => client,
         Err(failure) => return Some(failure.to_bytes(Some(id))),
     };

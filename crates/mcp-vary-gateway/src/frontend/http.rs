@@ -271,7 +271,7 @@ impl ConfigSnapshot {
             over: Box::pin(over),
             services: Arc::clone(&self.services),
         };
-        self.admit(session).await;
+        self.notify_session(session).await;
         let stream = Stream::of_replay(connection, Some(told), first);
         Ok(event_stream(Body::Stream(stream)))
     }
@@ -310,7 +310,7 @@ impl ConfigSnapshot {
             .ok()
             .and_then(|id| self.services.sessions.find(id));
         found
-            .filter(|session| self.variant_order_of(session).is_some())
+            .filter(|session| self.placements.order_of(session).is_some())
             .ok_or_else(RpcError::session_not_found)
     }
 }

@@ -28,6 +28,7 @@ use super::http::{accepted, event_stream, json};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
 use crate::frontend::validation::{self, Rejection};
+use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::methods::{forward_notification, is_of_an_extension};
 use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
@@ -199,15 +200,14 @@ async fn legacy(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = gateway.legacy_client(session, told, &params)
+            && let Ok(client) = legacy_client(gateway, session, told, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
         return Ok(Dispatched::Answered(accepted()));
     };
     let place = admit(gateway, session, id)?;
-    let client = gateway
-        .legacy_client(session, told, &params)
+    let client = legacy_client(gateway, session, told, &params)
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let asked = IncomingRequest {
         id,
@@ -232,7 +232,7 @@ async fn modern(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = gateway.modern_client(method, told, &params)
+            && let Ok(client) = modern_client(gateway, method, told, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
@@ -243,7 +243,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
-    let client = gateway.modern_client(method, told, &params).map_err(bad)?;
+    let client = modern_client(gateway, method, told, &params).map_err(bad)?;
     let asked = IncomingRequest {
         id,
         method,

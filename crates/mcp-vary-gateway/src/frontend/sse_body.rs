@@ -13,10 +13,11 @@ use mcp_vary_wire::event::event;
 use mcp_vary_wire::revision::Revision;
 use tokio::time::{Instant, Sleep};
 
+use crate::pipeline::exchange::pump::pump;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::runtime::Services;
 use crate::session::OutboxStream;
-use crate::session::replay::{self, ReplayReader, ReplayStreams};
+use crate::session::replay::{ReplayReader, ReplayStreams};
 use crate::subscriptions::ListenStream;
 
 /// The body of any response of the gateway.
@@ -152,7 +153,7 @@ impl Stream {
         if let Some(first) = first {
             streams.push(connection.log(), first);
         }
-        let feeding = replay::pump(Arc::clone(&lasting), running, Arc::clone(connection.log()));
+        let feeding = pump(Arc::clone(&lasting), running, Arc::clone(connection.log()));
         lasting.background_tasks.spawn(feeding);
         Self::of_replay(connection, None, None)
     }

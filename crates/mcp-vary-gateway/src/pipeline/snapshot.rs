@@ -17,13 +17,13 @@ use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pipeline::runtime::Services;
 use crate::pool::UpstreamPool;
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
+use crate::subscriptions::Placements;
 
 /// What one configuration makes of the gateway.
 ///
@@ -31,8 +31,6 @@ use crate::settings::config::Config;
 /// one configuration from its first step to its last, whatever takes its place in the meantime.
 #[derive(Debug)]
 pub(crate) struct ConfigSnapshot {
-    /// Tells one from the next.
-    generation: u64,
     pub(crate) config: Config,
     pub(crate) pool: Arc<UpstreamPool>,
     pub(crate) variants: Variants,
@@ -46,8 +44,8 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) services: Arc<Services>,
     /// Where the gateway is among others.
     pub(crate) position: ChainPosition,
-    /// Cancels [`released`](Self::released).
-    superseded: DropGuard,
+    /// What subscribers see of it.
+    pub(crate) placements: Arc<Placements>,
 }
 
 /// What follows from the capabilities of a client.
@@ -135,9 +133,16 @@ impl ConfigSnapshot {
             before.map(|before| &*before.pool),
             &lasting,
         );
+        let pool = Arc::new(classes.await);
+        let generation = before.map_or(0, |before| before.placements.generation() + 1);
+        let placements = Placements::new(
+            generation,
+            Arc::clone(&pool),
+            Arc::clone(&faces),
+            config.variants,
+        );
         Self {
-            generation: before.map_or(0, |before| before.generation + 1),
-            pool: Arc::new(classes.await),
+            pool,
             rankings: Rankings::new(
                 faces.variants.clone(),
                 config.weights.clone(),
@@ -148,21 +153,11 @@ impl ConfigSnapshot {
             variant_set: faces,
             rules,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
-            superseded: CancellationToken::new().drop_guard(),
+            placements: Arc::new(placements),
             services: lasting,
             position,
             config,
         }
-    }
-
-    /// Tells one configuration from the next, which has a higher one.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// Cancelled when the last request has let go of this, so that nothing is sent by it any more.
-    pub(crate) fn superseded(&self) -> CancellationToken {
-        self.superseded.token().clone()
     }
 
     /// Whether what a result points to decides where, or whether, it can be read.
@@ -271,30 +266,11 @@ impl ConfigSnapshot {
         &self.variant_set.configs[index].variant.id
     }
 
-    /// The variants of whose lists a session is notified: those that it was offered, best first, then those that it has
-    /// selected beside them. `None` as for [`order_of`](Self::order_of).
-    pub(crate) fn variants_visible_to(&self, session: &Session) -> Option<Arc<[usize]>> {
-        let order = self.variant_order_of(session)?;
-        let selected = session.selected();
-        if selected.is_empty() {
-            return Some(order);
-        }
-        let selected = selected
-            .iter()
-            .filter_map(|id| self.variant_index(id.as_str()));
-        let selected = selected.filter(|index| !order.contains(index));
-        Some(order.iter().copied().chain(selected).collect())
-    }
-
-    /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered
-    /// now and were not then, or the reverse.
-    pub(crate) fn variant_order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
-        session.views(self.generation, |ids| {
-            if ids.is_empty() == self.config.variants {
-                return None;
-            }
-            ids.iter().map(|id| self.variant_index(id)).collect()
-        })
+    /// Notifies a legacy session of changes from now on.
+    pub(crate) async fn notify_session(&self, session: &Arc<Session>) {
+        let lists = self.services.dedicated_pool.lists();
+        let hub = &self.services.hub;
+        hub.admit(session, &self.placements, lists).await;
     }
 }
 

@@ -174,6 +174,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::pipeline::clients::{legacy_client, modern_client};
     use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
     use crate::pipeline::runtime::Services;
     use crate::settings::config::Config;
@@ -218,7 +219,7 @@ mod tests {
         // What a client cannot read says which variant it looked in.
         let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
         let params = Params::read(Some(&text)).unwrap();
-        let client = match gateway.modern_client("tools/list", told, &params) {
+        let client = match modern_client(gateway, "tools/list", told, &params) {
             Ok(client) => client,
             Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
         };
@@ -331,7 +332,7 @@ mod tests {
             .unwrap();
         assert_eq!(fixed.order.len(), 3);
         let session = gateway.services.sessions.open_stdio(fixed);
-        let client = gateway.legacy_client(&session, &pinned(), &params).unwrap();
+        let client = legacy_client(&gateway, &session, &pinned(), &params).unwrap();
         assert_eq!(client.offers.pin, gateway.variant_index("compact"));
         assert_eq!(client.offers.order.len(), 1);
     }

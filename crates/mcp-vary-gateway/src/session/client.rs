@@ -8,10 +8,10 @@ use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary_catalog::selection::rules::{JsonRule, Presentation};
-use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
+use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+use mcp_vary_wire::meta::PROTOCOL_VERSION;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -19,7 +19,6 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
-use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::PoolKey;
 use crate::session::{BASE_CLASS, Session};
 
@@ -117,90 +116,4 @@ pub(crate) fn check_version(told: &str) -> Result<Revision, RpcError> {
     Revision::parse(told)
         .filter(|revision| revision.era() == Era::Modern)
         .ok_or_else(|| RpcError::unsupported_version(told))
-}
-
-impl ConfigSnapshot {
-    /// The client of a session.
-    ///
-    /// # Errors
-    ///
-    /// When address or header name no variant.
-    pub(crate) fn legacy_client(
-        &self,
-        session: &Arc<Session>,
-        told: &VariantRequest,
-        params: &Params<'_>,
-    ) -> Result<Client, RpcError> {
-        let order = self.variant_order_of(session).unwrap_or_default();
-        let mut offers = self.select_variant(&order, told, params, || None)?;
-        if offers.decided_by == DecidedBy::Ranking {
-            offers.decided_by = DecidedBy::Session;
-        }
-        let said = self.rules.session_outcome(&session.negotiated.client, told);
-        Ok(Client {
-            revision: session.negotiated.revision,
-            id: session.client,
-            connection: Some(session.client),
-            features: session.negotiated.features.clone(),
-            offers,
-            presentation: said.presentation,
-            presumed_features: said.features,
-            json: said.json,
-            capabilities: Arc::default(),
-            class: self
-                .pool
-                .key(&session.negotiated.class, Some(session.client), Era::Legacy),
-            log_level: None,
-            session: Some(Arc::clone(session)),
-        })
-    }
-
-    /// The client of one modern request: what its `_meta` says, and nothing from earlier.
-    ///
-    /// # Errors
-    ///
-    /// When `_meta` lacks what every request says, or an extension that is required; when address or header
-    /// name no variant.
-    pub(crate) fn modern_client(
-        &self,
-        method: &str,
-        told: &VariantRequest,
-        params: &Params<'_>,
-    ) -> Result<Client, RpcError> {
-        let revision = check_version(&modern_version(params)?)?;
-        let capabilities = params
-            .meta
-            .get(CLIENT_CAPABILITIES)
-            .filter(|told| told.starts_with('{'));
-        let capabilities = capabilities.ok_or_else(|| {
-            RpcError::invalid_params(format!(
-                "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
-            ))
-        })?;
-        let known = self.parse_capabilities(capabilities)?;
-        // Discovery tells who is there, whoever asks.
-        if method != "server/discover" {
-            known.has_required(Era::Modern)?;
-        }
-        let said = self.rules.outcome(params.meta.get(CLIENT_INFO), told);
-        Ok(Client {
-            revision,
-            id: self.services.sessions.new_client(),
-            connection: None,
-            features: known.features.clone(),
-            offers: self.select_variant(
-                &self.ranked_variants(&known).order,
-                told,
-                params,
-                || self.selected_by_rule(said.variant.as_ref()),
-            )?,
-            presentation: said.presentation,
-            presumed_features: said.features,
-            json: said.json,
-            session: None,
-            capabilities: Arc::clone(&known.capabilities),
-            class: self.pool.key(&known.forwardable, None, Era::Modern),
-            log_level: None,
-        })
-    }
 }

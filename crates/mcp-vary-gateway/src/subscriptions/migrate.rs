@@ -10,11 +10,12 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
 use super::{
-    EncodedLists, NotificationSink, Placement, ResourceSubscription, Subscriber, SubscriptionHub,
+    EncodedLists, NotificationSink, Placement, Placements, ResourceSubscription, Subscriber,
+    SubscriptionHub,
 };
-use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::CapabilityClass;
 use crate::pool::dedicated::{ClientLists, KeepAliveLease};
+use crate::session::Session;
 
 /// The lists of each variant that are others under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
@@ -22,7 +23,7 @@ type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
 impl SubscriptionHub {
     /// Brings everybody to `after`: each is told of the lists that are others than before. Streams whose variant
     /// is gone end in order; sessions of which one is gone have expired.
-    pub(crate) async fn follow(&self, after: &Arc<ConfigSnapshot>) {
+    pub(crate) async fn follow(&self, after: &Arc<Placements>) {
         let numbers: Vec<_> = {
             let mut members = self.lock();
             members.latest = Some(Arc::downgrade(after));
@@ -31,6 +32,28 @@ impl SubscriptionHub {
         let mut known = CatalogViews::default();
         for number in numbers {
             self.migrate(number, after, &mut known).await;
+        }
+    }
+
+    /// Notifies a legacy session of changes from now on. `lists` has those of its dedicated connections.
+    pub(crate) async fn admit(
+        &self,
+        session: &Arc<Session>,
+        placements: &Placements,
+        lists: &ClientLists,
+    ) {
+        match placements.of_session(session).await {
+            Ok(placement) => {
+                let sink = NotificationSink::Session(Arc::downgrade(session));
+                let number = self.lock().add(sink, placement, Some(session.client));
+                self.catch_up(number).await;
+                // Meanwhile dedicated connections may have replaced its lists.
+                self.relocate(session.client, lists).await;
+            }
+            Err(failure) => {
+                let error = failure.message();
+                tracing::warn!(error, "session is not notified of changes");
+            }
         }
     }
 
@@ -76,8 +99,8 @@ impl SubscriptionHub {
         }
     }
 
-    async fn migrate(&self, number: u64, after: &Arc<ConfigSnapshot>, known: &mut CatalogViews) {
-        let is_old = |member: &&Subscriber| member.placement.snapshot < after.generation();
+    async fn migrate(&self, number: u64, after: &Arc<Placements>, known: &mut CatalogViews) {
+        let is_old = |member: &&Subscriber| member.placement.generation < after.generation();
         let (key, client) = {
             let members = self.lock();
             let Some(member) = members.entries.get(&number).filter(is_old) else {
@@ -85,7 +108,7 @@ impl SubscriptionHub {
             };
             (member.placement.key.clone(), member.placement.client)
         };
-        let class = after.pool.of_client(key.as_ref(), client).await;
+        let class = after.pool().of_client(key.as_ref(), client).await;
         let mut members = self.lock();
         let Some(member) = members.entries.get(&number).filter(is_old) else {
             return;
@@ -136,18 +159,18 @@ impl ResourceSubscription {
 /// The place of a member under another configuration; none when a variant of it is gone.
 fn migrate_placement(
     member: &Subscriber,
-    after: &ConfigSnapshot,
+    after: &Placements,
     class: Arc<CapabilityClass>,
 ) -> Option<Placement> {
     let before = &member.placement;
-    if before.named != after.config.variants {
+    if before.names_variants != after.offers_variants() {
         return None;
     }
     let variants = match &member.sink {
-        NotificationSink::Session(session) if before.named => {
-            after.variants_visible_to(&*session.upgrade()?)?
+        NotificationSink::Session(session) if before.names_variants => {
+            after.visible_to(&*session.upgrade()?)?
         }
-        _ if !before.named => Arc::clone(&before.variants),
+        _ if !before.names_variants => Arc::clone(&before.variants),
         _ => {
             let ids = before.variants.iter().filter_map(|at| before.id(*at));
             let moved: Option<Arc<[usize]>> =
@@ -156,12 +179,12 @@ fn migrate_placement(
         }
     };
     Some(Placement {
-        snapshot: after.generation(),
+        generation: after.generation(),
         class,
         key: before.key.clone(),
         client: before.client,
         variants,
-        named: before.named,
+        names_variants: before.names_variants,
     })
 }
 
@@ -170,17 +193,19 @@ fn rebind(
     uri: &Arc<str>,
     old: &ResourceSubscription,
     place: &Placement,
-    after: &ConfigSnapshot,
+    after: &Placements,
 ) -> Option<ResourceSubscription> {
     let catalog = place.class.catalog.current();
     let variant = match old.id(place) {
-        Some(id) if place.named => after.variant_index(id.as_str())?,
+        Some(id) if place.names_variants => after.variant_index(id.as_str())?,
         _ => old.variant,
     };
-    let view = after.variant_set.presented_view(variant, old.presentation);
-    let address = catalog.resolve_resource(&after.variant_set, view, uri)?;
+    let view = after
+        .variant_set()
+        .presented_view(variant, old.presentation);
+    let address = catalog.resolve_resource(after.variant_set(), view, uri)?;
     let sources = place.class.sources();
-    let face = &after.variant_set.configs[view];
+    let face = &after.variant_set().configs[view];
     let shows = |server: &usize| {
         let source = sources.get(*server);
         let is_shown = |source: &Arc<super::ServerSource>| {

@@ -8,6 +8,7 @@ pub(crate) mod filter;
 pub(crate) mod listen_stream;
 mod migrate;
 mod notification;
+mod placement;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,25 +17,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
 
-use self::tasks::TaskSubscription;
-use crate::pipeline::snapshot::ConfigSnapshot;
+pub(crate) use self::tasks::{TaskKey, TaskSubscription};
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::source::{ResourceUpdates, ServerSource};
-use crate::pool::{CapabilityClass, PoolKey};
 use crate::session::Session;
 pub(crate) use crate::subscriptions::listen_stream::ListenStream;
 use crate::subscriptions::listen_stream::NotificationSender;
 use crate::subscriptions::notification::EncodedNotification;
+pub(crate) use crate::subscriptions::placement::{Placement, Placements};
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
 use mcp_vary_catalog::selection::rules::Presentation;
-use mcp_vary_catalog::variant_config::VariantSet;
 use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
-use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
 
 /// Everybody who hears of changes.
 #[derive(Debug, Default)]
@@ -50,9 +47,9 @@ pub(crate) struct Subscribers {
     /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
     resources: BTreeMap<(ConnectionId, Arc<str>), ResourceSubscribers>,
     /// Who listens to a task.
-    tasks: BTreeMap<tasks::TaskKey, BTreeSet<u64>>,
+    tasks: BTreeMap<TaskKey, BTreeSet<u64>>,
     /// The configuration that everybody is brought to; the first one when there is none.
-    latest: Option<Weak<ConfigSnapshot>>,
+    latest: Option<Weak<Placements>>,
 }
 
 /// The numbers of members, each with its own URI of one resource.
@@ -80,7 +77,7 @@ pub(crate) struct Subscriber {
     /// What it is subscribed to, by what its variant calls it.
     pub(crate) resources: BTreeMap<Arc<str>, ResourceSubscription>,
     /// The tasks that it listens to.
-    tasks: BTreeMap<tasks::TaskKey, TaskSubscription>,
+    tasks: BTreeMap<TaskKey, TaskSubscription>,
 }
 
 /// How a member hears.
@@ -93,22 +90,6 @@ pub(crate) enum NotificationSink {
         outlet: NotificationSender,
         kinds: BTreeSet<Kind>,
     },
-}
-
-/// What a member sees of the gateway.
-#[derive(Clone, Debug)]
-pub(crate) struct Placement {
-    /// The number of the configuration.
-    pub(crate) snapshot: u64,
-    /// Held, so that its connections stay open.
-    pub(crate) class: Arc<CapabilityClass>,
-    pub(crate) key: Option<PoolKey>,
-    /// Who it is, where that can be recognised.
-    pub(crate) client: Option<ClientId>,
-    /// The variants that it sees, best first.
-    pub(crate) variants: Arc<[usize]>,
-    /// Whether variants are spoken of.
-    pub(crate) named: bool,
 }
 
 /// A subscription to a resource, bound to its variant (SV-14).
@@ -143,21 +124,6 @@ impl ResourceSubscription {
     fn is_listed(&self, catalog: &Catalog) -> bool {
         let own = &self.subscription.uri;
         catalog.resource_server(self.view, own).is_some()
-    }
-}
-
-impl Placement {
-    fn variants(&self) -> &VariantSet {
-        &self.class.catalog.layout.variants
-    }
-
-    pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
-        let face = self.variants().configs.get(variant).filter(|_| self.named);
-        face.map(|face| &face.variant.id)
-    }
-
-    fn shows(&self, catalog: &LiveCatalog) -> bool {
-        std::ptr::eq(&*self.class.catalog, catalog)
     }
 }
 
@@ -514,48 +480,5 @@ impl<'a> EncodedUpdate<'a> {
             self.of = of;
         }
         self.notice.as_ref()
-    }
-}
-
-impl ConfigSnapshot {
-    /// Lets a legacy session hear of changes from now on.
-    pub(crate) async fn admit(&self, session: &Arc<Session>) {
-        match self.place_of(session).await {
-            Ok(place) => {
-                let ear = NotificationSink::Session(Arc::downgrade(session));
-                let audience = &self.services.hub;
-                let number = audience.lock().add(ear, place, Some(session.client));
-                audience.catch_up(number).await;
-                // Its lists may have become its own in the meantime.
-                audience
-                    .relocate(session.client, self.services.dedicated_pool.lists())
-                    .await;
-            }
-            Err(failure) => {
-                let error = failure.message();
-                tracing::warn!(error, "a session hears of no changes");
-            }
-        }
-    }
-
-    async fn place_of(&self, session: &Session) -> Result<Placement, RpcError> {
-        let key = {
-            let (class, client) = (&session.negotiated.class, session.client);
-            self.pool.key(class, Some(client), Era::Legacy)
-        };
-        let order = self.variants_visible_to(session).unwrap_or_default();
-        let client = Some(session.client);
-        Ok(Placement {
-            snapshot: self.generation(),
-            class: self.pool.of_client(key.as_ref(), client).await?,
-            key,
-            client,
-            variants: if self.config.variants {
-                order
-            } else {
-                [0].into()
-            },
-            named: self.config.variants,
-        })
     }
 }

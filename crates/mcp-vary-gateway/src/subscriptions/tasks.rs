@@ -2,19 +2,14 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::task_dialect::TaskDialect;
 use tokio::time::timeout;
 
-use super::filter::SubscriptionFilter;
 use super::{
     ConnectionId, EncodedNotification, NotificationSink, Placement, Subscribers, SubscriptionHub,
     source_id,
 };
-use crate::pipeline::methods::RequestContext;
 use crate::pool::source::ServerSource;
 use crate::session::Session;
 pub(crate) use crate::tasks::TaskKey;
@@ -124,59 +119,35 @@ impl SubscriptionHub {
     }
 }
 
-impl RequestContext<'_> {
-    /// Listens to the tasks of `filter`, and leaves those in it that are told of.
-    ///
-    /// # Errors
-    ///
-    /// When the client asks for some and does not declare the extension.
-    ///
-    /// > If a client requests task status notifications but does not declare the `io.modelcontextprotocol/tasks`
-    /// > extension capability, the server MUST return a JSON-RPC error specifying the missing capabilities
-    /// > (SEP-2663, "Task Status Notifications")
-    pub(crate) async fn listened(
-        &self,
-        filter: &mut SubscriptionFilter,
-    ) -> Result<Vec<(TaskKey, TaskSubscription)>, RpcError> {
-        let asked = filter.tasks.take();
-        let Some(ids) = asked.filter(|_| self.has_servers_with(TaskDialect::Extension)) else {
-            return Ok(Vec::new());
-        };
-        if !ids.is_empty() {
-            self.declares(TaskDialect::Extension)?;
+impl TaskSubscription {
+    /// Subscribes to the task that the server of `source` calls `upstream_id`, unless the gateway itself
+    /// [proxies](crate::tasks::ProxiedTasks) it.
+    pub(crate) fn new(
+        notifier: TaskNotifier,
+        source: &Arc<ServerSource>,
+        upstream_id: &str,
+        is_proxied: bool,
+    ) -> Self {
+        let subscribe = || source.connection.subscribe_task(upstream_id);
+        Self {
+            notifier: Arc::new(notifier),
+            source: Arc::clone(source),
+            subscription: (!is_proxied).then(subscribe),
         }
-        let listened = ids.into_iter().map(|id| async move {
-            let (server, teller, forms, own) = self.task_notifier(&id)?;
-            if forms.differ() && !self.is_proxied(&id).await {
-                return None;
-            }
-            let source = &self.class.sources()[server];
-            let listened = TaskSubscription {
-                notifier: Arc::new(teller),
-                source: Arc::clone(source),
-                subscription: (!forms.differ()).then(|| source.connection.subscribe_task(&own)),
-            };
-            let key = (source.name().into(), own.into());
-            is_notified(&listened).await.then_some((id, key, listened))
-        });
-        let listened: Vec<_> = join_all(listened).await.into_iter().flatten().collect();
-        filter.tasks = Some(listened.iter().map(|(id, ..)| id.clone()).collect());
-        let listened = listened.into_iter();
-        Ok(listened.map(|(_, key, listened)| (key, listened)).collect())
     }
-}
 
-/// Whether a stream may promise to tell of a task: unless the server refuses, now.
-async fn is_notified(listened: &TaskSubscription) -> bool {
-    let line = &listened.source.connection;
-    let Some(subscription) = &listened.subscription else {
-        return true;
-    };
-    if line.current().is_none() {
-        // It is asked as soon as it is back.
-        return true;
+    /// Whether a stream may promise notifications of the task: unless the server refuses, now.
+    pub(crate) async fn is_accepted(&self) -> bool {
+        let connection = &self.source.connection;
+        let Some(subscription) = &self.subscription else {
+            return true;
+        };
+        if connection.current().is_none() {
+            // The subscription is sent as soon as the server is connected.
+            return true;
+        }
+        let limit = connection.config().limits.ready_timeout;
+        let settled = timeout(limit, subscription.settled());
+        !matches!(settled.await, Ok(Err(_)))
     }
-    let patience = line.config().limits.ready_timeout;
-    let settled = timeout(patience, subscription.settled());
-    !matches!(settled.await, Ok(Err(_)))
 }

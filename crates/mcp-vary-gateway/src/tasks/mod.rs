@@ -30,7 +30,6 @@ use tokio::sync::broadcast::error::RecvError;
 
 pub(crate) use self::claims::InputClaims;
 use crate::mrtr::INPUT_REQUESTS;
-use crate::pipeline::exchange::ResultRewriter;
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::subscriptions::ConnectionId;
@@ -41,6 +40,7 @@ pub(crate) use crate::tasks::proxy::{ProxiedTasks, TaskConnection};
 pub(crate) use crate::tasks::registry::{TaskKey, TaskRegistry};
 pub(crate) use crate::tasks::waiter::{ResultWaiter, WaitEnd, WaitEvent, related_to};
 use mcp_vary::json::edit;
+use mcp_vary_catalog::result_rewriter::ResultRewriter;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 

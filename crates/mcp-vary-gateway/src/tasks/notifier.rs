@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use mcp_vary::json::edit;
 use mcp_vary_catalog::link_index::LinkIndex;
+use mcp_vary_catalog::result_rewriter::{ResultRewriter, rewrite_result};
 
 use super::{DialectPair, rename_task};
-use crate::pipeline::exchange::{ResultRewriter, rewrite_result};
 
 /// What it takes to tell one client of one task: as `tasks/get` would.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::StdioConnection;
+use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::client::Client;
@@ -41,7 +42,7 @@ impl StdioConnection {
                 self.write_response(response::result(id, result.as_bytes()).body)
                     .await;
                 let session = setup.services.sessions.open_stdio(fixed);
-                setup.admit(&session).await;
+                setup.notify_session(&session).await;
                 self.legacy = Some(LegacySession {
                     is_input_closed: self.forward_session_messages(&session),
                     session,
@@ -60,18 +61,18 @@ impl StdioConnection {
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), RpcError> {
         if params.is_modern() {
-            let mut client = setup.modern_client(method, &VariantRequest::default(), params)?;
+            let mut client = modern_client(setup, method, &VariantRequest::default(), params)?;
             client.id = self.modern.client;
             client.connection = Some(client.id);
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = self.session(setup).await? {
-            let client = setup.legacy_client(&session, &VariantRequest::default(), params)?;
+            let client = legacy_client(setup, &session, &VariantRequest::default(), params)?;
             return Ok((client, session));
         }
         if method == "ping" {
             let mut client =
-                setup.legacy_client(&self.modern, &VariantRequest::default(), params)?;
+                legacy_client(setup, &self.modern, &VariantRequest::default(), params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
@@ -93,7 +94,7 @@ impl StdioConnection {
         let Some(legacy) = &self.legacy else {
             return Ok(None);
         };
-        if setup.variant_order_of(&legacy.session).is_some() {
+        if setup.placements.order_of(&legacy.session).is_some() {
             return Ok(Some(Arc::clone(&legacy.session)));
         }
         let params = Params::read(Some(&legacy.params))?;
@@ -101,7 +102,7 @@ impl StdioConnection {
             .initialize(&VariantRequest::default(), &params)
             .await?;
         let session = legacy.session.renegotiated(fixed);
-        setup.admit(&session).await;
+        setup.notify_session(&session).await;
         let anew = LegacySession {
             params: legacy.params.clone(),
             is_input_closed: self.forward_session_messages(&session),

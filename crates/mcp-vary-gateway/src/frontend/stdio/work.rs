@@ -13,6 +13,7 @@ use tracing::debug;
 
 use super::{StdioConnection, WRITE_QUEUE};
 use crate::frontend::batch;
+use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::exchange::ResponseEvent;
 use crate::pipeline::methods::forward_notification;
 use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
@@ -96,9 +97,9 @@ impl StdioConnection {
             return debug!("there is no memory for a notification; it was dropped");
         };
         let client = match (params.is_modern(), &self.legacy) {
-            (true, _) => setup.modern_client(method, &VariantRequest::default(), params),
+            (true, _) => modern_client(&setup, method, &VariantRequest::default(), params),
             (false, Some(legacy)) => {
-                setup.legacy_client(&legacy.session, &VariantRequest::default(), params)
+                legacy_client(&setup, &legacy.session, &VariantRequest::default(), params)
             }
             (false, None) => return,
         };

@@ -17,9 +17,7 @@ use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use crate::pipeline::exchange::implicit_task::ImplicitTask;
-pub(crate) use crate::pipeline::exchange::response::{
-    ProgressTokens, ResponseContext, ResponsePlan, ResultRewriter, rewrite_result,
-};
+pub(crate) use crate::pipeline::exchange::response::{ResponseContext, ResponsePlan};
 pub(crate) use crate::pipeline::exchange::retry::RetryState;
 use crate::pipeline::exchange::server_requests::server_request_ended;
 

@@ -8,11 +8,13 @@ use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
-use mcp_vary_catalog::uri_rewriter;
+use mcp_vary_catalog::result_rewriter::{
+    ResultRewriter, RewriteRules, and_then_rewrite, rewrite_result,
+};
 use mcp_vary_results::shaper::Shaper;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents};
 use mcp_vary_view::UriMap;
-use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::era::{self, Caching, ProgressTokens};
 use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TaskDialect;
@@ -59,13 +61,6 @@ pub(crate) struct ResponsePlan {
     pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, where the server does not declare it, and nobody knows whether it has it.
     pub(crate) undeclared: Option<Box<UndeclaredUse>>,
-}
-
-/// The progress token towards the server, and the client's own.
-#[derive(Clone, Debug)]
-pub(crate) struct ProgressTokens {
-    pub(crate) upstream: String,
-    pub(crate) client: String,
 }
 
 impl ResponseContext {
@@ -234,80 +229,5 @@ impl ResponseContext {
             true => ResponseEvent::Done(self.failed(&RpcError::session_not_found())),
             false => ResponseEvent::Cancelled,
         }
-    }
-}
-
-/// How the results of a call are told to one client.
-#[derive(Clone, Debug)]
-pub(crate) struct ResultRewriter {
-    /// What is asked, where what it points to can be read then.
-    pub(crate) origin: Option<LinkSource>,
-    shape: Option<Shaper>,
-    names: Option<Arc<NameRewriter>>,
-    uris: Option<Arc<UriMap>>,
-    is_foreign: bool,
-    /// How progress is told, for as long as a task goes on.
-    pub(crate) progress: Option<ProgressTokens>,
-}
-
-impl ResultRewriter {
-    /// For a client that knows whatever a result of the server may hold, and hears of no progress.
-    pub(crate) fn new(downward: ResponsePlan, uris: Option<Arc<UriMap>>) -> Self {
-        Self {
-            origin: downward.origin,
-            shape: downward.shape,
-            names: downward.names,
-            uris,
-            is_foreign: false,
-            progress: None,
-        }
-    }
-
-    pub(crate) fn rules(&self) -> RewriteRules<'_> {
-        RewriteRules {
-            shape: self.shape.as_ref(),
-            names: self.names.as_deref(),
-            uris: self.uris.as_deref(),
-            is_foreign: self.is_foreign,
-        }
-    }
-}
-
-/// What a result is told by.
-pub(crate) struct RewriteRules<'a> {
-    shape: Option<&'a Shaper>,
-    names: Option<&'a NameRewriter>,
-    uris: Option<&'a UriMap>,
-    is_foreign: bool,
-}
-
-/// The result in the client's words and shape.
-pub(crate) fn rewrite_result<'a>(result: &'a str, parts: &RewriteRules<'_>) -> Cow<'a, str> {
-    let told = match parts.names {
-        Some(words) => words.rewrite_failed_result(result),
-        None => Cow::Borrowed(result),
-    };
-    let told = match parts.uris {
-        Some(uris) => and_then_rewrite(told, |told| uri_rewriter::rewrite_result(uris, told)),
-        None => told,
-    };
-    let shaped = match parts.shape {
-        Some(shape) => and_then_rewrite(told, |told| shape.apply(told)),
-        None => told,
-    };
-    if !parts.is_foreign {
-        return shaped;
-    }
-    and_then_rewrite(shaped, era::drop_unsupported_structured_content)
-}
-
-/// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.
-fn and_then_rewrite<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
-    match text {
-        Cow::Borrowed(text) => step(text),
-        Cow::Owned(text) => match step(&text) {
-            Cow::Borrowed(part) if part.len() == text.len() => Cow::Owned(text),
-            changed => Cow::Owned(changed.into_owned()),
-        },
     }
 }

@@ -8,7 +8,7 @@ use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::envelope;
-use mcp_vary_wire::era::{self, UpstreamContext};
+use mcp_vary_wire::era::{self, ProgressTokens, UpstreamContext};
 use mcp_vary_wire::log_level::level_name;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -18,8 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::RequestContext;
 use crate::mrtr::{self, InputRelay, RequestBinding, RoundTrip};
 use crate::pipeline::exchange::{
-    ImplicitTask, InFlightRequest, Leases, ProgressTokens, ResponseContext, ResponsePlan,
-    RetryState,
+    ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
 };
 use crate::pipeline::router::Dispatch;
 use crate::pool::ConnectionUse;

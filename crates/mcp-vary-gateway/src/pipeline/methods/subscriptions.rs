@@ -32,7 +32,7 @@ impl RequestContext<'_> {
         let session = session.ok_or_else(|| method_not_found(self.request.method))?;
         check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
         let (server, own) = self.located(view, &uri).await?;
-        self.snapshot.admit(session).await;
+        self.snapshot.notify_session(session).await;
         if self.may_bind(session, &uri, view)? {
             let memory = self.snapshot.services.lease_for_subscription(&uri)?;
             self.class.sources()[server].connection.ready().await?;
@@ -72,7 +72,7 @@ impl RequestContext<'_> {
         filter
             .kinds
             .retain(|kind| self.catalog.capabilities.contains(kind.capability()));
-        let listened = self.listened(&mut filter).await?;
+        let listened = self.task_subscriptions(&mut filter).await?;
         let bound = self.honored_filter(view, &mut filter).await?;
         let (id, variant) = (self.request.id, self.active_variant(view));
         let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
@@ -165,12 +165,12 @@ impl RequestContext<'_> {
 
     fn placement(&self, view: usize) -> Placement {
         Placement {
-            snapshot: self.snapshot.generation(),
+            generation: self.snapshot.placements.generation(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
             client: self.client.connection,
             variants: [self.variant_shown_by(view)].into(),
-            named: self.snapshot.config.variants,
+            names_variants: self.snapshot.config.variants,
         }
     }
 

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
 
-pub(crate) use crate::pipeline::exchange::pump::pump;
 pub(crate) use crate::session::replay::buffer::{ReplayBuffer, ReplayReader};
 use crate::settings::limits::Limits;
 use mcp_vary_base::environment::Environment;

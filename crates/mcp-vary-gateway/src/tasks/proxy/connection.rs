@@ -8,7 +8,7 @@ use mcp_vary_upstream::{
     Answer, Event, Exchange, Message, Request, ServerRequest, SupervisedConnection, UpstreamError,
 };
 use mcp_vary_wire::envelope;
-use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN};
+use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
 use tokio::sync::broadcast;
@@ -18,7 +18,6 @@ use tracing::{debug, info};
 
 use super::{ProxiedTask, RESULT_SHARE, STATUS_WAIT, TaskOutcome};
 use crate::mrtr::Quota;
-use crate::pipeline::exchange::ProgressTokens;
 use crate::pipeline::runtime::Services;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;

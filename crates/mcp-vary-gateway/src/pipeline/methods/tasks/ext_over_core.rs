@@ -13,7 +13,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
 use crate::mrtr::{Quota, read_responses};
-use crate::pipeline::exchange::{ResponseContext, ResultRewriter};
+use crate::pipeline::exchange::ResponseContext;
 use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pipeline::router::{Dispatch, MethodAction, TaskAction};
@@ -24,6 +24,7 @@ use crate::session::client::Client;
 use crate::tasks::parted;
 use crate::tasks::proxy::{EXT_OVER_CORE, ProxiedTask, TaskBounds, TaskConnection, TaskOwner};
 use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier};
+use mcp_vary_catalog::result_rewriter::ResultRewriter;
 
 impl TaskIdCodec {
     /// Whether a task that its server makes has to be watched for its client.

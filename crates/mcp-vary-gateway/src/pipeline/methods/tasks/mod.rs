@@ -2,6 +2,8 @@
 
 pub(crate) mod core_over_ext;
 pub(crate) mod ext_over_core;
+mod subscriptions;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -20,13 +22,14 @@ use mcp_vary_wire::task_dialect::{
     RELATED_TASK_META, TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
 };
 
-use crate::pipeline::exchange::{ResponsePlan, ResultRewriter};
+use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
 use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::parted;
 use crate::tasks::proxy::EXT_OVER_CORE;
 use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, string, upstream_id};
+use mcp_vary_catalog::result_rewriter::ResultRewriter;
 
 /// A server's list is read so far.
 const PAGES: usize = 16;
@@ -398,7 +401,14 @@ impl RequestContext<'_> {
             dialects: DialectPair::both(TaskDialect::Extension),
             client_id: id.into(),
             server: self.server_name(found.place.server),
-            rewriter: ResultRewriter::new(downward, self.changed_uris(found.variant)),
+            // The client knows whatever a result may hold, and is not notified of progress.
+            rewriter: ResultRewriter {
+                origin: downward.origin,
+                shape: downward.shape,
+                names: downward.names,
+                uris: self.changed_uris(found.variant),
+                ..ResultRewriter::default()
+            },
             links: Arc::clone(&self.snapshot.services.link_index),
         };
         Some((found.place.server, teller, found.forms, found.task.id))

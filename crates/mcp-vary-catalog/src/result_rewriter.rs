@@ -1,0 +1,91 @@
+//! The result of a call, rewritten for one client: with the names, URIs and fields that its variant shows.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary_results::shaper::Shaper;
+use mcp_vary_view::UriMap;
+use mcp_vary_wire::era::{self, ProgressTokens};
+
+use crate::link_index::LinkSource;
+use crate::name_rewriter::NameRewriter;
+use crate::uri_rewriter;
+
+/// Rewrites the results of one call for its client, also after the request has ended.
+#[derive(Clone, Debug, Default)]
+pub struct ResultRewriter {
+    /// The item that was called, if the links in its results are recorded.
+    pub origin: Option<LinkSource>,
+    /// Shapes the result.
+    pub shape: Option<Shaper>,
+    /// The names that the view changed.
+    pub names: Option<Arc<NameRewriter>>,
+    /// The URIs that the view changed.
+    pub uris: Option<Arc<UriMap>>,
+    /// Whether the client may not know what a result holds.
+    pub is_foreign: bool,
+    /// The tokens of its progress, for as long as a task runs.
+    pub progress: Option<ProgressTokens>,
+}
+
+impl ResultRewriter {
+    /// The rules, borrowed.
+    #[must_use]
+    pub fn rules(&self) -> RewriteRules<'_> {
+        RewriteRules {
+            shape: self.shape.as_ref(),
+            names: self.names.as_deref(),
+            uris: self.uris.as_deref(),
+            is_foreign: self.is_foreign,
+        }
+    }
+}
+
+/// How a result is rewritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RewriteRules<'a> {
+    /// Shapes the result.
+    pub shape: Option<&'a Shaper>,
+    /// The names that the view changed.
+    pub names: Option<&'a NameRewriter>,
+    /// The URIs that the view changed.
+    pub uris: Option<&'a UriMap>,
+    /// Whether the client may not know what a result holds.
+    pub is_foreign: bool,
+}
+
+/// The result with the client's names and URIs, in its shape.
+#[must_use]
+pub fn rewrite_result<'a>(result: &'a str, rules: &RewriteRules<'_>) -> Cow<'a, str> {
+    let named = match rules.names {
+        Some(names) => names.rewrite_failed_result(result),
+        None => Cow::Borrowed(result),
+    };
+    let addressed = match rules.uris {
+        Some(uris) => and_then_rewrite(named, |named| uri_rewriter::rewrite_result(uris, named)),
+        None => named,
+    };
+    let shaped = match rules.shape {
+        Some(shape) => and_then_rewrite(addressed, |addressed| shape.apply(addressed)),
+        None => addressed,
+    };
+    if !rules.is_foreign {
+        return shaped;
+    }
+    and_then_rewrite(shaped, era::drop_unsupported_structured_content)
+}
+
+/// Applies `step` to `text`, which stays borrowed for as long as nothing changes it.
+#[must_use]
+pub fn and_then_rewrite<'a>(
+    text: Cow<'a, str>,
+    step: impl Fn(&str) -> Cow<'_, str>,
+) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => step(text),
+        Cow::Owned(text) => match step(&text) {
+            Cow::Borrowed(part) if part.len() == text.len() => Cow::Owned(text),
+            changed => Cow::Owned(changed.into_owned()),
+        },
+    }
+}

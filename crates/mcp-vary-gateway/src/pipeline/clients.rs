@@ -1,0 +1,97 @@
+//! The client of a request: from its session, or from what a modern request declares.
+
+use std::sync::Arc;
+
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantRequest};
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::Session;
+use crate::session::client::{Client, check_version, modern_version};
+
+/// The client of a session.
+///
+/// # Errors
+///
+/// When the address or the header names no variant.
+pub(crate) fn legacy_client(
+    snapshot: &ConfigSnapshot,
+    session: &Arc<Session>,
+    requested: &VariantRequest,
+    params: &Params<'_>,
+) -> Result<Client, RpcError> {
+    let order = snapshot.placements.order_of(session).unwrap_or_default();
+    let mut offers = snapshot.select_variant(&order, requested, params, || None)?;
+    if offers.decided_by == DecidedBy::Ranking {
+        offers.decided_by = DecidedBy::Session;
+    }
+    let negotiated = &session.negotiated;
+    let rules = &snapshot.rules;
+    let outcome = rules.session_outcome(&negotiated.client, requested);
+    let pool = &snapshot.pool;
+    Ok(Client {
+        revision: negotiated.revision,
+        id: session.client,
+        connection: Some(session.client),
+        features: negotiated.features.clone(),
+        offers,
+        presentation: outcome.presentation,
+        presumed_features: outcome.features,
+        json: outcome.json,
+        capabilities: Arc::default(),
+        class: pool.key(&negotiated.class, Some(session.client), Era::Legacy),
+        log_level: None,
+        session: Some(Arc::clone(session)),
+    })
+}
+
+/// The client of one modern request: what its `_meta` declares, and nothing from earlier requests.
+///
+/// # Errors
+///
+/// When `_meta` lacks a member that every request has, or an extension that is required; when the address or the
+/// header names no variant.
+pub(crate) fn modern_client(
+    snapshot: &ConfigSnapshot,
+    method: &str,
+    requested: &VariantRequest,
+    params: &Params<'_>,
+) -> Result<Client, RpcError> {
+    let revision = check_version(&modern_version(params)?)?;
+    let capabilities = params
+        .meta
+        .get(CLIENT_CAPABILITIES)
+        .filter(|written| written.starts_with('{'));
+    let capabilities = capabilities.ok_or_else(|| {
+        RpcError::invalid_params(format!(
+            "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
+        ))
+    })?;
+    let declared = snapshot.parse_capabilities(capabilities)?;
+    // Any client may discover what there is.
+    if method != "server/discover" {
+        declared.has_required(Era::Modern)?;
+    }
+    let rules = &snapshot.rules;
+    let outcome = rules.outcome(params.meta.get(CLIENT_INFO), requested);
+    let order = &snapshot.ranked_variants(&declared).order;
+    Ok(Client {
+        revision,
+        id: snapshot.services.sessions.new_client(),
+        connection: None,
+        features: declared.features.clone(),
+        offers: snapshot.select_variant(order, requested, params, || {
+            snapshot.selected_by_rule(outcome.variant.as_ref())
+        })?,
+        presentation: outcome.presentation,
+        presumed_features: outcome.features,
+        json: outcome.json,
+        session: None,
+        capabilities: Arc::clone(&declared.capabilities),
+        class: snapshot.pool.key(&declared.forwardable, None, Era::Modern),
+        log_level: None,
+    })
+}

@@ -1,0 +1,155 @@
+//! What a subscriber sees of the gateway, and how one configuration decides that.
+
+use std::sync::Arc;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::variant_config::VariantSet;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::pool::live_catalog::LiveCatalog;
+use crate::pool::{CapabilityClass, PoolKey, UpstreamPool};
+use crate::session::Session;
+
+/// What one subscriber sees of the gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    /// The generation of the configuration.
+    pub(crate) generation: u64,
+    /// Held, so that its connections stay open.
+    pub(crate) class: Arc<CapabilityClass>,
+    pub(crate) key: Option<PoolKey>,
+    /// The subscriber's client, if later requests can be attributed to it.
+    pub(crate) client: Option<ClientId>,
+    /// The variants that it sees, best first.
+    pub(crate) variants: Arc<[usize]>,
+    /// Whether notifications name their variant.
+    pub(crate) names_variants: bool,
+}
+
+impl Placement {
+    pub(super) fn variants(&self) -> &VariantSet {
+        &self.class.catalog.layout.variants
+    }
+
+    /// The id of a variant, if notifications name it.
+    pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
+        let config = self.variants().configs.get(variant);
+        let config = config.filter(|_| self.names_variants);
+        config.map(|config| &config.variant.id)
+    }
+
+    pub(super) fn shows(&self, catalog: &LiveCatalog) -> bool {
+        std::ptr::eq(&*self.class.catalog, catalog)
+    }
+}
+
+/// The part of one configuration that decides what subscribers see.
+#[derive(Debug)]
+pub(crate) struct Placements {
+    generation: u64,
+    pool: Arc<UpstreamPool>,
+    variant_set: Arc<VariantSet>,
+    offers_variants: bool,
+    /// Cancels [`superseded`](Self::superseded).
+    superseded: DropGuard,
+}
+
+impl Placements {
+    pub(crate) fn new(
+        generation: u64,
+        pool: Arc<UpstreamPool>,
+        variant_set: Arc<VariantSet>,
+        offers_variants: bool,
+    ) -> Self {
+        Self {
+            generation,
+            pool,
+            variant_set,
+            offers_variants,
+            superseded: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    /// Distinguishes configurations. The next one has a higher number.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Cancelled when the last request, and the last migration, has dropped the configuration: nothing is sent
+    /// under it any more.
+    pub(crate) fn superseded(&self) -> CancellationToken {
+        self.superseded.token().clone()
+    }
+
+    pub(super) fn pool(&self) -> &UpstreamPool {
+        &self.pool
+    }
+
+    pub(super) const fn variant_set(&self) -> &Arc<VariantSet> {
+        &self.variant_set
+    }
+
+    pub(super) const fn offers_variants(&self) -> bool {
+        self.offers_variants
+    }
+
+    /// The index of a variant in the views of the catalog.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
+        let mut variants = self.variant_set.variants.iter();
+        variants.position(|variant| variant.id.as_str() == id)
+    }
+
+    /// The variants whose lists a session is notified of: those that it was offered, best first, then the others that
+    /// it has selected. `None` as for [`order_of`](Self::order_of).
+    pub(super) fn visible_to(&self, session: &Session) -> Option<Arc<[usize]>> {
+        let order = self.order_of(session)?;
+        let selected = session.selected();
+        if selected.is_empty() {
+            return Some(order);
+        }
+        let selected = selected
+            .iter()
+            .filter_map(|id| self.variant_index(id.as_str()));
+        let selected = selected.filter(|index| !order.contains(index));
+        Some(order.iter().copied().chain(selected).collect())
+    }
+
+    /// The order of variants that a session was opened with; `None` when one of them was removed, or when variants are
+    /// offered now and were not then, or the reverse.
+    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+        session.views(self.generation, |ids| {
+            if ids.is_empty() == self.offers_variants {
+                return None;
+            }
+            ids.iter().map(|id| self.variant_index(id)).collect()
+        })
+    }
+
+    /// What a legacy session sees.
+    ///
+    /// # Errors
+    ///
+    /// When the pool cannot open the session's class.
+    pub(super) async fn of_session(&self, session: &Session) -> Result<Placement, RpcError> {
+        let key = {
+            let (class, client) = (&session.negotiated.class, session.client);
+            self.pool.key(class, Some(client), Era::Legacy)
+        };
+        let order = self.visible_to(session).unwrap_or_default();
+        let client = Some(session.client);
+        Ok(Placement {
+            generation: self.generation,
+            class: self.pool.of_client(key.as_ref(), client).await?,
+            key,
+            client,
+            variants: match self.offers_variants {
+                true => order,
+                false => [0].into(),
+            },
+            names_variants: self.offers_variants,
+        })
+    }
+}
