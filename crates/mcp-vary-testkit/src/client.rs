@@ -1,6 +1,7 @@
 //! Clients of each era on each transport.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,16 @@ pub trait Endpoint {
 
     /// A client on a new pair of pipes.
     fn open_pipe(&self) -> StdioPipe;
+}
+
+impl<E: Endpoint> Endpoint for Arc<E> {
+    fn address(&self) -> SocketAddr {
+        E::address(self)
+    }
+
+    fn open_pipe(&self) -> StdioPipe {
+        E::open_pipe(self)
+    }
 }
 
 /// A client with a session over HTTP.

@@ -1,0 +1,285 @@
+//! Log messages about a call that the server has already answered reach the client that made the call, or no client.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_testkit::client::LegacyClient;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{introduced, modern, notification, request, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::Isolation;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{config, legacy_pipe, serve};
+
+const SECRET: &str = "SECRET-OF-A";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// A process that logs in the background.
+fn process() -> Config {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/logs.py");
+    let script = script.to_str().unwrap().to_owned();
+    config(Target::command("python3", [script]))
+}
+
+/// The same behind an endpoint, which logs on the stream of the `GET`.
+async fn endpoint() -> (ScriptedServer, Config) {
+    let state = Mutex::new(State {
+        tools: ["start", "work", "after"].map(str::to_owned).to_vec(),
+        pending: Vec::new(),
+        streams: Vec::new(),
+    });
+    let peer = ScriptedServer::start(move |seen| state.lock().unwrap().answer(seen)).await;
+    let config = config(Target::http(peer.url.clone()));
+    (peer, config)
+}
+
+/// What the endpoint has, and who listens.
+struct State {
+    tools: Vec<String>,
+    pending: Vec<Value>,
+    streams: Vec<UnboundedSender<Bytes>>,
+}
+
+impl State {
+    fn say(&self, message: &Value) {
+        for stream in &self.streams {
+            let _ = stream.send(event(message).into());
+        }
+    }
+
+    fn log(&self, data: &Value) {
+        let params = json!({"level": "info", "data": data});
+        self.say(&notification("notifications/message", params));
+    }
+
+    fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
+        let capabilities = json!({"tools": {"listChanged": true}, "logging": {}});
+        let result = match (seen.method(), seen.body["params"]["name"].as_str()) {
+            ("initialize", _) => introduced("logs", capabilities),
+            ("GET", _) => {
+                let (sender, reply) = Reply::stream();
+                self.streams.push(sender);
+                return Some(reply);
+            }
+            ("tools/list", _) => {
+                let tools = self.tools.iter();
+                let tools =
+                    tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+                json!({"tools": tools.collect::<Vec<_>>()})
+            }
+            ("logging/setLevel", _) => json!({}),
+            ("tools/call", Some(name)) => {
+                match name {
+                    "start" => {
+                        let data = &seen.body["params"]["arguments"]["data"];
+                        self.pending.push(data.clone());
+                    }
+                    "work" => {
+                        let pending = std::mem::take(&mut self.pending);
+                        pending.iter().for_each(|data| self.log(data));
+                    }
+                    _ => {
+                        self.log(&json!("after the answer"));
+                        self.tools.push(format!("new-{}", self.tools.len()));
+                        self.say(&notification("notifications/tools/list_changed", json!({})));
+                    }
+                }
+                json!({"content": []})
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+}
+
+/// A client, however it comes, and all that it was sent.
+enum Client {
+    Session(LegacyClient, RawHttp),
+    Pipe(StdioPipe),
+    /// Without a session, over HTTP, with these capabilities.
+    Requests(std::net::SocketAddr, Value),
+}
+
+impl Client {
+    async fn with_session(gateway: &Arc<Gateway>) -> Self {
+        let (address, _) = serve(gateway).await;
+        let legacy = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+        let mut stream = RawHttp::connect(address).await;
+        let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
+        stream
+            .send(&get.with("accept", "text/event-stream").head())
+            .await;
+        assert_eq!(stream.head().await.status, 200);
+        Self::Session(legacy, stream)
+    }
+
+    async fn on_stdio(gateway: &Arc<Gateway>) -> Self {
+        Self::Pipe(legacy_pipe(gateway, "2025-11-25", &json!({})).await)
+    }
+
+    async fn without_session(gateway: &Arc<Gateway>, capabilities: Value) -> Self {
+        let (address, _) = serve(gateway).await;
+        Self::Requests(address, capabilities)
+    }
+
+    /// Calls a tool, and returns the messages before the answer.
+    async fn call(&mut self, name: &str, arguments: Value) -> Vec<Value> {
+        let mut params = tool(name);
+        params["arguments"] = arguments;
+        match self {
+            Self::Session(legacy, _) => {
+                let answer = legacy.ask("tools/call", params).await;
+                messages(&answer.text())
+            }
+            Self::Requests(address, capabilities) => {
+                params["_meta"][LOG_LEVEL] = json!("debug");
+                let call = modern(json!(1), "tools/call", params, capabilities);
+                let mut http = RawHttp::connect(*address).await;
+                messages(&http.ask(&HttpRequest::modern(&call)).await.text())
+            }
+            Self::Pipe(pipe) => {
+                pipe.send(request(json!(1), "tools/call", params).to_string())
+                    .await;
+                let mut before = Vec::new();
+                loop {
+                    let received = pipe.receive().await;
+                    if received["id"] == 1 {
+                        assert!(received["result"].is_object(), "{received}");
+                        return before;
+                    }
+                    before.push(received);
+                }
+            }
+        }
+    }
+
+    /// The messages outside of its calls, up to the notification that a list changed.
+    async fn until_a_list_changed(&mut self) -> Vec<Value> {
+        let mut before = Vec::new();
+        loop {
+            let told = match self {
+                Self::Session(_, stream) => soon(stream.event()).await.expect("it goes on"),
+                Self::Pipe(pipe) => pipe.receive().await,
+                Self::Requests(..) => return before,
+            };
+            if told["method"] == "notifications/tools/list_changed" {
+                return before;
+            }
+            before.push(told);
+        }
+    }
+}
+
+/// The messages of a response before the last, which is an answer.
+fn messages(text: &str) -> Vec<Value> {
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut all: Vec<Value> = match text.starts_with('{') {
+        true => vec![serde_json::from_str(text).unwrap()],
+        false => data
+            .filter_map(|data| serde_json::from_str(data).ok())
+            .collect(),
+    };
+    let answer = all.pop().unwrap();
+    assert!(answer["result"].is_object(), "{answer}");
+    all
+}
+
+fn data(messages: &[Value]) -> Vec<&str> {
+    let logs = messages.iter();
+    let logs = logs.filter(|message| message["method"] == "notifications/message");
+    logs.filter_map(|log| log["params"]["data"].as_str())
+        .collect()
+}
+
+/// What `other` is sent of what the server logs about a call that `first` made, while it works for `other`.
+async fn is_sent_to_nobody(first: &mut Client, other: &mut Client) {
+    first.call("start", json!({"data": SECRET})).await;
+    // For so long the gateway took what an endpoint logs to be about the call before.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let mut sent = other.call("work", json!({})).await;
+    // Notifications arrive in order, so that none follows this one.
+    sent.extend(other.call("after", json!({})).await);
+    sent.extend(other.until_a_list_changed().await);
+    assert_eq!(data(&sent), [""; 0], "{sent:?}");
+}
+
+#[tokio::test]
+async fn what_a_process_logs_of_a_call_after_its_answer_reaches_no_other_client() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut first = Client::with_session(&gateway).await;
+    let mut other = Client::with_session(&gateway).await;
+    is_sent_to_nobody(&mut first, &mut other).await;
+    let mut pipe = Client::on_stdio(&gateway).await;
+    is_sent_to_nobody(&mut other, &mut pipe).await;
+    let mut requests = Client::without_session(&gateway, json!({})).await;
+    is_sent_to_nobody(&mut pipe, &mut requests).await;
+    assert_eq!(gateway.status().counters.get("dropped-logs"), Some(&6));
+}
+
+#[tokio::test]
+async fn what_an_endpoint_logs_of_a_call_after_its_answer_reaches_no_other_client() {
+    let (_peer, config) = endpoint().await;
+    let gateway = Gateway::start(config).await.unwrap();
+    let mut first = Client::with_session(&gateway).await;
+    let mut other = Client::with_session(&gateway).await;
+    is_sent_to_nobody(&mut first, &mut other).await;
+    let mut pipe = Client::on_stdio(&gateway).await;
+    is_sent_to_nobody(&mut other, &mut pipe).await;
+    let mut requests = Client::without_session(&gateway, json!({})).await;
+    is_sent_to_nobody(&mut pipe, &mut requests).await;
+    soon(async {
+        while gateway.status().counters.get("dropped-logs") != Some(&6) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Clients that can be asked have connections alone, requests without a session by turns.
+#[tokio::test]
+async fn nor_does_it_reach_the_next_request_on_a_connection_that_requests_have_by_turns() {
+    let (_peer, endpoint) = endpoint().await;
+    for config in [process(), endpoint] {
+        let gateway = Gateway::start(config).await.unwrap();
+        let mut first = Client::without_session(&gateway, json!({"elicitation": {}})).await;
+        let mut other = Client::without_session(&gateway, json!({"elicitation": {}})).await;
+        is_sent_to_nobody(&mut first, &mut other).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_is_the_only_one_is_sent_all_that_is_logged() {
+    let (_peer, endpoint) = endpoint().await;
+    for config in [process(), endpoint] {
+        let gateway = Gateway::start(config).await.unwrap();
+        let mut lone = Client::with_session(&gateway).await;
+        lone.call("start", json!({"data": SECRET})).await;
+        let mut sent = lone.call("work", json!({})).await;
+        sent.extend(lone.call("after", json!({})).await);
+        sent.extend(lone.until_a_list_changed().await);
+        assert_eq!(data(&sent), [SECRET, "after the answer"], "{sent:?}");
+    }
+}
+
+/// Where sessions share nothing, each is sent what is logged on its connection, also between its calls.
+#[tokio::test]
+async fn with_a_connection_for_each_session_all_that_is_logged_arrives() {
+    let (_peer, endpoint) = endpoint().await;
+    for mut config in [process(), endpoint] {
+        config.servers[0].isolation = Isolation::Session;
+        let gateway = Gateway::start(config).await.unwrap();
+        let mut first = Client::with_session(&gateway).await;
+        let mut other = Client::on_stdio(&gateway).await;
+        first.call("start", json!({"data": SECRET})).await;
+        let mut sent = other.call("after", json!({})).await;
+        sent.extend(other.until_a_list_changed().await);
+        assert_eq!(data(&sent), ["after the answer"], "{sent:?}");
+    }
+}

@@ -1,0 +1,630 @@
+//! What is no message, or none that means anything, over HTTP: each has its error, and harms nobody.
+
+use std::time::Duration;
+
+use mcp_vary_testkit::client::LegacyClient;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{features, hints, modern, notification, request, tool};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::support::{Harness, limits};
+
+/// A body, and the status, code and id of its refusal.
+type Bad = (&'static str, Vec<u8>, u16, i64, Value);
+
+fn bad(name: &'static str, body: impl Into<Vec<u8>>, status: u16, code: i64, id: Value) -> Bad {
+    (name, body.into(), status, code, id)
+}
+
+fn no_json() -> Vec<Bad> {
+    let deep = |open: &str, close: &str| {
+        let (open, close) = (open.repeat(10_000), close.repeat(10_000));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{open}1{close}}}}}"#)
+    };
+    [
+        ("nothing", Vec::new()),
+        ("white space", b" \r\n\t ".to_vec()),
+        ("garbage", b"what is this?".to_vec()),
+        ("a form", b"method=ping&id=1".to_vec()),
+        (
+            "half a message",
+            br#"{"jsonrpc":"2.0","id":1,"meth"#.to_vec(),
+        ),
+        (
+            "two messages",
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping"}{}"#.to_vec(),
+        ),
+        (
+            "a trailing comma",
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping",}"#.to_vec(),
+        ),
+        ("a mark before the text", b"\xef\xbb\xbf{}".to_vec()),
+        ("a NUL", b"\0".to_vec()),
+        (
+            "no UTF-8 in a string",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".to_vec(),
+        ),
+        ("no UTF-8 outside strings", b"\xc3\x28".to_vec()),
+        (
+            "half a surrogate pair as bytes",
+            b"{\"id\":1,\"method\":\"\xed\xa0\x80\"}".to_vec(),
+        ),
+        ("lists 10,000 deep", deep("[", "]").into_bytes()),
+        ("objects 10,000 deep", deep(r#"{"a":"#, "}").into_bytes()),
+        ("lists that never close", b"[".repeat(10_000)),
+    ]
+    .map(|(name, body)| bad(name, body, 400, -32700, Value::Null))
+    .into()
+}
+
+fn no_message() -> Vec<Bad> {
+    let invalid = |(name, body, id): &(&'static str, &str, &str)| {
+        bad(name, *body, 400, -32600, serde_json::from_str(id).unwrap())
+    };
+    NO_MESSAGES.iter().map(invalid).collect()
+}
+
+/// What each is, and the id of the answer.
+const NO_MESSAGES: &[(&str, &str, &str)] = &[
+    ("a string", r#""ping""#, "null"),
+    ("a number", "1", "null"),
+    ("null", "null", "null"),
+    ("an empty object", "{}", "null"),
+    ("no `jsonrpc`", r#"{"id":1,"method":"ping"}"#, "1"),
+    (
+        "`jsonrpc` 1.0",
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        "1",
+    ),
+    (
+        "`jsonrpc` as a number",
+        r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+        "1",
+    ),
+    ("no `method`", r#"{"jsonrpc":"2.0","id":"a"}"#, r#""a""#),
+    (
+        "`method` as a number",
+        r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+        "1",
+    ),
+    (
+        "`method` as null",
+        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+        "1",
+    ),
+    (
+        "`method` as a list",
+        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
+        "1",
+    ),
+    (
+        "method and result",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
+        "1",
+    ),
+    (
+        "result and error",
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
+        "1",
+    ),
+    (
+        "id null",
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a fraction",
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a power",
+        r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a list",
+        r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as an object",
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id true",
+        r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "a method twice",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"ping"}"#,
+        "1",
+    ),
+    (
+        "params twice",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
+        "1",
+    ),
+    // Two ids name no request, so that none can be answered.
+    (
+        "an id twice",
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        "null",
+    ),
+];
+
+fn bad_params() -> Vec<Bad> {
+    let invalid = |name, params: &str| {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":"é","method":"tools/list","params":{params}}}"#);
+        bad(name, body, 400, -32602, json!("é"))
+    };
+    vec![
+        invalid("params as a list", "[1]"),
+        invalid("params as a string", r#""a""#),
+        invalid("params as a number", "0"),
+        invalid("params null", "null"),
+        invalid("a key of params twice", r#"{"cursor":"a","cursor":"b"}"#),
+        invalid(
+            "the same key, escaped",
+            r#"{"cursor":"a","\u0063ursor":"b"}"#,
+        ),
+        invalid("`_meta` twice", r#"{"_meta":{},"_meta":{}}"#),
+        invalid("a key of `_meta` twice", r#"{"_meta":{"a":1,"a":2}}"#),
+        invalid("`_meta` as a list", r#"{"_meta":[]}"#),
+        invalid("`_meta` as a string", r#"{"_meta":"a"}"#),
+        invalid("`_meta` null", r#"{"_meta":null}"#),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_with_the_code_for_it() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let all = [no_json(), no_message(), bad_params()].concat();
+    for (name, body, status, code, id) in all {
+        let post = HttpRequest::of(&client.session, body);
+        let answer = client.http.ask(&post).await;
+        assert_eq!(
+            answer.refusal(),
+            (status, code, id),
+            "{name}: {}",
+            answer.text()
+        );
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/json"),
+            "{name}"
+        );
+        assert_eq!(answer.json()["jsonrpc"], "2.0", "{name}");
+    }
+    harness.is_unharmed(&mut client.http, "all of it").await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_without_a_session_too() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    for (name, body, status, code, id) in [no_json(), no_message(), bad_params()].concat() {
+        let answer = http.ask(&HttpRequest::new(body)).await;
+        assert_eq!(
+            answer.refusal(),
+            (status, code, id),
+            "{name}: {}",
+            answer.text()
+        );
+    }
+    harness.is_unharmed(&mut http, "all of it").await;
+}
+
+#[tokio::test]
+async fn ids_are_echoed_as_they_were_written() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    for id in [
+        "0",
+        "-1",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        r#""""#,
+        r#""Zürich 🏔""#,
+        r#""\u00e9\ud83c\udfd4\/""#,
+        r#""null""#,
+        r#""-32600""#,
+    ] {
+        for (method, member) in [
+            ("ping", r#""result":{}"#),
+            ("no/such", r#""error":{"code":-32601"#),
+        ] {
+            let body = format!(r#"{{"method":"{method}","id": {id} ,"jsonrpc":"2.0"}}"#);
+            let answer = client
+                .http
+                .ask(&HttpRequest::of(&client.session, body))
+                .await;
+            let start = format!(r#"{{"jsonrpc":"2.0","id":{id},{member}"#);
+            assert!(answer.text().starts_with(&start), "{}", answer.text());
+        }
+        let wrong = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":7}}"#);
+        let answer = client
+            .http
+            .ask(&HttpRequest::of(&client.session, wrong))
+            .await;
+        assert!(
+            answer.text().contains(&format!(r#""id":{id},"error""#)),
+            "{}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    for message in [
+        notification("notifications/initialized", json!({})),
+        notification("notifications/no/such", json!({"x": [1]})),
+        notification("notifications/cancelled", json!({"requestId": "unknown"})),
+        notification("notifications/cancelled", json!({"requestId": {"a": 1}})),
+        notification("notifications/cancelled", json!({})),
+        notification("tools/call", tool("odd")),
+    ] {
+        let answer = client.http.ask(&client.post(&message)).await;
+        assert_eq!(
+            (answer.status, answer.text().as_str()),
+            (202, ""),
+            "{message}"
+        );
+    }
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "7", "error": {"code": 1, "message": "no"}}),
+        json!({"jsonrpc": "2.0", "id": 7, "result": [1]}),
+    ] {
+        let answer = client.http.ask(&client.post(&message)).await;
+        assert_eq!(answer.refusal(), (400, -32600, Value::Null), "{message}");
+    }
+    assert!(harness.peer.of("tools/call").is_empty());
+    harness.is_unharmed(&mut client.http, "notifications").await;
+}
+
+#[tokio::test]
+async fn unknown_methods_and_those_of_the_other_era_are_not_found() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let long = "x".repeat(10_000);
+    for method in ["no/such", "", "server/discover", "Tools/list", &long] {
+        let answer = client.ask(method, json!({})).await;
+        assert_eq!(answer.refusal(), (200, -32601, json!(1)), "{method}");
+        assert!(answer.text().len() < 400, "the echo is cut");
+    }
+    let mut http = harness.connect().await;
+    for method in [
+        "no/such",
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+    ] {
+        let post = HttpRequest::modern(&modern(json!("m"), method, json!({}), &json!({})));
+        let answer = http.ask(&post).await;
+        assert_eq!(answer.refusal(), (404, -32601, json!("m")), "{method}");
+    }
+    harness.is_unharmed(&mut http, "unknown methods").await;
+}
+
+#[tokio::test]
+async fn params_of_wrong_types_are_named() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    for (method, params, named) in [
+        ("tools/call", json!({}), "`name`"),
+        ("tools/call", json!({"name": 7}), "`name`"),
+        (
+            "tools/call",
+            json!({"name": "say", "arguments": []}),
+            "`arguments`",
+        ),
+        (
+            "tools/call",
+            json!({"name": "say", "arguments": null}),
+            "`arguments`",
+        ),
+        ("resources/read", json!({"uri": ["a"]}), "`uri`"),
+        ("prompts/get", json!({"name": null}), "`name`"),
+        (
+            "completion/complete",
+            json!({"ref": "a", "argument": {}}),
+            "`ref`",
+        ),
+        ("completion/complete", json!({"ref": {}}), "`argument`"),
+        ("tools/list", json!({"cursor": 1}), "`cursor`"),
+        ("logging/setLevel", json!({"level": "loud"}), "`level`"),
+        ("logging/setLevel", json!({"level": 3}), "`level`"),
+    ] {
+        let answer = client.ask(method, params).await;
+        assert_eq!(answer.refusal(), (200, -32602, json!(1)), "{method}");
+        let message = answer.json()["error"]["message"].to_string();
+        assert!(message.contains(named), "{message}");
+    }
+    assert!(harness.peer.of("tools/call").is_empty());
+    harness.is_unharmed(&mut client.http, "wrong types").await;
+}
+
+#[tokio::test]
+async fn an_initialize_that_lacks_something_opens_no_session() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let whole = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    for (key, wrong) in [
+        ("protocolVersion", json!(20251125)),
+        ("protocolVersion", Value::Null),
+        ("capabilities", json!([])),
+        ("capabilities", Value::Null),
+        ("clientInfo", json!("test")),
+        ("clientInfo", Value::Null),
+    ] {
+        let mut params = whole.clone();
+        params[key] = wrong.clone();
+        if wrong.is_null() {
+            params.as_object_mut().unwrap().remove(key);
+        }
+        let post = HttpRequest::new(request(json!("i"), "initialize", params).to_string());
+        let answer = http.ask(&post).await;
+        assert_eq!(answer.refusal().1, -32602, "{key}");
+        assert_eq!(answer.json()["id"], "i");
+        assert!(answer.json()["error"]["message"].to_string().contains(key));
+        assert_eq!(answer.header("mcp-session-id"), None);
+    }
+    let as_notification = notification("initialize", whole);
+    let answer = http
+        .ask(&HttpRequest::new(as_notification.to_string()))
+        .await;
+    assert_eq!(answer.refusal(), (400, -32600, Value::Null));
+    harness.is_unharmed(&mut http, "half an initialize").await;
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_too_large() {
+    let harness = Harness::with(|config| config.with_limits(limits().with_body(1000))).await;
+    let fits = |size: usize| {
+        let empty = request(json!(1), "tools/list", json!({"x": ""})).to_string();
+        let params = json!({"x": "y".repeat(size - empty.len())});
+        request(json!(1), "tools/list", params).to_string()
+    };
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = client
+        .http
+        .ask(&HttpRequest::of(&client.session, fits(1000)))
+        .await;
+    assert_eq!(answer.status, 200, "at the limit");
+    let answer = client
+        .http
+        .ask(&HttpRequest::of(&client.session, fits(1001)))
+        .await;
+    assert_eq!(answer.refusal(), (413, -32600, Value::Null));
+    assert!(answer.text().contains("1000 bytes"));
+
+    let mut http = harness.connect().await;
+    let chunked = HttpRequest::of(&client.session, "").with("Transfer-Encoding", "chunked");
+    http.send(&chunked.head()).await;
+    let piece = [b"1f4\r\n".as_slice(), &[b'x'; 500], b"\r\n"].concat();
+    http.send(&piece.repeat(3)).await;
+    assert_eq!(
+        http.response().await.status,
+        413,
+        "in pieces, of a length that nobody told"
+    );
+    harness
+        .is_unharmed(&mut harness.connect().await, "large bodies")
+        .await;
+}
+
+/// As `fetch` of Node does it: a connection that is closed while it writes takes the response with it.
+#[tokio::test]
+async fn a_client_that_writes_all_before_it_reads_gets_the_refusal() {
+    let harness = Harness::with(|config| config.with_limits(limits().with_body(1 << 20))).await;
+    let body = vec![b'x'; 24 << 20];
+    let declared = HttpRequest::new(body.clone()).bytes();
+    let mut chunked = HttpRequest::new("")
+        .with("Transfer-Encoding", "chunked")
+        .head();
+    for chunk in body.chunks(1 << 20) {
+        chunked.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        chunked.extend(chunk);
+        chunked.extend(b"\r\n");
+    }
+    chunked.extend(b"0\r\n\r\n");
+    for sent in [declared, chunked] {
+        let mut stream = TcpStream::connect(harness.address).await.unwrap();
+        soon(stream.write_all(&sent)).await.unwrap();
+        let mut head = [0; 12];
+        soon(stream.read_exact(&mut head)).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 413");
+    }
+    harness
+        .is_unharmed(&mut harness.connect().await, "a large body")
+        .await;
+}
+
+/// The declared length is enough to refuse: nobody has to send, and nobody to read, so much.
+#[tokio::test]
+async fn a_body_that_says_it_is_too_large_is_not_waited_for() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let post = HttpRequest::new("")
+        .with("Content-Length", "99999999999")
+        .with("Expect", "100-continue");
+    http.send(&post.head()).await;
+    assert_eq!(http.response().await.status, 413);
+    harness
+        .is_unharmed(&mut harness.connect().await, "a large length")
+        .await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_not_waited_for_long() {
+    let quick = limits().with_read_timeout(Duration::from_millis(500));
+    let harness = Harness::with(|config| config.with_limits(quick)).await;
+    let mut http = harness.connect().await;
+    let post = HttpRequest::new("").with("Content-Length", "100");
+    http.send(&post.head()).await;
+    http.send(b"{\"jsonrpc\":").await;
+    let answer = http.response().await;
+    assert_eq!(answer.refusal(), (408, -32600, Value::Null));
+    assert!(answer.text().contains("500ms"), "{}", answer.text());
+    harness
+        .is_unharmed(&mut harness.connect().await, "a slow body")
+        .await;
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_arrive_is_not_waited_for_long() {
+    let quick = limits().with_read_timeout(Duration::from_millis(500));
+    let harness = Harness::with(|config| config.with_limits(quick)).await;
+    let mut http = harness.connect().await;
+    http.send(b"POST /mcp HTTP/1.1\r\nHost: loc").await;
+    assert!(http.is_closed().await);
+    harness
+        .is_unharmed(&mut harness.connect().await, "a slow head")
+        .await;
+}
+
+#[tokio::test]
+async fn a_body_that_ends_early_harms_nobody() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    http.send(&HttpRequest::new("").with("Content-Length", "100").head())
+        .await;
+    http.send(b"{}").await;
+    drop(http);
+    harness
+        .is_unharmed(&mut harness.connect().await, "half a body")
+        .await;
+}
+
+/// CN-2, EXT-5: what a client declares is bounded, and a bad part of it is dropped alone. (Capabilities of more than 64 KiB
+/// are refused as a whole: bounds.rs.)
+#[tokio::test]
+async fn odd_declarations_are_ignored_and_the_request_is_served() {
+    let harness = Harness::start().await;
+    let many: Vec<String> = (0..4_000).map(|n| format!("x-tag-{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let extension = |value: Value| {
+        json!({"extensions": {
+            "io.modelcontextprotocol/content-negotiation": value,
+            "io.modelcontextprotocol/server-variants": value,
+        }})
+    };
+    let hint = |value: Value| hints(json!({"contextSize": value}));
+    for capabilities in [
+        extension(json!("yes")),
+        extension(json!(true)),
+        extension(json!([])),
+        extension(Value::Null),
+        extension(json!(7)),
+        extension(json!({"version": [], "features": {}, "variantHints": []})),
+        extension(json!({"version": "99.0"})),
+        json!({"extensions": []}),
+        json!({"extensions": "all", "experimental": 3}),
+        features(&many),
+        features(&["", "@#$%", "format==json", &"y".repeat(60_000)]),
+        json!({"extensions": {"io.modelcontextprotocol/content-negotiation": {"features": [1, null, {}, []]}}}),
+        hint(json!("x".repeat(60_000))),
+        hint(json!(vec!["compact"; 6_000])),
+        hint(json!([1, null, {}])),
+        hints(json!(
+            (0..5_000)
+                .map(|n| (n.to_string(), json!("x")))
+                .collect::<serde_json::Map<_, _>>()
+        )),
+        json!({"a": {"b": {"c": [[[[[[[[]]]]]]]]}}, "sampling": 7}),
+    ] {
+        let shown: String = capabilities.to_string().chars().take(120).collect();
+        let post = HttpRequest::modern(&modern(json!(1), "tools/call", tool("odd"), &capabilities));
+        let answer = harness.connect().await.ask(&post).await;
+        assert_eq!(answer.status, 200, "{shown}");
+        assert_eq!(answer.json()["result"]["z"], "A/", "{shown}");
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &capabilities).await;
+        assert!(client.session.len() <= 2048, "{shown}");
+        let answer = client.ask("tools/call", tool("odd")).await;
+        assert_eq!(answer.json()["result"]["z"], "A/", "{shown}");
+    }
+    harness
+        .is_unharmed(&mut harness.connect().await, "odd declarations")
+        .await;
+}
+
+/// EXT-5: before a modern server, too, nothing of it travels on.
+#[tokio::test]
+async fn odd_declarations_do_not_reach_the_server() {
+    let harness = Harness::before(Era::Modern, |config| config).await;
+    let capabilities =
+        json!({"extensions": {"io.modelcontextprotocol/content-negotiation": "yes"}, "roots": {}});
+    let post = HttpRequest::modern(&modern(json!(1), "tools/call", tool("odd"), &capabilities));
+    assert_eq!(harness.connect().await.ask(&post).await.status, 200);
+    let call = &harness.peer.of("tools/call")[0];
+    let meta = &call.body["params"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({"roots": {}})
+    );
+}
+
+#[tokio::test]
+async fn one_id_is_in_flight_once() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let mut second = harness.connect().await;
+    let call = |id: Value, name: &str| client.post(&request(id, "tools/call", tool(name)));
+    let (first, again) = (call(json!(7), "wait"), call(json!(7), "odd"));
+    let text = call(json!("7"), "odd");
+    let cancel = client.post(&notification(
+        "notifications/cancelled",
+        json!({"requestId": 7}),
+    ));
+    client.http.send(&first.bytes()).await;
+    soon(harness.peer.wait_for("tools/call", 1)).await;
+    let answer = second.ask(&again).await;
+    assert_eq!(answer.refusal(), (400, -32600, json!(7)));
+    assert_eq!(
+        second.ask(&text).await.status,
+        200,
+        "a string is another id"
+    );
+    let mut stranger = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let other = stranger.post(&request(json!(7), "tools/call", tool("odd")));
+    assert_eq!(
+        stranger.http.ask(&other).await.status,
+        200,
+        "another session"
+    );
+    assert_eq!(second.ask(&cancel).await.status, 202);
+    assert_eq!(
+        client.http.response().await.status,
+        202,
+        "the cancelled request ends"
+    );
+    assert_eq!(second.ask(&again).await.status, 200, "its id is free again");
+}
+
+#[tokio::test]
+async fn a_session_has_so_many_requests_in_flight_and_no_more() {
+    let harness = Harness::with(|config| config.with_limits(limits().with_in_flight(1))).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let wait = client.post(&request(json!(1), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    soon(harness.peer.wait_for("tools/call", 1)).await;
+    let mut second = harness.connect().await;
+    let answer = second
+        .ask(&client.post(&request(json!(2), "ping", json!({}))))
+        .await;
+    assert_eq!(answer.refusal(), (400, -32600, json!(2)));
+    harness.is_unharmed(&mut second, "too many requests").await;
+}

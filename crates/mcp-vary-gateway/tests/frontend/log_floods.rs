@@ -1,0 +1,115 @@
+//! What a peer says without end, and how little of it is logged or waits.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::LegacyClient;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::tool;
+use mcp_vary_testkit::places_server;
+use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::json;
+use tracing::Level;
+
+use crate::support::{Harness, config, serve};
+
+fn process() -> Config {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/logs.py");
+    let script = script.to_str().unwrap().to_owned();
+    config(Target::command("python3", [script]))
+}
+
+#[tokio::test]
+async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
+    let harness = Harness::start().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"roots": {}})).await;
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+    for id in 0..100 {
+        let stray = json!({"jsonrpc": "2.0", "id": id, "result": {}});
+        let post = HttpRequest::of(&client.session, stray.to_string());
+        assert_eq!(client.http.ask(&post).await.status, 400);
+    }
+    let said = log.take();
+    assert_eq!(said.len(), 11, "{said:?}");
+    assert_eq!(
+        said.last().unwrap(),
+        "WARN response to a question that this gateway has not asked refused; id=63; count=64; "
+    );
+}
+
+#[tokio::test]
+async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "tools/call" => Some(Reply::new(401, "text/plain", "no")),
+        _ => places_server::answer(mcp_vary_testkit::era::Era::Legacy, seen),
+    });
+    let harness = Harness::behind_one(peer.await, |config| config).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+    for _ in 0..100 {
+        let answer = client.ask("tools/call", tool("say")).await.json();
+        assert!(answer["error"].is_object(), "{answer}");
+    }
+    let said = log.take();
+    let failed = said.iter().filter(|line| line.contains("call failed"));
+    assert_eq!(failed.count(), 11, "{said:?}");
+}
+
+#[tokio::test]
+async fn of_what_a_process_writes_to_standard_error_a_second_has_its_share() {
+    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::stderr", Level::INFO);
+    let gateway = Gateway::start(process()).await.unwrap();
+    let (address, _) = serve(&gateway).await;
+    let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+    const LINES: usize = 50_000;
+    let mut noise = tool("noise");
+    noise["arguments"] = json!({"lines": LINES});
+    client.ask("tools/call", noise).await;
+    let mut said = Vec::new();
+    let mut left_out = 0;
+    soon(async {
+        while left_out + said.len() < LINES {
+            for line in log.take() {
+                match line.split_once(" lines left out") {
+                    Some((count, _)) => {
+                        left_out += count.replace("INFO ", "").parse::<usize>().unwrap()
+                    }
+                    None => said.push(line),
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(left_out + said.len(), LINES);
+    assert!(said.len() < LINES / 10, "{} lines were logged", said.len());
+    assert_eq!(said[0], "INFO noise 0; server=\"peer\"; ");
+}
+
+/// What it asks is refused, since the client cannot be asked that; the refusals go nowhere.
+#[tokio::test]
+async fn a_process_that_asks_without_reading_loses_its_connection() {
+    let mut config = process();
+    config.servers[0].limits.outbox = 64 << 10;
+    let gateway = Gateway::start(config).await.unwrap();
+    let (address, _) = serve(&gateway).await;
+    let mut client = LegacyClient::at(address, "2025-11-25", &json!({"elicitation": {}})).await;
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::DEBUG);
+    let mut flood = tool("flood");
+    flood["arguments"] = json!({"requests": 200_000});
+    let answer = soon(client.ask("tools/call", flood)).await.json();
+    assert_eq!(
+        answer["error"]["message"], "server `peer` broke the protocol",
+        "{answer}"
+    );
+    let said = log.take().join("");
+    assert!(said.contains("has left 64 answers unread"), "{said}");
+    let tasks = gateway.status().tasks;
+    assert!(tasks < 200, "{tasks} tasks");
+    // Another connection is made for the next call.
+    let answer = soon(client.ask("tools/call", tool("start"))).await.json();
+    assert!(answer["result"].is_object(), "{answer}");
+}

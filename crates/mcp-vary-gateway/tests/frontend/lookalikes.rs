@@ -1,0 +1,851 @@
+//! Members that another reader may take for others than the gateway does: look-alikes, duplicates, foreign methods.
+
+use mcp_vary_gateway::{Base, Config, Target, VariantConfig};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_view::{ArgumentOverride, PromptOverride, Selection, ToolOverride};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, config, json_text, legacy_pipe, open_pipe, variant};
+
+/// The server: it says what it got, and has more than the variants show.
+async fn server(era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| answer(era, seen)).await
+}
+
+fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let capabilities = json!({
+        "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "extensions": {"com.example/ledger": {}},
+    });
+    let properties = json!({"q": {}, "owner": {}, "limit": {}, "Limit2": {}, "limit2": {}});
+    let result = match (seen.method(), era) {
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        }),
+        ("initialize", Era::Legacy) => json!({
+            "protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "serverInfo": {"name": "places", "version": "1"},
+        }),
+        ("tools/list", _) => json!({"tools": [
+            {"name": "search", "inputSchema": {"type": "object", "properties": properties}},
+            {"name": "delete_all", "inputSchema": {"type": "object"}},
+        ]}),
+        ("prompts/list", _) => json!({"prompts": [
+            {"name": "greet", "arguments": [{"name": "to"}, {"name": "tone"}]},
+            {"name": "secret", "arguments": [{"name": "x"}]},
+        ]}),
+        ("resources/list", _) => json!({"resources": [{"uri": "doc:a", "name": "a"}]}),
+        ("resources/templates/list", _) => json!({"resourceTemplates": [
+            {"uriTemplate": "doc:{name}", "name": "doc"}, {"uriTemplate": "log:{day}", "name": "log"},
+        ]}),
+        ("tools/call", _)
+            if params["arguments"]["later"] == true && params["requestState"].is_null() =>
+        {
+            json!({"resultType": "input_required", "requestState": "later"})
+        }
+        ("tools/call" | "prompts/get" | "resources/read" | "ledger/balance", _) => {
+            json!({"content": [], "messages": [], "contents": [], "said": params})
+        }
+        ("completion/complete", _) => json!({"completion": {"values": ["one"]}, "said": params}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn selects(ids: &[&str]) -> Selection {
+    serde_json::from_value(json!({"include": ids})).unwrap()
+}
+
+/// `only` shows one item of each kind; `bound` hides, fixes and renames arguments; `standard` shows everything.
+fn variants(config: Config) -> Config {
+    let mut only = variant("only");
+    only.tools = selects(&["search"]);
+    only.prompts = selects(&["greet"]);
+    only.resources = selects(&["doc:*"]);
+    let mut bound = variant("bound");
+    let argument = |change: &dyn Fn(&mut ArgumentOverride)| {
+        let mut argument = ArgumentOverride::default();
+        change(&mut argument);
+        argument
+    };
+    let mut search = ToolOverride::default();
+    let mut arguments = [
+        ("limit", argument(&|it| it.hidden = true)),
+        ("owner", argument(&|it| it.fixed = json_text("acme"))),
+        ("q", argument(&|it| it.name = Some("query".into()))),
+        ("unlisted", argument(&|it| it.hidden = true)),
+    ]
+    .map(|(name, argument)| (name.to_owned(), argument));
+    search.arguments.extend(arguments.clone());
+    bound.tool_overrides.insert("search".into(), search);
+    let mut greet = PromptOverride::default();
+    arguments[1].0 = "tone".to_owned();
+    greet.arguments.extend([arguments[1].clone()]);
+    bound.prompt_overrides.insert("greet".into(), greet);
+    let standard = variant("standard");
+    config
+        .with_variants_of(vec![standard, only, bound])
+        .unwrap()
+}
+
+async fn harness(era: Era) -> Harness {
+    Harness::behind_one(server(era).await, variants).await
+}
+
+/// A request whose params are written byte for byte, their braces left out.
+struct Raw<'a> {
+    method: &'a str,
+    params: String,
+    meta: String,
+}
+
+impl<'a> Raw<'a> {
+    fn new(method: &'a str, params: impl Into<String>) -> Self {
+        Self {
+            method,
+            params: params.into(),
+            meta: String::new(),
+        }
+    }
+
+    /// Under the variant `id`.
+    fn under(self, id: &str) -> Self {
+        self.meta(&format!(
+            r#""io.modelcontextprotocol/server-variant":"{id}""#
+        ))
+    }
+
+    /// With these members of `_meta`.
+    fn meta(mut self, members: &str) -> Self {
+        self.meta = [self.meta.as_str(), members].join(if self.meta.is_empty() { "" } else { "," });
+        self
+    }
+
+    fn body(&self, is_modern: bool) -> String {
+        let mut meta = self.meta.clone();
+        if is_modern {
+            let era = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+            meta = [era, &meta].join(if meta.is_empty() { "" } else { "," });
+        }
+        let meta = match meta.as_str() {
+            "" => String::new(),
+            meta => format!(r#","_meta":{{{meta}}}"#),
+        };
+        let params = match self.params.as_str() {
+            "" => meta.trim_start_matches(',').to_owned(),
+            params => format!("{params}{meta}"),
+        };
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{{{params}}}}}"#,
+            json!(self.method)
+        )
+    }
+
+    /// What is answered to it, as JSON.
+    async fn ask(&self, harness: &Harness, way: ClientKind) -> Value {
+        let body = self.body(way.is_modern());
+        match way {
+            ClientKind::HttpLegacy => {
+                let mut client = LegacyClient::open(harness, "2025-11-25", &json!({})).await;
+                let post = HttpRequest::of(&client.session, body);
+                client.http.ask(&post).await.json()
+            }
+            ClientKind::HttpModern => {
+                let read: Value = serde_json::from_str(&body).unwrap();
+                let mut post = HttpRequest::new(body).with("MCP-Protocol-Version", "2026-07-28");
+                post = post.with(
+                    "Mcp-Method",
+                    self.method.replace(|c: char| !c.is_ascii_graphic(), ""),
+                );
+                let named = ["name", "uri"].map(|key| read["params"][key].as_str());
+                if let Some(name) = named.into_iter().flatten().next() {
+                    post = post.with("Mcp-Name", name);
+                }
+                harness.connect().await.ask(&post).await.json()
+            }
+            ClientKind::StdioLegacy => {
+                let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+                pipe.send(body).await;
+                pipe.receive().await
+            }
+            ClientKind::StdioModern => {
+                let mut pipe = open_pipe(&harness.gateway);
+                pipe.send(body).await;
+                pipe.receive().await
+            }
+        }
+    }
+}
+
+/// Is refused on every way, with each of `words` in the message, and nothing of it reaches the server.
+async fn is_refused(harness: &Harness, raw: &Raw<'_>, code: i64, words: &[&str]) {
+    for way in ClientKind::ALL {
+        let before = harness.peer.received().len();
+        let answer = raw.ask(harness, way).await;
+        let shown = format!("{way:?} {} {}: {answer}", raw.method, raw.params);
+        assert_eq!(answer["error"]["code"], code, "{shown}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        for word in words {
+            assert!(message.contains(word), "{word}: {shown}");
+        }
+        let seen = harness.peer.received().split_off(before);
+        let methods = [
+            "tools/call",
+            "prompts/get",
+            "resources/read",
+            "completion/complete",
+            raw.method,
+        ];
+        let reached = seen.iter().find(|seen| methods.contains(&seen.method()));
+        assert!(reached.is_none(), "{shown}: {reached:?}");
+    }
+}
+
+fn count(harness: &Harness, counter: &str) -> u64 {
+    let counters = harness.gateway.status().counters;
+    counters.get(counter).copied().unwrap_or_default()
+}
+
+const LOOKALIKES: &str = "refused-lookalike-members";
+const DUPLICATES: &str = "refused-duplicate-members";
+const METHODS: &str = "refused-extension-methods";
+
+/// Params with a member that imitates a known one: the method, the params, and what the error names, the member as given and
+/// the known one, or the object that it stands in.
+const IMITATIONS: [(&str, &str, &str, &str); 19] = [
+    (
+        "tools/call",
+        r#""name":"search","arguments":{},"Name":"delete_all""#,
+        "\"Name\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""NAME":"delete_all","name":"search""#,
+        "\"NAME\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","\u004eame":"delete_all""#,
+        "\"Name\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","name\u0000":"delete_all""#,
+        r#""name\0""#,
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","argument\u017f":{}"#,
+        "\"argumentſ\"",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","Arguments":{"limit":9}"#,
+        "\"Arguments\"",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","ta\u017f\u212a":{}"#,
+        "tas",
+        "\"task\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","RequestState":"x""#,
+        "\"RequestState\"",
+        "\"requestState\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","inputresponses":{}"#,
+        "\"inputresponses\"",
+        "\"inputResponses\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","_Meta":{}"#,
+        "\"_Meta\"",
+        "\"_meta\"",
+    ),
+    (
+        "prompts/get",
+        r#""name":"greet","nAme":"secret""#,
+        "\"nAme\"",
+        "\"name\"",
+    ),
+    (
+        "resources/read",
+        r#""uri":"doc:a","Uri":"log:1""#,
+        "\"Uri\"",
+        "\"uri\"",
+    ),
+    (
+        "resources/read",
+        r#""uri":"doc:a","uri\u0000\u0000":"log:1""#,
+        r#""uri\0\0""#,
+        "\"uri\"",
+    ),
+    ("tools/list", r#""Cursor":"x""#, "\"Cursor\"", "\"cursor\""),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"Ref":{}"#,
+        "\"Ref\"",
+        "\"ref\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet","Name":"secret"},"argument":{"name":"to","value":""}"#,
+        "`ref`",
+        "\"name\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":"","NAME":"x"}"#,
+        "`argument`",
+        "\"name\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"Arguments":{}}"#,
+        "`context`",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","task":{"TTL":1}"#,
+        "`task`",
+        "\"ttl\"",
+    ),
+];
+
+/// SV-12: what the gateway did not check does not reach a server that ignores case, or cuts texts at a NUL.
+#[tokio::test]
+async fn a_member_that_imitates_a_known_one_is_refused() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = harness(era).await;
+        for (index, (method, params, given, known)) in IMITATIONS.into_iter().enumerate() {
+            let raw = Raw::new(method, params).under("only");
+            is_refused(&harness, &raw, -32602, &[given, known]).await;
+            assert_eq!(
+                count(&harness, LOOKALIKES),
+                4 * (index as u64 + 1),
+                "{params}"
+            );
+        }
+        assert_eq!(count(&harness, DUPLICATES), 0);
+    }
+}
+
+/// SV-12: keys of `_meta` that select a variant or name a progress token are spelled exactly.
+#[tokio::test]
+async fn a_key_of_meta_that_imitates_a_known_one_is_refused() {
+    let harness = harness(Era::Modern).await;
+    for (key, known) in [
+        ("ProgressToken", "progressToken"),
+        (
+            "io.modelcontextprotocol/Server-Variant",
+            "io.modelcontextprotocol/server-variant",
+        ),
+        (
+            "io.modelcontextprotocol/loglevel",
+            "io.modelcontextprotocol/logLevel",
+        ),
+        (
+            "io.modelcontextprotocol/server-variant\\u0000",
+            "io.modelcontextprotocol/server-variant",
+        ),
+        (
+            "IO.modelcontextprotocol/related-task",
+            "io.modelcontextprotocol/related-task",
+        ),
+    ] {
+        let raw = Raw::new("tools/call", r#""name":"search""#).meta(&format!(r#""{key}":"only""#));
+        is_refused(&harness, &raw, -32602, &["`params._meta`", known]).await;
+    }
+    for way in ClientKind::ALL {
+        let raw = Raw::new("tools/call", r#""name":"search""#)
+            .meta(r#""Traceparent":"x","name":1,"Uri":2"#);
+        let meta = &raw.ask(&harness, way).await["result"]["said"]["_meta"];
+        assert_eq!(
+            (&meta["Traceparent"], &meta["Uri"]),
+            (&json!("x"), &json!(2))
+        );
+    }
+}
+
+/// Members of a batch are checked as those of other requests.
+#[tokio::test]
+async fn a_lookalike_in_a_batch_is_refused() {
+    let harness = harness(Era::Legacy).await;
+    let raw = Raw::new("tools/call", r#""name":"search","Name":"delete_all""#);
+    let batch = format!("[{}]", raw.body(false));
+    let mut client = LegacyClient::open(&harness, "2025-03-26", &json!({})).await;
+    let answer = client
+        .http
+        .ask(&HttpRequest::of(&client.session, batch.clone()))
+        .await;
+    assert!(
+        answer.text().contains(r#""code":-32602"#),
+        "{}",
+        answer.text()
+    );
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-03-26", &json!({})).await;
+    pipe.send(batch).await;
+    assert!(pipe.line().await.contains(r#""code":-32602"#));
+    assert!(harness.peer.of("tools/call").is_empty());
+    assert_eq!(count(&harness, LOOKALIKES), 2);
+}
+
+/// SV-12: readers that take the first of two equal keys would see what was not checked.
+#[tokio::test]
+async fn a_key_that_is_given_twice_in_an_object_that_is_checked_is_refused() {
+    let harness = harness(Era::Legacy).await;
+    let cases = [
+        (
+            "tools/call",
+            r#""name":"delete_all","name":"search""#,
+            "only",
+        ),
+        (
+            "tools/call",
+            r#""name":"delete_all","\u006eame":"search""#,
+            "only",
+        ),
+        (
+            "tools/call",
+            r#""name":"search","task":{"ttl":1,"ttl":2}"#,
+            "only",
+        ),
+        (
+            "completion/complete",
+            r#""ref":{"type":"ref/prompt","name":"secret","name":"greet"},"argument":{"name":"to","value":""}"#,
+            "only",
+        ),
+        (
+            "completion/complete",
+            r#""ref":{"type":"ref/resource","uri":"log:{day}","u\u0072i":"doc:{name}"},"argument":{"name":"name","value":""}"#,
+            "only",
+        ),
+        (
+            "completion/complete",
+            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"x","name":"to","value":""}"#,
+            "only",
+        ),
+        (
+            "completion/complete",
+            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{},"arguments":{}}"#,
+            "only",
+        ),
+        (
+            "completion/complete",
+            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"to":"a","to":"b"}}"#,
+            "bound",
+        ),
+        (
+            "tools/call",
+            r#""name":"search","arguments":{"query":"a","\u0071uery":"b"}"#,
+            "bound",
+        ),
+        (
+            "prompts/get",
+            r#""name":"greet","arguments":{"to":"a","to":"b"}"#,
+            "bound",
+        ),
+    ];
+    for (index, (method, params, variant)) in cases.into_iter().enumerate() {
+        let raw = Raw::new(method, params).under(variant);
+        is_refused(&harness, &raw, -32602, &["is given twice"]).await;
+        assert_eq!(
+            count(&harness, DUPLICATES),
+            4 * (index as u64 + 1),
+            "{params}"
+        );
+    }
+    assert_eq!(count(&harness, LOOKALIKES), 0);
+}
+
+/// SV-11: what a variant hides, fixes or renames is not given in another spelling.
+#[tokio::test]
+async fn an_argument_that_imitates_a_bound_one_is_refused() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = harness(era).await;
+        for (arguments, known) in [
+            (r#"{"Limit":9}"#, "\"limit\""),
+            (r#"{"limit\u0000":9}"#, "\"limit\""),
+            (r#"{"Owner":"evil"}"#, "\"owner\""),
+            (r#"{"OWNER\u0000":"evil"}"#, "\"owner\""),
+            (r#"{"query":"a","Q":"b"}"#, "\"q\""),
+            (r#"{"l\u0131mit":1}"#, "\"limit\""),
+            (r#"{"Unlisted":1}"#, "\"unlisted\""),
+        ] {
+            let call = format!(r#""name":"search","arguments":{arguments}"#);
+            is_refused(
+                &harness,
+                &Raw::new("tools/call", call).under("bound"),
+                -32602,
+                &[known],
+            )
+            .await;
+        }
+        let get = r#""name":"greet","arguments":{"Tone":"rude"}"#;
+        is_refused(
+            &harness,
+            &Raw::new("prompts/get", get).under("bound"),
+            -32602,
+            &["\"tone\""],
+        )
+        .await;
+        let complete = r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"arguments":{"Tone":"rude"}}"#;
+        is_refused(
+            &harness,
+            &Raw::new("completion/complete", complete).under("bound"),
+            -32602,
+            &["\"tone\""],
+        )
+        .await;
+        let complete =
+            r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"Tone","value":""}"#;
+        is_refused(
+            &harness,
+            &Raw::new("completion/complete", complete).under("bound"),
+            -32602,
+            &["argument"],
+        )
+        .await;
+        // Both spellings are in the server's schema, so that both mean what they say.
+        for way in ClientKind::ALL {
+            let call =
+                r#""name":"search","arguments":{"query":"a","limit2":1,"Limit2":2,"other":3}"#;
+            let said = Raw::new("tools/call", call)
+                .under("bound")
+                .ask(&harness, way)
+                .await;
+            let said = &said["result"]["said"]["arguments"];
+            assert_eq!(
+                *said,
+                json!({"q": "a", "limit2": 1, "Limit2": 2, "other": 3, "owner": "acme"}),
+                "{way:?}"
+            );
+        }
+    }
+}
+
+/// Where nothing is bound, arguments are the server's to read, and arrive as they were written.
+#[tokio::test]
+async fn arguments_that_nobody_binds_arrive_byte_for_byte() {
+    let harness = harness(Era::Legacy).await;
+    for way in ClientKind::ALL {
+        let call = r#""name":"search","arguments":{ "q":"a","Q":1e2,"Limit":[{"a":1,"a":2.0}] },"nam":1,"names":2"#;
+        let said = Raw::new("tools/call", call).ask(&harness, way).await;
+        let said = &said["result"]["said"];
+        assert_eq!(said["arguments"]["Q"], json!(1e2), "{way:?} {said}");
+        assert_eq!((&said["nam"], &said["names"]), (&json!(1), &json!(2)));
+    }
+    assert_eq!(harness.gateway.status().counters.len(), 0);
+}
+
+/// SV-12: a reference goes by its `type`, as it does at the server.
+#[tokio::test]
+async fn a_completion_goes_by_the_type_of_its_reference() {
+    let harness = harness(Era::Legacy).await;
+    let argument = r#""argument":{"name":"day","value":""}"#;
+    for (reference, word) in [
+        (
+            r#"{"type":"ref/resource","name":"greet","uri":"log:{day}"}"#,
+            "`ref.name`",
+        ),
+        (
+            r#"{"type":"ref/prompt","name":"greet","uri":"log:{day}"}"#,
+            "`ref.uri`",
+        ),
+        (r#"{"type":"ref/prompt","uri":"doc:{name}"}"#, "`ref.uri`"),
+        (r#"{"type":"ref/prompt"}"#, "`ref.name` must be a string"),
+        (
+            r#"{"type":"ref/resource","uri":7}"#,
+            "`ref.uri` must be a string",
+        ),
+        (r#"{"name":"greet"}"#, "`ref.type`"),
+        (
+            r#"{"type":"Ref/resource","uri":"doc:{name}"}"#,
+            "`ref.type`",
+        ),
+        (
+            r#"{"type":"ref/resource","Type":"ref/prompt","uri":"doc:{name}"}"#,
+            "\"Type\"",
+        ),
+    ] {
+        let raw = Raw::new(
+            "completion/complete",
+            format!(r#""ref":{reference},{argument}"#),
+        );
+        is_refused(&harness, &raw.under("only"), -32602, &[word]).await;
+    }
+    for reference in [
+        r#"{"type":"ref/prompt","name":"secret"}"#,
+        r#"{"type":"ref/resource","uri":"log:{day}"}"#,
+    ] {
+        let raw = Raw::new(
+            "completion/complete",
+            format!(r#""ref":{reference},{argument}"#),
+        )
+        .under("only");
+        for way in ClientKind::ALL {
+            let answer = raw.ask(&harness, way).await;
+            let code = answer["error"]["code"].as_i64();
+            assert!(matches!(code, Some(-32602 | -32002)), "{way:?} {answer}");
+        }
+    }
+    assert!(harness.peer.of("completion/complete").is_empty());
+    for reference in [
+        r#"{"type":"ref/prompt","name":"greet","title":"Greet"}"#,
+        r#"{"type":"ref/resource","uri":"doc:{name}"}"#,
+    ] {
+        let raw = Raw::new(
+            "completion/complete",
+            format!(r#""ref":{reference},{argument}"#),
+        )
+        .under("only");
+        for way in ClientKind::ALL {
+            let answer = raw.ask(&harness, way).await;
+            let said = &answer["result"]["said"]["ref"];
+            assert_eq!(
+                *said,
+                serde_json::from_str::<Value>(reference).unwrap(),
+                "{way:?} {answer}"
+            );
+        }
+    }
+}
+
+/// SV-12: an unknown method passes only where the variant hides nothing, or where the
+/// operator lets it.
+#[tokio::test]
+async fn methods_of_extensions_pass_where_nothing_is_hidden() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = harness(era).await;
+        let balance = |id: &str| Raw::new("ledger/balance", r#""of":1.0,"Name":"free""#).under(id);
+        for (refused, id) in ["only", "bound"].into_iter().enumerate() {
+            is_refused(&harness, &balance(id), -32601, &["allow-methods"]).await;
+            assert_eq!(count(&harness, METHODS), 4 * (refused as u64 + 1));
+        }
+        for way in ClientKind::ALL {
+            let said = balance("standard").ask(&harness, way).await;
+            let said = &said["result"]["said"];
+            assert_eq!(
+                (&said["of"], &said["Name"]),
+                (&json!(1.0), &json!("free")),
+                "{way:?}"
+            );
+        }
+        let adapt = |config| {
+            let mut config: Config = variants(config);
+            config.servers[0].allowed_methods = vec!["ledger/balance".to_owned()];
+            config
+        };
+        let harness = Harness::behind_one(server(era).await, adapt).await;
+        for way in ClientKind::ALL {
+            let said = balance("only").ask(&harness, way).await;
+            assert_eq!(said["result"]["said"]["of"], 1.0, "{way:?} {said}");
+        }
+        let other = Raw::new("ledger/close", "").under("only");
+        is_refused(&harness, &other, -32601, &["ledger/close"]).await;
+    }
+}
+
+/// What a server that trims, ignores case or ends texts at a NUL takes for a method of the protocol reaches none.
+#[tokio::test]
+async fn a_method_that_imitates_one_of_the_protocol_is_unknown() {
+    let harness = harness(Era::Legacy).await;
+    for method in [
+        "Tools/call",
+        " tools/call",
+        "tools/call ",
+        "tools\0/call",
+        "tools/call\0",
+        "TOOLS/CALL",
+        "tool\u{17f}/call",
+        "tools:call",
+        "/tools/call",
+        "x/../tools/call",
+        "Notifications/tools/call",
+        "",
+    ] {
+        let raw = Raw::new(method, r#""name":"delete_all","arguments":{}"#);
+        for way in [
+            ClientKind::HttpLegacy,
+            ClientKind::StdioLegacy,
+            ClientKind::StdioModern,
+        ] {
+            let answer = raw.ask(&harness, way).await;
+            assert_eq!(
+                answer["error"]["code"], -32601,
+                "{way:?} {method:?} {answer}"
+            );
+        }
+    }
+    let known = [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+    ];
+    let more = [
+        "resources/templates/list",
+        "server/discover",
+        "GET",
+        "DELETE",
+        "ping",
+    ];
+    let all = harness.peer.received();
+    let mut foreign = all.iter().filter(|seen| {
+        let method = seen.method();
+        !known.contains(&method) && !more.contains(&method)
+    });
+    assert!(foreign.next().is_none());
+}
+
+/// A read-only variant hides tools, and a compact one nothing.
+#[tokio::test]
+async fn a_variant_that_only_shortens_hides_nothing() {
+    let based = |id: &str, base: Base| VariantConfig::with_base(variant(id), base);
+    let all = || vec![based("short", Base::Compact), based("safe", Base::ReadOnly)];
+    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
+        config.with_variants_of(all()).unwrap()
+    })
+    .await;
+    for way in ClientKind::ALL {
+        let balance = |id: &str| Raw::new("ledger/balance", "").under(id);
+        let answer = balance("short").ask(&harness, way).await;
+        assert!(answer["result"].is_object(), "{way:?} {answer}");
+        let answer = balance("safe").ask(&harness, way).await;
+        assert_eq!(answer["error"]["code"], -32601, "{way:?} {answer}");
+    }
+}
+
+/// A notification of an extension goes by the same rule, and is dropped.
+#[tokio::test]
+async fn notifications_of_extensions_pass_where_nothing_is_hidden() {
+    let capabilities = json!({"extensions": {"com.example/ledger": {}}});
+    let harness = Harness::behind_one(server(Era::Legacy).await, |config| {
+        let mut config = variants(config);
+        config.servers[0].forwarded_extensions = vec!["com.example/ledger".to_owned()];
+        config
+    })
+    .await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &capabilities).await;
+    for (id, of) in [("only", 1), ("standard", 2)] {
+        let meta = format!(r#"{{"io.modelcontextprotocol/server-variant":"{id}"}}"#);
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/ledger/changed","params":{{"of":{of},"_meta":{meta}}}}}"#
+        );
+        assert_eq!(
+            client
+                .http
+                .ask(&HttpRequest::of(&client.session, body))
+                .await
+                .status,
+            202
+        );
+    }
+    soon(harness.peer.wait_for("notifications/ledger/changed", 1)).await;
+    let seen = harness.peer.of("notifications/ledger/changed");
+    assert_eq!((seen.len(), &seen[0].body["params"]["of"]), (1, &json!(2)));
+    assert_eq!(count(&harness, METHODS), 1);
+}
+
+/// SV-26: a state is bound to what every reader sees, be it one that takes the first key, the last, or any case.
+#[tokio::test]
+async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
+    let harness = harness(Era::Modern).await;
+    let call = |arguments: &str, state: Option<&Value>| {
+        let state = state
+            .map(|state| format!(r#","requestState":{state}"#))
+            .unwrap_or_default();
+        Raw::new(
+            "tools/call",
+            format!(r#""name":"search","arguments":{arguments}{state}"#),
+        )
+    };
+    let plain = r#"{"later":true,"q":"pay 5","to":{"a":1}}"#;
+    for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        let asked = call(plain, None).ask(&harness, way).await;
+        let state = asked["result"]["requestState"].clone();
+        assert!(state.is_string(), "{way:?} {asked}");
+        for arguments in [
+            r#"{"later":true,"q":"pay 500","q":"pay 5","to":{"a":1}}"#,
+            r#"{"later":true,"\u0071":"pay 500","q":"pay 5","to":{"a":1}}"#,
+            r#"{"later":true,"q":"pay 5","to":{"a":2,"a":1}}"#,
+        ] {
+            let answer = call(arguments, Some(&state)).ask(&harness, way).await;
+            assert_eq!(
+                answer["error"]["code"], -32602,
+                "{way:?} {arguments} {answer}"
+            );
+            let message = answer["error"]["message"].as_str().unwrap();
+            assert!(message.contains("is given twice"), "{message}");
+        }
+        let escaped = call(
+            r#"{"to":{"a":1},"\u0071":"pay 5","later":true}"#,
+            Some(&state),
+        )
+        .ask(&harness, way)
+        .await;
+        assert!(escaped["result"]["said"].is_object(), "{way:?} {escaped}");
+        // What was asked of such a request is not answered to one that means one of the two.
+        for arguments in [
+            r#"{"later":true,"q":"pay 500","q":"pay 5"}"#,
+            r#"{"later":true,"q":"pay 5","Q":"pay 500"}"#,
+        ] {
+            let asked = call(arguments, None).ask(&harness, way).await;
+            let state = asked["result"]["requestState"].clone();
+            assert!(state.is_string(), "{way:?} {asked}");
+            for arguments in [arguments, r#"{"later":true,"q":"pay 5"}"#] {
+                let answer = call(arguments, Some(&state)).ask(&harness, way).await;
+                assert_eq!(
+                    answer["error"]["code"], -32602,
+                    "{way:?} {arguments} {answer}"
+                );
+            }
+        }
+    }
+    // Three of the first state, and each request that repeats itself.
+    assert_eq!(count(&harness, DUPLICATES), 2 * (3 + 2));
+}
+
+/// SV-12: a reload that changes `allow-methods` decides the next request, in both directions.
+#[tokio::test]
+async fn a_reload_allows_a_method_and_refuses_it_again() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = harness(era).await;
+        let balance = Raw::new("ledger/balance", r#""of":1.0"#).under("only");
+        is_refused(&harness, &balance, -32601, &["allow-methods"]).await;
+        let next = |methods: &[&str]| {
+            let mut next = variants(config(Target::http(harness.peer.url.clone())));
+            let methods = methods.iter().map(|method| (*method).to_owned());
+            next.servers[0].allowed_methods = methods.collect();
+            next
+        };
+        harness
+            .gateway
+            .reload(next(&["ledger/balance"]))
+            .await
+            .unwrap();
+        for way in ClientKind::ALL {
+            let said = balance.ask(&harness, way).await;
+            assert_eq!(said["result"]["said"]["of"], 1.0, "{era:?} {way:?} {said}");
+        }
+        harness.gateway.reload(next(&[])).await.unwrap();
+        is_refused(&harness, &balance, -32601, &["allow-methods"]).await;
+    }
+}

@@ -1,0 +1,395 @@
+//! What clients and servers can make the gateway hold, and what they are answered beyond that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_vary_testkit::changing_server::ChangingServer;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{
+    initialize, introduced, modern, names, notification, request, tool,
+};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use crate::support::{Harness, legacy_pipe, limits, open_pipe};
+
+/// The error of an answer: its code and message.
+fn error(answer: &Value) -> (i64, &str) {
+    let error = &answer["error"];
+    let code = error["code"].as_i64();
+    let code = code.unwrap_or_else(|| panic!("no error: {answer}"));
+    (code, error["message"].as_str().unwrap_or_default())
+}
+
+/// Capabilities of about so many bytes that take many times as much when they are read into a tree.
+fn capabilities(bytes: usize) -> Value {
+    json!({"x": vec![json!([]); bytes / 3]})
+}
+
+#[tokio::test]
+async fn capabilities_are_bounded_before_they_are_read() {
+    let harness = Harness::start().await;
+    let fits = capabilities(60 << 10);
+    for way in ClientKind::ALL {
+        let answer = way.ask(&harness, &fits, "ping", json!({})).await;
+        assert!(
+            answer.get("error").is_none() || way.is_modern(),
+            "{way:?}: {answer}"
+        );
+        let answer = way.ask(&harness, &fits, "tools/list", json!({})).await;
+        assert!(answer["result"].is_object(), "{way:?}: {answer}");
+    }
+    let large = capabilities(70 << 10);
+    let message = initialize("2025-11-25", &large);
+    let mut http = harness.connect().await;
+    let over_http = http.ask(&HttpRequest::new(message.to_string())).await;
+    assert_eq!(over_http.status, 200);
+    let mut pipe = open_pipe(&harness.gateway);
+    let list = modern(json!(0), "tools/list", json!({}), &large);
+    let answers = [
+        over_http.json(),
+        pipe.ask(&message).await,
+        RawHttp::connect(harness.address)
+            .await
+            .ask(&HttpRequest::modern(&list))
+            .await
+            .json(),
+        pipe.ask(&list).await,
+    ];
+    for answer in answers {
+        let (code, message) = error(&answer);
+        assert_eq!((code, &answer["id"]), (-32602, &json!(0)));
+        assert!(
+            message.ends_with("bytes long; 65536 are allowed"),
+            "{message}"
+        );
+    }
+    harness.is_unharmed(&mut http, "large capabilities").await;
+}
+
+/// A server whose tool answers with so many arrays in each other.
+fn nesting(seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => introduced("deep", json!({"tools": {}})).to_string(),
+        "tools/list" => {
+            let tools = ["shallow", "deep", "streamed"];
+            let tools = tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+            json!({"tools": tools}).to_string()
+        }
+        "tools/call" => {
+            let name = seen.body["params"]["name"].as_str()?;
+            let levels = if name == "shallow" { 100 } else { 100_000 };
+            let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+            format!(r#"{{"content":[],"x":{nested}}}"#)
+        }
+        _ => return None,
+    };
+    let is_streamed = seen.body["params"]["name"] == "streamed";
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
+        seen.id()
+    );
+    Some(match is_streamed {
+        true => Reply::events(format!("data: {body}\n\n")),
+        false => Reply::new(200, "application/json", body),
+    })
+}
+
+#[tokio::test]
+async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
+    let harness = Harness::behind_one(ScriptedServer::start(nesting).await, |config| config).await;
+    for way in ClientKind::ALL {
+        let shallow = way
+            .ask(&harness, &json!({}), "tools/call", tool("shallow"))
+            .await;
+        assert!(shallow["result"]["x"].is_array(), "{way:?}");
+        for name in ["deep", "streamed"] {
+            let answer = way
+                .ask(&harness, &json!({}), "tools/call", tool(name))
+                .await;
+            assert_eq!(
+                error(&answer),
+                (
+                    -32603,
+                    "the answer of server `peer` nests deeper than 128 levels and is not forwarded"
+                ),
+                "{way:?}"
+            );
+        }
+    }
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = client.ask("tools/call", tool("shallow")).await;
+    assert_eq!(answer.status, 200);
+}
+
+/// A server that lists so many tools on one page, and one resource.
+fn listing(seen: &ReceivedRequest, tools: usize) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => introduced("long", json!({"tools": {}, "resources": {}})),
+        "tools/list" => {
+            let tools = (0..tools)
+                .map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
+            json!({"tools": tools.collect::<Vec<_>>()})
+        }
+        "resources/list" => json!({"resources": [{"uri": "a:1", "name": "a"}]}),
+        "tools/call" => json!({"content": []}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn house_listing(tools: &Arc<AtomicUsize>) -> Harness {
+    let tools = Arc::clone(tools);
+    let peer =
+        ScriptedServer::start(move |seen| listing(seen, tools.load(Ordering::Relaxed))).await;
+    Harness::behind_one(peer, |config| config).await
+}
+
+const TOO_MANY: &str = "tools/list of the server: `tools`: it has more than 100000 elements";
+
+#[tokio::test]
+async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() {
+    let harness = house_listing(&Arc::new(AtomicUsize::new(100_001))).await;
+    for way in ClientKind::ALL {
+        let tools = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(error(&tools), (-32603, TOO_MANY), "{way:?}");
+        let resources = way
+            .ask(&harness, &json!({}), "resources/list", json!({}))
+            .await;
+        assert_eq!(resources["result"]["resources"][0]["uri"], "a:1", "{way:?}");
+    }
+    let server = &harness.gateway.status().servers[0];
+    assert_eq!(
+        server.failed_lists.get("tools/list").map(String::as_str),
+        Some(TOO_MANY)
+    );
+}
+
+#[tokio::test]
+async fn a_list_whose_views_would_take_too_much_is_an_error() {
+    let harness = house_listing(&Arc::new(AtomicUsize::new(90_000))).await;
+    let tools = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "tools/list", json!({}))
+        .await;
+    let (code, why) = error(&tools);
+    assert_eq!(code, -32603);
+    assert!(
+        why.starts_with("tools/list of the server would take more than 128 MiB: "),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
+    let count = Arc::new(AtomicUsize::new(2));
+    let harness = house_listing(&count).await;
+    let way = ClientKind::HttpLegacy;
+    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["t0", "t1"]);
+    count.store(100_001, Ordering::Relaxed);
+    // A tool that is not listed has the list read again, at most once a second.
+    let is_unread = || {
+        harness.gateway.status().servers[0]
+            .failed_lists
+            .contains_key("tools/list")
+    };
+    soon(async {
+        while !is_unread() {
+            let answer = way
+                .ask(&harness, &json!({}), "tools/call", tool("other"))
+                .await;
+            assert_eq!(answer["error"]["code"], -32602);
+        }
+    })
+    .await;
+    let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["t0", "t1"]);
+    let call = way
+        .ask(&harness, &json!({}), "tools/call", tool("t1"))
+        .await;
+    assert!(call["result"].is_object(), "{call}");
+    assert!(
+        harness.gateway.status().servers[0]
+            .failed_lists
+            .contains_key("tools/list")
+    );
+}
+
+/// A call of 100 KiB.
+fn large_call(id: usize) -> Value {
+    let arguments = json!({"text": "x".repeat(100 << 10)});
+    request(
+        json!(id),
+        "tools/call",
+        json!({"name": "wait", "arguments": arguments}),
+    )
+}
+
+const NO_MEMORY: &str =
+    "the gateway holds as much for its clients as `limits.memory` allows; try again later";
+
+/// Memory for two calls of 100 KiB, each with what is sent on of it.
+async fn house_with_little_memory() -> Harness {
+    Harness::with(|config| {
+        let limits = limits().with_memory(500 << 10);
+        config.with_limits(limits)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
+    let harness = house_with_little_memory().await;
+    let mut waiting = Vec::new();
+    for id in 0..2 {
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        client
+            .http
+            .send(&client.post(&large_call(id)).bytes())
+            .await;
+        waiting.push(client);
+    }
+    harness.peer.wait_for("tools/call", 2).await;
+    // With a length, and without one.
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let refused = client.http.ask(&client.post(&large_call(2))).await;
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.refusal(), (503, -32603, json!(null)));
+    assert_eq!(error(&refused.json()).1, NO_MEMORY);
+    let mut http = harness.connect().await;
+    let body = large_call(2).to_string();
+    let chunked = client
+        .post(&json!(0))
+        .with("Transfer-Encoding", "chunked")
+        .head();
+    http.send(&chunked).await;
+    http.send(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes())
+        .await;
+    assert_eq!(http.response().await.refusal(), (503, -32603, json!(null)));
+    let mut other = harness.connect().await;
+    harness.is_unharmed(&mut other, "large bodies").await;
+    assert_eq!(harness.gateway.status().counters["refused-for-memory"], 2);
+    // Who goes gives back what it took.
+    for mut client in waiting {
+        let cancel = notification("notifications/cancelled", json!({"requestId": 0}));
+        let mut http = harness.connect().await;
+        http.ask(&client.post(&cancel)).await;
+        let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
+        http.ask(&client.post(&cancel)).await;
+        client.http.response().await;
+    }
+    let mut again = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let mut call = large_call(3);
+    call["params"]["name"] = json!("odd");
+    let answer = again.http.ask(&again.post(&call)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn lines_over_the_memory_for_clients_are_refused_by_their_ids() {
+    let harness = house_with_little_memory().await;
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    for id in 1..3 {
+        pipe.send(large_call(id).to_string()).await;
+    }
+    harness.peer.wait_for("tools/call", 2).await;
+    let refused = pipe.ask(&large_call(3)).await;
+    assert_eq!(
+        (error(&refused), &refused["id"]),
+        ((-32603, NO_MEMORY), &json!(3))
+    );
+    let ping = pipe.ask(&request(json!(4), "ping", json!({}))).await;
+    assert_eq!(ping["result"], json!({}));
+}
+
+#[tokio::test]
+async fn a_large_body_of_an_unknown_session_is_not_read() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let post = HttpRequest::of("unknown", "").with("Content-Length", (1 << 20).to_string());
+    http.send(&post.head()).await;
+    let refused = http.response().await;
+    assert_eq!(refused.refusal(), (404, -32001, json!(null)));
+}
+
+/// What subscribes to a URI, of a session or of a stream.
+async fn subscribe(harness: &Harness, client: &mut LegacyClient, uri: &str) -> [Value; 2] {
+    let legacy = client.ask("resources/subscribe", json!({"uri": uri})).await;
+    let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+    let listen = modern(json!(1), "subscriptions/listen", filter, &json!({}));
+    let mut http = harness.connect().await;
+    http.send(&HttpRequest::modern(&listen).bytes()).await;
+    let head = http.head().await;
+    let modern = match head.header("content-type") {
+        Some("text/event-stream") => http.event().await.unwrap(),
+        _ => {
+            let length = head.header("content-length").unwrap().parse().unwrap();
+            serde_json::from_slice(&http.exactly(length).await).unwrap()
+        }
+    };
+    [legacy.json(), modern]
+}
+
+#[tokio::test]
+async fn a_subscription_to_a_long_uri_is_refused() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let long = format!("note:{}", "x".repeat(8 << 10));
+    for (answer, name) in subscribe(&harness, &mut client, &long).await.iter().zip([
+        "`uri`",
+        "an element of `notifications.resourceSubscriptions`",
+    ]) {
+        let why = format!("{name} is 8197 bytes long; 8192 are allowed");
+        assert_eq!(error(answer), (-32602, &*why));
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing_with(&stage, |config| {
+        let limits = limits().with_memory(4 * 3_500);
+        config.with_limits(limits)
+    })
+    .await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let answer = client
+            .ask("resources/subscribe", json!({"uri": "note:a"}))
+            .await;
+        assert_eq!(answer.json()["result"], json!({}));
+        clients.push(client);
+    }
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    for answer in subscribe(&harness, &mut client, "note:a").await {
+        assert_eq!(
+            error(&answer),
+            (
+                -32603,
+                "subscriptions take a quarter of `limits.memory`, which is all they may; unsubscribe from some, or try \
+                 again later"
+            )
+        );
+    }
+    // By unsubscribing, and by the end of a session.
+    let answer = clients[0]
+        .ask("resources/unsubscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
+    let answer = client
+        .ask("resources/subscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
+    let end = HttpRequest::of(&clients[1].session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(clients[1].http.ask(&end).await.status, 200);
+    let mut last = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = last
+        .ask("resources/subscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
+}

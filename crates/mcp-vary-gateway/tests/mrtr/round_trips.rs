@@ -1,0 +1,15 @@
+//! Requests of several rounds: what a server asks of the client before it answers.
+
+mod relayed;
+mod sealed;
+mod suspended;
+
+use serde_json::Value;
+
+/// `params` with more members.
+fn with(params: &Value, more: &Value) -> Value {
+    let mut params = params.clone();
+    let members = params.as_object_mut().unwrap();
+    members.extend(more.as_object().unwrap().clone());
+    params
+}

@@ -1,0 +1,265 @@
+//! LegacyClient clients of modern servers: what is asked in a result becomes a request.
+
+use std::time::Duration;
+
+use mcp_vary_gateway::Config;
+use mcp_vary_testkit::client::LegacyClient;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{notification, request, tool};
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use super::sealed;
+use crate::support::{Harness, legacy_pipe};
+
+async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
+    Harness::behind_one(ScriptedServer::start(sealed::answer).await, adapt).await
+}
+
+fn all() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}})
+}
+
+fn accepts() -> Value {
+    json!({"action": "accept", "content": {"name": "Ada"}})
+}
+
+fn reply(question: &Value, result: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": question["id"], "result": result})
+}
+
+/// A legacy client, on either transport.
+enum Client {
+    Http(Box<LegacyClient>, RawHttp),
+    Stdio(Box<StdioPipe>),
+}
+
+impl Client {
+    async fn each(harness: &Harness) -> [Self; 2] {
+        let legacy = LegacyClient::open(harness, "2025-11-25", &all()).await;
+        let pipe = legacy_pipe(&harness.gateway, "2025-11-25", &all()).await;
+        [
+            Self::Http(Box::new(legacy), harness.connect().await),
+            Self::Stdio(Box::new(pipe)),
+        ]
+    }
+
+    /// Asks something, and hears the first message that comes back.
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let message = request(json!(7), method, params);
+        match self {
+            Self::Http(legacy, calls) => {
+                let post = legacy.post(&message);
+                calls.send(&post.bytes()).await;
+                let head = calls.head().await;
+                assert_eq!(head.header("content-type"), Some("text/event-stream"));
+            }
+            Self::Stdio(pipe) => pipe.send(message.to_string()).await,
+        }
+        self.receive().await
+    }
+
+    async fn receive(&mut self) -> Value {
+        match self {
+            Self::Http(_, calls) => soon(calls.event()).await.expect("the stream goes on"),
+            Self::Stdio(pipe) => pipe.receive().await,
+        }
+    }
+
+    async fn send(&mut self, message: &Value) {
+        match self {
+            Self::Http(legacy, _) => {
+                let post = legacy.post(message);
+                assert_eq!(legacy.http.ask(&post).await.status, 202);
+            }
+            Self::Stdio(pipe) => pipe.send(message.to_string()).await,
+        }
+    }
+
+    /// After the answer nothing comes on the stream of a request.
+    async fn is_over(&mut self) {
+        if let Self::Http(_, calls) = self {
+            assert_eq!(soon(calls.event()).await, None);
+        }
+    }
+}
+
+/// The client is asked in its way, and the server hears what it said in its own.
+#[tokio::test]
+async fn what_a_modern_server_asks_is_asked_in_a_request() {
+    let harness = harness(|config| config).await;
+    for mut client in Client::each(&harness).await {
+        for (method, params) in sealed::subjects() {
+            let question = client.ask(method, params).await;
+            assert_eq!(question["method"], "elicitation/create", "{question}");
+            assert_eq!(question["params"], json!({"message": "Who?", "x": 1.0}));
+            client.send(&reply(&question, &accepts())).await;
+            let answer = client.receive().await;
+            assert_eq!(answer["id"], 7);
+            assert_eq!(answer["result"]["said"]["who"], accepts(), "{answer}");
+            assert_eq!(answer["result"]["state"], "asked \"who\"");
+            client.is_over().await;
+            let calls = harness.peer.of(method);
+            let [first, second] = &calls[calls.len() - 2..] else {
+                panic!("two rounds");
+            };
+            assert_ne!(first.id(), second.id());
+            let meta = "io.modelcontextprotocol/clientCapabilities";
+            assert_eq!(first.body["params"]["_meta"][meta]["sampling"], json!({}));
+            assert_eq!(
+                second.body["params"]["_meta"],
+                first.body["params"]["_meta"]
+            );
+        }
+    }
+}
+
+/// > Any elicitations […] MUST be URL mode elicitations and have an `elicitationId` property.
+/// > (MCP 2025-11-25, client/elicitation, of addresses to visit)
+#[tokio::test]
+async fn an_address_to_visit_gets_an_id_for_clients_that_know_one() {
+    let harness = harness(|config| config).await;
+    for mut client in Client::each(&harness).await {
+        let question = client.ask("tools/call", tool("visit")).await;
+        assert_eq!(
+            question["params"]["url"], "https://example.org",
+            "{question}"
+        );
+        let id = question["params"]["elicitationId"].as_str().unwrap();
+        assert_eq!(id.len(), 32);
+        let accepted = json!({"action": "accept"});
+        client.send(&reply(&question, &accepted)).await;
+        let answer = client.receive().await;
+        assert_eq!(answer["result"]["said"]["page"], accepted, "{answer}");
+    }
+}
+
+/// A server that only wants to be asked again is, without the client.
+#[tokio::test]
+async fn a_state_alone_is_no_question() {
+    let harness = harness(|config| config).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = client.ask("tools/call", tool("later")).await.json();
+    assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    assert_eq!(harness.peer.of("tools/call").len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_asks_only_so_often() {
+    let harness = harness(|mut config| {
+        config.limits.max_rounds = 2;
+        config
+    })
+    .await;
+    for mut client in Client::each(&harness).await {
+        let mut question = client.ask("tools/call", tool("again")).await;
+        for _ in 0..2 {
+            assert_eq!(question["method"], "elicitation/create", "{question}");
+            client.send(&reply(&question, &accepts())).await;
+            question = client.receive().await;
+        }
+        let error = &question["error"];
+        assert_eq!(error["code"], -32603, "{question}");
+        assert!(
+            error["message"].as_str().unwrap().contains("2 times"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_refuses_ends_its_request() {
+    let harness = harness(|config| config).await;
+    for mut client in Client::each(&harness).await {
+        let before = harness.peer.of("tools/call").len();
+        let question = client.ask("tools/call", tool("greet")).await;
+        let error = json!({"code": -1, "message": "not now"});
+        let refusal = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
+        client.send(&refusal).await;
+        let answer = client.receive().await;
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("refused it: \"not now\""), "{message}");
+        assert_eq!(harness.peer.of("tools/call").len(), before + 1);
+    }
+}
+
+/// Who does not answer is told that nobody waits any more, and why the request failed.
+#[tokio::test]
+async fn a_client_that_does_not_answer_is_not_waited_for() {
+    let harness = harness(|mut config| {
+        config.limits.ask_timeout = Duration::from_millis(1);
+        config
+    })
+    .await;
+    for mut client in Client::each(&harness).await {
+        let question = client.ask("tools/call", tool("greet")).await;
+        let withdrawn = client.receive().await;
+        assert_eq!(
+            withdrawn["method"], "notifications/cancelled",
+            "{withdrawn}"
+        );
+        assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+        let answer = client.receive().await;
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("did not answer in time"), "{message}");
+    }
+}
+
+/// A client that is gone is not waited for at all: one whose session has ended hears that, one on stdio what became of
+/// its request.
+#[tokio::test]
+async fn a_client_that_is_gone_is_not_waited_for() {
+    let harness = harness(|config| config).await;
+    for mut client in Client::each(&harness).await {
+        let (method, params) = sealed::subjects().into_iter().next().unwrap();
+        let question = client.ask(method, params).await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        match client {
+            Client::Http(mut legacy, mut calls) => {
+                let delete = HttpRequest::of(&legacy.session, "").line("DELETE /mcp HTTP/1.1");
+                assert_eq!(legacy.http.ask(&delete).await.status, 200);
+                let answer = soon(calls.event()).await.expect("an answer");
+                assert_eq!(answer["error"]["code"], -32001, "{answer}");
+            }
+            Client::Stdio(pipe) => {
+                let rest = pipe.close().await.join("\n");
+                assert!(rest.contains("the client is gone"), "{rest}");
+            }
+        }
+        assert_eq!(harness.gateway.status().pending_server_requests, 0);
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_cannot_be_asked_is_the_servers_mistake() {
+    let harness = harness(|config| config).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = client.ask("tools/call", tool("greet")).await.json();
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("declared no `elicitation`"), "{message}");
+}
+
+/// A client that cancels its request is asked no more, and the server neither.
+#[tokio::test]
+async fn a_request_that_is_cancelled_has_no_second_round() {
+    let harness = harness(|config| config).await;
+    for mut client in Client::each(&harness).await {
+        let before = harness.peer.of("tools/call").len();
+        let question = client.ask("tools/call", tool("greet")).await;
+        let cancelled = json!({"requestId": 7});
+        client
+            .send(&notification("notifications/cancelled", cancelled))
+            .await;
+        client.is_over().await;
+        client.send(&reply(&question, &accepts())).await;
+        if let Client::Stdio(pipe) = &mut client {
+            let answer = pipe.ask(&request(json!(8), "ping", json!({}))).await;
+            assert_eq!(answer["id"], 8, "{answer}");
+        }
+        assert_eq!(harness.peer.of("tools/call").len(), before + 1);
+    }
+}

@@ -1,0 +1,397 @@
+//! Modern clients of modern servers, which ask in results.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp_vary_gateway::{Config, Environment};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{modern, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use serde_json::{Value, json};
+
+use super::with;
+use crate::support::{Harness, open_pipe};
+
+pub(super) fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let result = match seen.method() {
+        "server/discover" => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+        }),
+        "tools/list" => {
+            let tools = ["greet", "later", "wrong", "nothing", "again", "visit"];
+            json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})
+        }
+        "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
+        "resources/list" => json!({"resources": [{"uri": "name:", "name": "greet"}]}),
+        "tools/call" if params["name"] == "later" => later(params),
+        "tools/call" if params["name"] == "wrong" => asks("sampling/createMessage"),
+        "tools/call" if params["name"] == "again" => asks("elicitation/create"),
+        "tools/call" if params["name"] == "visit" => visit(params),
+        "tools/call" if params["name"] == "nothing" => json!({"resultType": "input_required"}),
+        "completion/complete" => asks("elicitation/create"),
+        "tools/call" | "prompts/get" | "resources/read" => greet(params),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn asks(method: &str) -> Value {
+    json!({
+        "resultType": "input_required",
+        "inputRequests": {"who": {"method": method, "params": {"message": "Who?", "x": 1.0}}},
+        "requestState": "asked \"who\"",
+        "y": [2.0],
+    })
+}
+
+fn greet(params: &Value) -> Value {
+    match &params["inputResponses"] {
+        Value::Null => asks("elicitation/create"),
+        responses => json!({
+            "resultType": "complete", "content": [], "messages": [], "contents": [],
+            "said": responses, "state": params["requestState"],
+        }),
+    }
+}
+
+fn visit(params: &Value) -> Value {
+    match &params["inputResponses"] {
+        Value::Null => json!({
+            "resultType": "input_required",
+            "inputRequests": {"page": {"method": "elicitation/create",
+                "params": {"mode": "url", "url": "https://example.org", "message": "Sign in"}}},
+        }),
+        responses => json!({"resultType": "complete", "content": [], "said": responses}),
+    }
+}
+
+/// Wants to be asked again, and nothing else.
+fn later(params: &Value) -> Value {
+    match &params["requestState"] {
+        Value::Null => json!({"resultType": "input_required", "requestState": "later"}),
+        _ => json!({"resultType": "complete", "content": []}),
+    }
+}
+
+async fn harness(adapt: impl FnOnce(Config) -> Config) -> Harness {
+    Harness::behind_one(ScriptedServer::start(answer).await, adapt).await
+}
+
+pub(super) const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
+
+/// What can be asked twice, and the params that say so.
+pub(super) fn subjects() -> [(&'static str, Value); 3] {
+    [
+        (
+            "tools/call",
+            json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}}),
+        ),
+        (
+            "prompts/get",
+            json!({"name": "greet", "arguments": {"to": "Ada"}}),
+        ),
+        ("resources/read", json!({"uri": "name:"})),
+    ]
+}
+
+fn forms() -> Value {
+    json!({"elicitation": {}})
+}
+
+/// What the client sends back for a result that asks for input.
+fn back(required: &Value) -> Value {
+    json!({
+        "requestState": required["result"]["requestState"],
+        "inputResponses": {"who": {"action": "accept", "content": {"name": "Ada"}}},
+    })
+}
+
+/// SV-26: what a server asks reaches the client as it was asked, and what the client says comes back with the
+/// server's own state, which the client gets sealed.
+#[tokio::test]
+async fn a_request_takes_as_many_rounds_as_the_server_wants() {
+    let harness = harness(|config| config).await;
+    for way in MODERN {
+        for (method, params) in subjects() {
+            let asked = way.ask(&harness, &forms(), method, params.clone()).await;
+            let result = &asked["result"];
+            assert_eq!(result["resultType"], "input_required", "{asked}");
+            assert_eq!(
+                result["inputRequests"],
+                json!({"who": {"method": "elicitation/create", "params": {"message": "Who?", "x": 1.0}}})
+            );
+            assert_eq!(result["y"], json!([2.0]));
+            assert!(result.get("ttlMs").is_none(), "{asked}");
+            let state = result["requestState"].as_str().unwrap();
+            assert!(!state.contains("asked"), "{state}");
+            let again = with(&params, &back(&asked));
+            let answer = way.ask(&harness, &forms(), method, again).await;
+            let result = &answer["result"];
+            assert_eq!(result["said"]["who"]["content"]["name"], "Ada", "{answer}");
+            assert_eq!(result["state"], "asked \"who\"");
+        }
+    }
+}
+
+/// A server may want to be asked again without any input.
+#[tokio::test]
+async fn a_state_alone_comes_back_too() {
+    let harness = harness(|config| config).await;
+    for way in MODERN {
+        let asked = way
+            .ask(&harness, &json!({}), "tools/call", tool("later"))
+            .await;
+        let state = json!({"requestState": asked["result"]["requestState"]});
+        let again = with(&tool("later"), &state);
+        let answer = way.ask(&harness, &json!({}), "tools/call", again).await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    }
+}
+
+/// The server is told what this client declared, however many clients of other kinds there are.
+#[tokio::test]
+async fn a_server_is_told_what_the_client_can_be_asked() {
+    let harness = harness(|config| config).await;
+    let ui = |n: u32| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
+    for n in 0..9 {
+        ClientKind::HttpModern
+            .ask(&harness, &ui(n), "tools/list", json!({}))
+            .await;
+    }
+    for declared in [
+        json!({}),
+        json!({"elicitation": {}}),
+        json!({"elicitation": {"form": {}, "url": {}}, "roots": {}, "sampling": {"tools": {}}}),
+    ] {
+        let call = ClientKind::HttpModern.ask(&harness, &declared, "tools/call", tool("later"));
+        call.await;
+        let calls = harness.peer.of("tools/call");
+        let meta = &calls.last().unwrap().body["params"]["_meta"];
+        let mut told = meta["io.modelcontextprotocol/clientCapabilities"].clone();
+        if let Some(elicitation) = told.get_mut("elicitation") {
+            *elicitation = declared["elicitation"].clone();
+        }
+        assert_eq!(told, declared);
+    }
+}
+
+/// Nobody is asked what they did not say they can be asked, and what is no question is the server's mistake.
+#[tokio::test]
+async fn what_a_server_must_not_ask_is_its_mistake() {
+    let harness = harness(|config| config).await;
+    for way in MODERN {
+        for (capabilities, method, params, says) in [
+            (
+                forms(),
+                "tools/call",
+                tool("wrong"),
+                "declared no `sampling`",
+            ),
+            (
+                json!({}),
+                "tools/call",
+                tool("greet"),
+                "declared no `elicitation`",
+            ),
+            (
+                json!({"elicitation": {"url": {}}}),
+                "tools/call",
+                tool("greet"),
+                "did not declare `elicitation.form`",
+            ),
+            (
+                forms(),
+                "tools/call",
+                tool("nothing"),
+                "without saying which",
+            ),
+            (
+                forms(),
+                "completion/complete",
+                json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "to", "value": ""}}),
+                "cannot have a second round",
+            ),
+        ] {
+            let refused = way.ask(&harness, &capabilities, method, params).await;
+            let error = &refused["error"];
+            assert_eq!(error["code"], -32603, "{refused}");
+            assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+        }
+    }
+}
+
+/// SV-26: a state is good for the request that it was made for and for no other, and the server never sees one
+/// that is not.
+#[tokio::test]
+async fn a_state_is_good_for_its_own_request() {
+    let harness = harness(|config| config).await;
+    let call = json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}});
+    for way in MODERN {
+        let asked = way
+            .ask(&harness, &forms(), "tools/call", call.clone())
+            .await;
+        let back = back(&asked);
+        let state = back["requestState"].as_str().unwrap();
+        let mut tampered = state.to_owned();
+        let last = if tampered.ends_with('A') { 'B' } else { 'A' };
+        tampered.pop();
+        tampered.push(last);
+        let before = harness.peer.of("tools/call").len();
+        let other_prompt = json!({"name": "greet", "arguments": {"to": "Ada", "n": 1}});
+        for (method, params, state) in [
+            ("tools/call", call.clone(), json!(tampered)),
+            ("tools/call", call.clone(), json!("asked \"who\"")),
+            ("tools/call", call.clone(), json!("")),
+            ("tools/call", call.clone(), json!(7)),
+            (
+                "tools/call",
+                json!({"name": "greet", "arguments": {"to": "Eve", "n": 1}}),
+                json!(state),
+            ),
+            (
+                "tools/call",
+                json!({"name": "greet", "arguments": {"to": "Ada", "n": 1.0}}),
+                json!(state),
+            ),
+            ("tools/call", json!({"name": "greet"}), json!(state)),
+            (
+                "tools/call",
+                json!({"name": "later", "arguments": {"to": "Ada", "n": 1}}),
+                json!(state),
+            ),
+            ("prompts/get", other_prompt, json!(state)),
+            ("tools/call", under("compact", call.clone()), json!(state)),
+        ] {
+            let again = with(&params, &back);
+            let again = with(&again, &json!({"requestState": state}));
+            let refused = way.ask(&harness, &forms(), method, again.clone()).await;
+            assert_eq!(refused["error"]["code"], -32602, "{again} {refused}");
+            if state.is_string() {
+                let message = refused["error"]["message"].as_str().unwrap();
+                assert!(message.contains("Invalid request state"), "{message}");
+                assert!(refused["error"]["data"]["activeVariant"].is_string());
+            }
+        }
+        assert_eq!(harness.peer.of("tools/call").len(), before);
+        // The members in another order, and another spelling, are the same request.
+        let same = json!({"arguments": {"n": 1, "to": "\u{41}da"}, "name": "greet"});
+        let answer = way
+            .ask(&harness, &forms(), "tools/call", with(&same, &back))
+            .await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    }
+}
+
+static NOW: AtomicU64 = AtomicU64::new(1_000);
+
+/// SV-26: a client has as long as is configured.
+#[tokio::test]
+async fn a_state_expires() {
+    let harness = harness(|mut config| {
+        let now = || NOW.load(Ordering::SeqCst);
+        config.environment = Environment::new(now, config.environment.random);
+        config.limits.state_lifetime = Duration::from_secs(60);
+        config
+    })
+    .await;
+    for way in MODERN {
+        let asked = way
+            .ask(&harness, &forms(), "tools/call", tool("greet"))
+            .await;
+        let again = with(&tool("greet"), &back(&asked));
+        NOW.fetch_add(59, Ordering::SeqCst);
+        let answer = way
+            .ask(&harness, &forms(), "tools/call", again.clone())
+            .await;
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        NOW.fetch_add(1, Ordering::SeqCst);
+        let late = way.ask(&harness, &forms(), "tools/call", again).await;
+        assert_eq!(late["error"]["code"], -32602, "{late}");
+        let message = late["error"]["message"].as_str().unwrap();
+        assert!(message.contains("expired"), "{message}");
+    }
+}
+
+/// With the same keys another replica goes on; with others nothing opens.
+#[tokio::test]
+async fn a_state_travels_between_replicas_that_share_keys() {
+    let first = harness(|config| config.with_key([1; 32])).await;
+    let second = harness(|config| config.with_key([1; 32])).await;
+    let stranger = harness(|config| config.with_key([2; 32])).await;
+    let way = ClientKind::HttpModern;
+    let asked = way.ask(&first, &forms(), "tools/call", tool("greet")).await;
+    let again = with(&tool("greet"), &back(&asked));
+    let answer = way
+        .ask(&second, &forms(), "tools/call", again.clone())
+        .await;
+    assert_eq!(answer["result"]["state"], "asked \"who\"", "{answer}");
+    let refused = way.ask(&stranger, &forms(), "tools/call", again).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}
+
+/// EXT-3: where variants are off states are sealed all the same, and nothing is said of variants.
+#[tokio::test]
+async fn states_are_sealed_without_variants_too() {
+    let harness = harness(|config| config.with_variants(false)).await;
+    let asked = ClientKind::HttpModern
+        .ask(&harness, &forms(), "tools/call", tool("greet"))
+        .await;
+    let again = with(&tool("greet"), &back(&asked));
+    let answer = ClientKind::HttpModern
+        .ask(&harness, &forms(), "tools/call", again.clone())
+        .await;
+    assert_eq!(answer["result"]["state"], "asked \"who\"", "{answer}");
+    let forged = with(&again, &json!({"requestState": "AAAA"}));
+    let refused = ClientKind::HttpModern
+        .ask(&harness, &forms(), "tools/call", forged)
+        .await;
+    assert_eq!(refused["error"]["code"], -32602);
+    assert_eq!(refused["error"].get("data"), None, "{refused}");
+}
+
+/// What only a modern client can mean does not reach a server in the name of a legacy one.
+#[tokio::test]
+async fn a_legacy_client_brings_no_state() {
+    let harness = harness(|config| config).await;
+    let forged = with(
+        &tool("nothing"),
+        &json!({"requestState": "later", "inputResponses": {}}),
+    );
+    for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
+        way.ask(&harness, &json!({}), "tools/call", forged.clone())
+            .await;
+        let calls = harness.peer.of("tools/call");
+        let params = &calls.last().unwrap().body["params"];
+        assert_eq!(params.get("requestState"), None, "{params}");
+        assert_eq!(params.get("inputResponses"), None, "{params}");
+    }
+}
+
+/// Two requests of one client in their second round do not get in each other's way.
+#[tokio::test]
+async fn rounds_of_several_requests_go_on_side_by_side() {
+    let harness = harness(|config| config).await;
+    let mut pipe = open_pipe(&harness.gateway);
+    let call = |to: &str| json!({"name": "greet", "arguments": {"to": to}});
+    let mut asked = Vec::new();
+    for to in ["Ada", "Eve"] {
+        let message = modern(json!(to), "tools/call", call(to), &forms());
+        asked.push(pipe.ask(&message).await);
+    }
+    for (to, asked) in ["Ada", "Eve"].into_iter().zip(&asked).rev() {
+        let again = modern(
+            json!(to),
+            "tools/call",
+            with(&call(to), &back(asked)),
+            &forms(),
+        );
+        let answer = pipe.ask(&again).await;
+        assert_eq!(answer["id"], to);
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    }
+    let post = HttpRequest::modern(&modern(json!(1), "tools/call", call("Ada"), &forms()));
+    assert_eq!(harness.connect().await.ask(&post).await.status, 200);
+}

@@ -1,0 +1,900 @@
+//! What servers ask of clients reaches the client that it is for, and nobody else.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_testkit::client::LegacyClient;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{features, modern, notification, request, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::Isolation;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{Harness, config, legacy_pipe, limits, serve};
+
+/// The configuration before the process that asks.
+fn asking() -> Config {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/asks.py");
+    let script = script.to_str().unwrap().to_owned();
+    config(Target::command("python3", [script]))
+}
+
+/// A gateway before the process that asks, and where it serves.
+async fn before(config: Config) -> (Arc<Gateway>, SocketAddr) {
+    let gateway = Gateway::start(config).await.unwrap();
+    let (address, _) = serve(&gateway).await;
+    (gateway, address)
+}
+
+fn all() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
+}
+
+/// The params of a call of the tool `name`.
+fn asks(name: &str, method: &str, params: Value) -> Value {
+    json!({"name": name, "arguments": {"method": method, "params": params}})
+}
+
+fn answer_to(question: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": question["id"], "result": result})
+}
+
+/// A client over HTTP that hears what it is asked beside its calls.
+struct Client {
+    address: SocketAddr,
+    legacy: LegacyClient,
+    stream: RawHttp,
+    next: u64,
+}
+
+impl Client {
+    async fn open(address: SocketAddr, capabilities: &Value) -> Self {
+        let legacy = LegacyClient::at(address, "2025-11-25", capabilities).await;
+        let mut stream = RawHttp::connect(address).await;
+        let get = HttpRequest::of(&legacy.session, "").line("GET /mcp HTTP/1.1");
+        let get = get.with("accept", "text/event-stream");
+        stream.send(&get.head()).await;
+        assert_eq!(stream.head().await.status, 200);
+        Self {
+            address,
+            legacy,
+            stream,
+            next: 100,
+        }
+    }
+
+    /// Sends a call; its answer, or what comes before that, is read from the connection that is returned.
+    async fn call(&mut self, params: Value) -> RawHttp {
+        let mut http = RawHttp::connect(self.address).await;
+        self.next += 1;
+        let post = self
+            .legacy
+            .post(&request(json!(self.next), "tools/call", params));
+        http.send(&post.bytes()).await;
+        http
+    }
+
+    async fn called(&mut self, params: Value) -> Value {
+        let answer = self.call(params).await.response().await.json();
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Sends something that has no answer.
+    async fn send(&mut self, message: &Value) {
+        let post = self.legacy.post(message);
+        let answer = self.legacy.http.ask(&post).await;
+        assert_eq!((answer.status, answer.text().as_str()), (202, ""));
+    }
+
+    async fn state(&mut self) -> Value {
+        self.called(tool("state")).await
+    }
+
+    /// Sends the call 99 of a tool that asks something.
+    async fn asking_call(&self, name: &str) -> RawHttp {
+        let mut http = RawHttp::connect(self.address).await;
+        let params = asks(name, "elicitation/create", json!({"message": "m"}));
+        let post = self.legacy.post(&request(json!(99), "tools/call", params));
+        http.send(&post.bytes()).await;
+        http
+    }
+}
+
+async fn next(http: &mut RawHttp) -> Value {
+    soon(http.event()).await.expect("the stream goes on")
+}
+
+#[tokio::test]
+async fn a_question_goes_out_on_the_stream_of_its_call_and_the_answer_back() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let params = json!({"message": "who?", "requestedSchema": {"type": "object"}, "x": 1.10});
+    let mut call = client
+        .call(asks("ask", "elicitation/create", params.clone()))
+        .await;
+    assert_eq!(
+        call.head().await.header("content-type"),
+        Some("text/event-stream")
+    );
+    let question = next(&mut call).await;
+    assert_eq!(
+        (&question["method"], &question["params"]),
+        (&json!("elicitation/create"), &params)
+    );
+    let said = json!({"action": "accept", "content": {"name": "Ada"}, "_meta": {"y": 2.50}});
+    client.send(&answer_to(&question, said.clone())).await;
+    let answer = next(&mut call).await;
+    assert_eq!(answer["result"]["reply"]["result"], said);
+    assert_eq!(soon(call.event()).await, None);
+    // It was told what the client can do.
+    let state = client.state().await;
+    assert_eq!(state["client"], json!({"elicitation": {}}));
+}
+
+#[tokio::test]
+async fn a_question_goes_out_on_standard_output() {
+    let (gateway, _) = before(asking()).await;
+    let mut pipe = legacy_pipe(&gateway, "2025-06-18", &json!({"sampling": {}})).await;
+    let call = asks("ask", "sampling/createMessage", json!({"messages": []}));
+    let question = pipe.ask(&request(json!(7), "tools/call", call)).await;
+    assert_eq!(question["method"], "sampling/createMessage");
+    let refusal = json!({"code": -1, "message": "User rejected sampling request"});
+    let said = json!({"jsonrpc": "2.0", "id": question["id"], "error": refusal});
+    let answer = pipe.ask(&said).await;
+    assert_eq!(answer["id"], 7);
+    assert_eq!(answer["result"]["reply"]["error"], refusal);
+    // What answers nothing is ignored.
+    for id in [
+        json!(1),
+        question["id"].clone(),
+        json!("x"),
+        json!(-1),
+        json!(1.5),
+    ] {
+        pipe.send(json!({"jsonrpc": "2.0", "id": id, "result": {}}).to_string())
+            .await;
+    }
+    let mut answer = pipe.ask(&request(json!(8), "ping", json!({}))).await;
+    while answer["id"] != 8 {
+        assert!(answer["error"].is_object(), "{answer}");
+        answer = pipe.receive().await;
+    }
+}
+
+/// > Servers MUST NOT send requests with modes that are not supported by the client, and so for sampling with
+/// > tools. (MCP 2025-11-25, client/elicitation and client/sampling)
+///
+/// CN-16: a tag of the same name is no such capability.
+#[tokio::test]
+async fn nobody_is_asked_what_he_did_not_declare() {
+    let (gateway, _) = before(asking()).await;
+    let url =
+        json!({"mode": "url", "url": "https://example.org", "elicitationId": "e", "message": "m"});
+    let tags = features(&["elicitation", "sampling", "roots", "interactive"]);
+    for (capabilities, method, params, code) in [
+        (json!({}), "elicitation/create", json!({}), -32601),
+        (json!({}), "sampling/createMessage", json!({}), -32601),
+        (
+            json!({"roots": {}}),
+            "elicitation/create",
+            json!({}),
+            -32601,
+        ),
+        (
+            json!({"elicitation": {}}),
+            "elicitation/create",
+            url,
+            -32602,
+        ),
+        (
+            json!({"sampling": {}}),
+            "sampling/createMessage",
+            json!({"tools": []}),
+            -32602,
+        ),
+        (json!({"elicitation": {}}), "no/such", json!({}), -32601),
+        (tags.clone(), "elicitation/create", json!({}), -32601),
+        (tags, "sampling/createMessage", json!({}), -32601),
+    ] {
+        let mut pipe = legacy_pipe(&gateway, "2025-11-25", &capabilities).await;
+        let call = request(json!(7), "tools/call", asks("ask", method, params));
+        let mut answer = pipe.ask(&call).await;
+        if answer["method"] == "roots/list" {
+            pipe.send(answer_to(&answer, json!({"roots": []})).to_string())
+                .await;
+            answer = pipe.receive().await;
+        }
+        let error = &answer["result"]["reply"]["error"];
+        assert_eq!(error["code"], code, "{capabilities} {method} {answer}");
+    }
+}
+
+/// Clients that cannot be asked cost what they did: one process serves them all.
+#[tokio::test]
+async fn clients_that_cannot_be_asked_share_one_process() {
+    let (_gateway, address) = before(asking()).await;
+    let mut pids = Vec::new();
+    for capabilities in [json!({}), json!({"experimental": {"x": {}}})] {
+        for _ in 0..2 {
+            let mut client = Client::open(address, &capabilities).await;
+            pids.push(client.state().await["pid"].clone());
+        }
+    }
+    assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
+}
+
+#[tokio::test]
+async fn what_the_server_takes_back_the_client_is_told() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut call = client.asking_call("never mind").await;
+    assert_eq!(call.head().await.status, 200);
+    let question = next(&mut call).await;
+    let cancelled = next(&mut call).await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    // An answer that was on its way is of no use to anybody.
+    client.send(&answer_to(&question, json!({}))).await;
+    client.called(tool("go")).await;
+    assert!(next(&mut call).await["result"].is_object());
+    assert_eq!(client.state().await["replies"], json!([]));
+}
+
+#[tokio::test]
+async fn who_cancels_a_call_is_not_waited_for() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut call = client.asking_call("ask").await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let cancel = notification("notifications/cancelled", json!({"requestId": 99}));
+    client.send(&cancel).await;
+    assert_eq!(soon(call.event()).await, None);
+    client.send(&answer_to(&question, json!({}))).await;
+    let state = client.state().await;
+    let told: Vec<_> = state["told"].as_array().unwrap().iter().collect();
+    assert_eq!(told[0]["method"], "notifications/cancelled");
+    // The answer that it got was ours.
+    assert_eq!(state["asked"], 1);
+}
+
+#[tokio::test]
+async fn who_does_not_answer_in_time_is_asked_no_longer() {
+    let mut short = limits();
+    short.ask_timeout = Duration::from_millis(100);
+    let (_gateway, address) = before(asking().with_limits(short)).await;
+    let client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut call = client.asking_call("ask").await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let cancelled = next(&mut call).await;
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    let answer = next(&mut call).await;
+    let error = &answer["result"]["reply"]["error"];
+    assert_eq!(
+        error["message"], "the client did not answer in time",
+        "{answer}"
+    );
+}
+
+/// Whoever has closed its side, or has no session any more, cannot answer: nobody waits for that until `ask-timeout`.
+#[tokio::test]
+async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
+    let (gateway, address) = before(asking()).await;
+    let elicits = json!({"elicitation": {}});
+    let is_free = async || {
+        soon(async {
+            let is_asked = || gateway.status().pending_server_requests > 0;
+            while is_asked() || gateway.status().dedicated_connections > 0 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    };
+
+    // In a call, after one, and in one whose connection is lost.
+    for (name, is_lost) in [("ask", false), ("ask", true), ("later", false)] {
+        let mut client = Client::open(address, &elicits).await;
+        let mut call = client.asking_call(name).await;
+        let question = match name {
+            "later" => next(&mut client.stream).await,
+            _ => {
+                call.head().await;
+                next(&mut call).await
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create", "{name}");
+        let call = (!is_lost).then_some(call);
+        let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
+        assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+        is_free().await;
+        drop(call);
+    }
+
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &elicits).await;
+    let params = asks("ask", "elicitation/create", json!({"message": "m"}));
+    let question = pipe.ask(&request(json!(7), "tools/call", params)).await;
+    assert_eq!(question["method"], "elicitation/create");
+    // What it cannot answer it is answered all the same.
+    let rest = pipe.close().await;
+    let answer = rest.iter().find(|line| line.contains("\"id\":7"));
+    let answer: Value = serde_json::from_str(answer.expect("an answer")).unwrap();
+    let error = &answer["result"]["reply"]["error"];
+    assert_eq!(error["message"], "the client is gone", "{answer}");
+    is_free().await;
+}
+
+/// Nobody can come back to the stream of a batch; its requests run on as others do whose clients are gone: so many at
+/// once.
+#[tokio::test]
+async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
+    let mut none = limits();
+    none.orphaned_requests = 0;
+    let (_gateway, address) = before(asking().with_limits(none)).await;
+    let mut client = LegacyClient::at(address, "2025-03-26", &json!({"sampling": {}})).await;
+    let params = asks("ask", "sampling/createMessage", json!({"messages": []}));
+    let mut batch = RawHttp::connect(address).await;
+    let post = client.post(&json!([request(json!(99), "tools/call", params)]));
+    batch.send(&post.bytes()).await;
+    batch.head().await;
+    assert_eq!(next(&mut batch).await["method"], "sampling/createMessage");
+    drop(batch);
+    soon(async {
+        loop {
+            let state = client.ask("tools/call", tool("state")).await.json();
+            let told = state["result"]["told"].as_array().unwrap();
+            if told
+                .iter()
+                .any(|told| told["method"] == "notifications/cancelled")
+            {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+/// A stream that is lost can be come back to for as long as its session lasts, and so long a question waits.
+#[tokio::test]
+async fn nobody_waits_for_the_answer_of_a_session_that_has_expired() {
+    let config = asking().with_session_lifetime(Duration::from_secs(1));
+    let (gateway, address) = before(config).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut lost = client.asking_call("ask").await;
+    lost.head().await;
+    assert_eq!(next(&mut lost).await["method"], "elicitation/create");
+    drop(lost);
+    let params = asks("ask", "elicitation/create", json!({"message": "m"}));
+    let mut call = client.call(params).await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let cancelled = next(&mut call).await;
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    let answer = next(&mut call).await;
+    assert!(answer["result"]["reply"]["error"].is_object(), "{answer}");
+    assert_eq!(soon(client.stream.event()).await, None);
+    soon(async {
+        while gateway.status().pending_server_requests > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn roots_are_asked_for_at_once_and_again_when_they_changed() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"roots": {"listChanged": true}})).await;
+    for name in ["one", "two"] {
+        if name == "two" {
+            let changed = notification("notifications/roots/list_changed", json!({}));
+            client.send(&changed).await;
+        } else {
+            client.state().await;
+        }
+        let question = next(&mut client.stream).await;
+        assert_eq!(question["method"], "roots/list");
+        let roots = json!({"roots": [{"uri": format!("file:///{name}")}]});
+        client.send(&answer_to(&question, roots.clone())).await;
+        assert_eq!(client.state().await["roots"], roots);
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_between_calls_is_told_on_the_session_s_stream() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut other = Client::open(address, &json!({"elicitation": {}})).await;
+    other.state().await;
+    client
+        .called(asks("later", "elicitation/create", json!({"message": "m"})))
+        .await;
+    let question = next(&mut client.stream).await;
+    assert_eq!(question["params"]["message"], "m");
+    // Another session cannot answer it.
+    other
+        .send(&answer_to(&question, json!({"action": "other"})))
+        .await;
+    client
+        .send(&answer_to(&question, json!({"action": "cancel"})))
+        .await;
+    let state = client.state().await;
+    assert_eq!(state["replies"][0]["result"]["action"], "cancel");
+    // So is what it says then.
+    for (method, params) in [
+        (
+            "notifications/elicitation/complete",
+            json!({"elicitationId": "e"}),
+        ),
+        (
+            "notifications/message",
+            json!({"level": "info", "data": "x"}),
+        ),
+    ] {
+        client.called(asks("tell", method, params.clone())).await;
+        let told = next(&mut client.stream).await;
+        assert_eq!(
+            (&told["method"], &told["params"]),
+            (&json!(method), &params)
+        );
+    }
+}
+
+#[tokio::test]
+async fn progress_of_an_answer_reaches_the_server_by_its_own_token() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"sampling": {}})).await;
+    let params = json!({"messages": [], "_meta": {"progressToken": "theirs", "z": 1}});
+    let mut call = client
+        .call(asks("ask", "sampling/createMessage", params))
+        .await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let token = &question["params"]["_meta"]["progressToken"];
+    assert_ne!(token, "theirs");
+    assert_eq!(question["params"]["_meta"]["z"], 1);
+    let progress = json!({"progressToken": token, "progress": 0.5});
+    client
+        .send(&notification("notifications/progress", progress))
+        .await;
+    client
+        .send(&answer_to(&question, json!({"role": "assistant"})))
+        .await;
+    let answer = next(&mut call).await;
+    let told = &answer["result"]["told"][0];
+    assert_eq!(told["method"], "notifications/progress");
+    assert_eq!(
+        told["params"],
+        json!({"progressToken": "theirs", "progress": 0.5})
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_must_be_visited_first_is_passed_on() {
+    let (_gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &all()).await;
+    let visit =
+        json!({"mode": "url", "elicitationId": "e", "url": "https://example.org", "message": "m"});
+    let mut call = client.call(asks("visit", "", visit.clone())).await;
+    let error = call.response().await.json()["error"].clone();
+    assert_eq!(error["code"], -32042);
+    assert_eq!(error["data"], json!({"elicitations": [visit]}));
+}
+
+/// Every process counts its requests from one, so that whoever were asked another's question would answer it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_of_one_server_never_get_each_other_s_questions() {
+    let (_gateway, address) = before(asking()).await;
+    let clients = (0..6).map(|who| {
+        tokio::spawn(async move {
+            let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+            for round in 0..12 {
+                // Two at once, answered in the other order.
+                let mut open = Vec::new();
+                for half in 0..2 {
+                    let label = format!("{who}.{round}.{half}");
+                    let params = json!({"message": label});
+                    let mut call = client.call(asks("ask", "elicitation/create", params)).await;
+                    call.head().await;
+                    let question = next(&mut call).await;
+                    assert_eq!(question["params"]["message"], label.as_str());
+                    open.push((call, question, label));
+                }
+                for (mut call, question, label) in open.into_iter().rev() {
+                    let said = json!({"action": "accept", "content": {"label": label}});
+                    client.send(&answer_to(&question, said.clone())).await;
+                    let answer = next(&mut call).await;
+                    assert_eq!(answer["result"]["reply"]["result"], said);
+                }
+            }
+            client.state().await["pid"].as_u64().unwrap()
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    let mut pids = Vec::new();
+    for client in clients {
+        pids.push(soon(client).await.unwrap());
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    assert_eq!(pids.len(), 6);
+}
+
+async fn is_gone(pid: &Value) {
+    let stat = format!("/proc/{pid}/stat");
+    soon(async {
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_of_one_s_own_ends_with_its_session() {
+    let (gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &all()).await;
+    let pid = client.state().await["pid"].clone();
+    let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+    is_gone(&pid).await;
+
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({"elicitation": {}})).await;
+    let answer = pipe
+        .ask(&request(json!(1), "tools/call", tool("state")))
+        .await;
+    pipe.close().await;
+    is_gone(&answer["result"]["pid"]).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_ends_and_is_made_again() {
+    let mut config = asking();
+    config.servers[0].limits.idle_timeout = Duration::from_millis(50);
+    let (_gateway, address) = before(config).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let pid = client.state().await["pid"].clone();
+    is_gone(&pid).await;
+    assert_ne!(client.state().await["pid"], pid);
+}
+
+#[tokio::test]
+async fn who_is_idle_gives_way_and_who_is_not_does_not() {
+    let mut config = asking();
+    config.servers[0].limits.dedicated_connections = 1;
+    let (_gateway, address) = before(config).await;
+    let mut first = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut second = Client::open(address, &json!({"elicitation": {}})).await;
+    let pid = first.state().await["pid"].clone();
+    // The first is idle.
+    assert_ne!(second.state().await["pid"], pid);
+    is_gone(&pid).await;
+    let mut call = second.asking_call("ask").await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let refused = first.call(tool("state")).await.response().await.json();
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("`peer`") && message.contains("all are in use"),
+        "{message}"
+    );
+    second.send(&answer_to(&question, json!({}))).await;
+    assert!(next(&mut call).await["result"].is_object());
+    first.state().await;
+}
+
+#[tokio::test]
+async fn a_reload_leaves_a_connection_to_its_client() {
+    let (gateway, address) = before(asking()).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut call = client.asking_call("ask").await;
+    call.head().await;
+    let question = next(&mut call).await;
+    gateway.reload(asking()).await.unwrap();
+    let pid = client.state().await["pid"].clone();
+    client.send(&answer_to(&question, json!({"a": 1}))).await;
+    let answer = next(&mut call).await;
+    assert_eq!(answer["result"]["reply"]["result"], json!({"a": 1}));
+    assert_eq!(answer["result"]["pid"], pid);
+    // Another server takes its place: who is asked can still answer.
+    let mut call = client.asking_call("ask").await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let mut other = asking();
+    other.servers[0].limits.ready_timeout = Duration::from_secs(7);
+    gateway.reload(other).await.unwrap();
+    assert_ne!(client.state().await["pid"], pid);
+    client.send(&answer_to(&question, json!({"a": 2}))).await;
+    let answer = next(&mut call).await;
+    assert_eq!(answer["result"]["pid"], pid);
+    is_gone(&pid).await;
+}
+
+/// Where sessions share nothing, there is one process for the lists and the calls of a session.
+#[tokio::test]
+async fn an_isolated_session_is_asked_on_its_one_connection() {
+    let mut config = asking();
+    config.servers[0].isolation = Isolation::Session;
+    let (_gateway, address) = before(config).await;
+    let mut client = Client::open(address, &json!({"roots": {}})).await;
+    client.legacy.ask("tools/list", json!({})).await;
+    let state = client.state().await;
+    assert!(state["lists"].as_u64() >= Some(1), "{state}");
+    let question = next(&mut client.stream).await;
+    let roots = json!({"roots": [{"uri": "file:///mine"}]});
+    client.send(&answer_to(&question, roots.clone())).await;
+    assert_eq!(client.state().await["roots"], roots);
+}
+
+/// Requests without a session take turns on connections that none of them shares.
+#[tokio::test]
+async fn requests_without_a_session_have_a_connection_while_they_run() {
+    let (_gateway, address) = before(asking()).await;
+    let state = async || {
+        let call = modern(
+            json!(1),
+            "tools/call",
+            tool("state"),
+            &json!({"elicitation": {}}),
+        );
+        let answer = RawHttp::connect(address)
+            .await
+            .ask(&HttpRequest::modern(&call))
+            .await
+            .json();
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    };
+    let first = state().await;
+    assert_eq!(first["client"], json!({"elicitation": {}}));
+    assert_eq!(state().await["pid"], first["pid"]);
+}
+
+/// What an endpoint asks: on the stream of a call, and on its own.
+#[tokio::test]
+async fn an_endpoint_asks_on_either_stream() {
+    let (senders, mut streams) = tokio::sync::mpsc::unbounded_channel();
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/list" => {
+            let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+            Some(seen.answer(&json!({"tools": tools})))
+        }
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            if seen.header("mcp-session-id") == Some("s-2") || seen.method() == "GET" {
+                let id = json!(seen.method());
+                let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+                sender.send(event(&ask).into()).unwrap();
+            }
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        "initialize" => {
+            let is_askable = seen.body["params"]["capabilities"]["roots"].is_object();
+            let id = if is_askable { "s-2" } else { "s-1" };
+            Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
+        }
+        _ => None,
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
+    let mut call = client.call(tool("x")).await;
+    assert_eq!(call.head().await.status, 200);
+    for stream in [&mut call, &mut client.stream] {
+        let question = next(stream).await;
+        assert_eq!(question["method"], "roots/list");
+        let answer = answer_to(&question, json!({"roots": []}));
+        let post = client.legacy.post(&answer);
+        assert_eq!(client.legacy.http.ask(&post).await.status, 202);
+    }
+    let is_about = |id: &str| {
+        let replies = harness.peer.of("POST");
+        let reply = replies.into_iter().find(|seen| {
+            *seen.id() == json!(id)
+                && seen.header("mcp-session-id") == Some("s-2")
+                && seen.body["result"] == json!({"roots": []})
+        });
+        reply.is_some()
+    };
+    soon(async {
+        while !(is_about("GET") && is_about("tools/call")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    loop {
+        let (sender, message) = soon(streams.recv()).await.unwrap();
+        if message["id"].is_u64() {
+            sender.send(event(&message).into()).unwrap();
+            break;
+        }
+    }
+    assert!(next(&mut call).await["result"].is_object());
+}
+
+/// The endpoint's own stream, and the call that it asks about there.
+#[derive(Default)]
+struct Beside {
+    own: Option<UnboundedSender<Bytes>>,
+    call: Option<(UnboundedSender<Bytes>, ReceivedRequest)>,
+}
+
+impl Beside {
+    /// Asks once both are there, in whichever order they come.
+    fn ask(&self) {
+        let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+        if let (Some(own), Some(_)) = (&self.own, &self.call) {
+            own.send(event(&ask).into()).unwrap();
+        }
+    }
+
+    fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
+        let (sender, reply) = Reply::stream();
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let id = if capabilities["roots"].is_object() {
+                    "s-2"
+                } else {
+                    "s-1"
+                };
+                Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "GET" if seen.header("mcp-session-id") == Some("s-2") => {
+                self.own = Some(sender);
+                self.ask();
+                Some(reply)
+            }
+            "tools/call" => {
+                self.call = Some((sender, seen.clone()));
+                self.ask();
+                Some(reply)
+            }
+            _ if seen.id() == &json!(7) => {
+                let (stream, call) = self.call.take()?;
+                let answer = call.message(&json!({"content": [], "said": seen.body}));
+                stream.send(event(&answer).into()).unwrap();
+                Some(Reply::new(202, "text/plain", ""))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an endpoint asks on its own stream is for the request without a session that has the connection.
+#[tokio::test]
+async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
+    let beside = Mutex::new(Beside::default());
+    let peer = ScriptedServer::start(move |seen| beside.lock().unwrap().answer(seen)).await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut http = harness.connect().await;
+    let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
+    let asked = http
+        .ask(&HttpRequest::modern(&call(tool("x"))))
+        .await
+        .json();
+    let requests = asked["result"]["inputRequests"].as_object().unwrap();
+    let (key, question) = requests.iter().next().unwrap();
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"roots": [{"uri": "file:///one"}]});
+    let mut again = tool("x");
+    again["requestState"] = asked["result"]["requestState"].clone();
+    again["inputResponses"] = json!({key: roots});
+    let answer = http.ask(&HttpRequest::modern(&call(again))).await.json();
+    assert_eq!(answer["result"]["said"]["result"], roots);
+}
+
+/// What a session's calls change, a server may tell of on the connection of those calls alone.
+#[tokio::test]
+async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
+    let own = Mutex::new(None::<UnboundedSender<Bytes>>);
+    let peer = ScriptedServer::start(move |seen| {
+        let is_own = seen.header("mcp-session-id") == Some("s-2");
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let is_askable = capabilities["roots"].is_object();
+                let result = json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                    "serverInfo": {"name": "peer", "version": "1"},
+                });
+                let id = if is_askable { "s-2" } else { "s-1" };
+                Some(seen.answer(&result).with_header("mcp-session-id", id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "resources/list" => {
+                let resources = json!([{"uri": "a:1", "name": "one"}]);
+                Some(seen.answer(&json!({"resources": resources})))
+            }
+            "GET" if is_own => {
+                let (sender, reply) = Reply::stream();
+                *own.lock().unwrap() = Some(sender);
+                Some(reply)
+            }
+            "resources/subscribe" | "resources/unsubscribe" => Some(seen.answer(&json!({}))),
+            "tools/call" if is_own => {
+                let params = json!({"uri": "a:1"});
+                let updated = "notifications/resources/updated";
+                let updated = json!({"jsonrpc": "2.0", "method": updated, "params": params});
+                // Before there is a stream nobody is told.
+                if let Some(own) = &*own.lock().unwrap() {
+                    own.send(event(&updated).into()).unwrap();
+                }
+                Some(seen.answer(&json!({"content": []})))
+            }
+            _ => None,
+        }
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
+    let subscribed = client
+        .legacy
+        .ask("resources/subscribe", json!({"uri": "a:1"}));
+    assert_eq!(subscribed.await.json()["result"], json!({}));
+    let told = async {
+        loop {
+            client.called(tool("x")).await;
+            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
+            if let Ok(told) = told.await {
+                return told;
+            }
+        }
+    };
+    let told = soon(told).await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "a:1");
+    let asked = harness.peer.of("resources/subscribe");
+    let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
+    let sessions: Vec<_> = sessions.collect();
+    assert_eq!(sessions, [Some("s-2")], "nowhere else");
+}
+
+/// > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+#[tokio::test]
+async fn an_answer_that_reaches_another_gateway_is_refused_there() {
+    let (key, elicits) = ([7; 32], json!({"elicitation": {}}));
+    let (_here, address) = before(asking().with_key(key)).await;
+    let (_there, other) = before(asking().with_key(key)).await;
+    let mut client = Client::open(address, &elicits).await;
+    let mut call = client.asking_call("ask").await;
+    assert_eq!(call.head().await.status, 200);
+    let question = next(&mut call).await;
+    let answer = answer_to(&question, json!({"action": "decline"}));
+    let unasked = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    for (address, message) in [(other, &answer), (address, &unasked)] {
+        let post = client.legacy.post(message);
+        let refused = RawHttp::connect(address).await.ask(&post).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        let error = refused.json();
+        assert!(error.get("id").is_none_or(Value::is_null), "{error}");
+        let why = error["error"]["message"].as_str().unwrap();
+        assert!(why.starts_with("this gateway has not asked that"), "{why}");
+    }
+    // The call waits all the same; and what comes twice is only late.
+    client.send(&answer).await;
+    let answered = next(&mut call).await;
+    assert_eq!(
+        answered["result"]["reply"]["result"],
+        json!({"action": "decline"}),
+        "{answered}"
+    );
+    client.send(&answer).await;
+}

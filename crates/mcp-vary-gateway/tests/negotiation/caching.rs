@@ -1,0 +1,137 @@
+//! What clients may cache of a server that allows everybody to cache everything, where variants are off.
+
+use mcp_vary_config::read_resources;
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::features;
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_view::Dialect;
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+/// What the server says of each list and each resource.
+const SAID: (u64, &str) = (60_000, "public");
+/// What is said of what depends on the client (SV-17).
+const OWN: (u64, &str) = (0, "private");
+const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
+const LISTS: [&str; 4] = [
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+];
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
+    let content = |uri| json!({"uri": uri, "mimeType": "application/json", "text": point});
+    let mut result = match seen.method() {
+        "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
+        "server/discover" => {
+            return Some(seen.answer(&json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            })));
+        }
+        "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
+        "resources/list" => json!({"resources": []}),
+        "resources/templates/list" => json!({"resourceTemplates": []}),
+        "prompts/list" => json!({"prompts": []}),
+        "resources/read" => match seen.body["params"]["uri"].as_str()? {
+            "dir:all" => json!({"contents": [content("note:a"), content("map:a")]}),
+            uri => json!({"contents": [content(uri)]}),
+        },
+        _ => return None,
+    };
+    result["resultType"] = json!("complete");
+    result["ttlMs"] = json!(SAID.0);
+    result["cacheScope"] = json!(SAID.1);
+    Some(seen.answer(&result))
+}
+
+async fn harness(adapt: impl FnOnce(&mut Config)) -> Harness {
+    Harness::behind_one(ScriptedServer::start(answer).await, |config| {
+        let mut config = config.with_variants(false);
+        adapt(&mut config);
+        config
+    })
+    .await
+}
+
+/// What each kind of client may do with an answer.
+async fn may_cache(harness: &Harness, method: &str, params: Value, expected: (u64, &str)) {
+    for way in MODERN {
+        for capabilities in [json!({}), features(&["human", "format=markdown"])] {
+            let answer = way
+                .ask(harness, &capabilities, method, params.clone())
+                .await;
+            let result = &answer["result"];
+            let told = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
+            let expected = (Some(expected.0), Some(expected.1));
+            assert_eq!(told, expected, "{way:?} {method} {params} {capabilities}");
+        }
+    }
+}
+
+async fn may_cache_all(harness: &Harness, expected: (u64, &str)) {
+    for list in LISTS {
+        may_cache(harness, list, json!({}), expected).await;
+    }
+    for uri in ["map:a", "note:a", "dir:all"] {
+        may_cache(harness, "resources/read", json!({"uri": uri}), expected).await;
+    }
+}
+
+/// SV-17: where nothing depends on the client, what the server says stands.
+#[tokio::test]
+async fn where_all_clients_are_served_alike_the_servers_word_stands() {
+    may_cache_all(&harness(|_| {}).await, SAID).await;
+}
+
+/// SV-17: whether a client gets a resource as served depends on its features, also for the one that does.
+#[tokio::test]
+async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
+    let harness = harness(|config| {
+        let rules = "- {uris: [\"map:*\"], as: geo-markdown}";
+        config.resource_results = read_resources(rules).unwrap();
+    })
+    .await;
+    for uri in ["map:a", "dir:all"] {
+        may_cache(&harness, "resources/read", json!({"uri": uri}), OWN).await;
+    }
+    may_cache(&harness, "resources/read", json!({"uri": "note:a"}), SAID).await;
+    for list in LISTS {
+        may_cache(&harness, list, json!({}), SAID).await;
+    }
+}
+
+/// SV-17: rules look at the name that a client gives itself, which caches ignore.
+#[tokio::test]
+async fn where_rules_tell_clients_apart_nothing_is_kept() {
+    let mut rule = ClientRule::default().with_name(ClientPattern::new("gemini*").unwrap());
+    rule.dialect = Some(Some(Dialect::Gemini));
+    may_cache_all(
+        &harness(|config| config.selection.rules = vec![rule]).await,
+        OWN,
+    )
+    .await;
+    may_cache_all(
+        &harness(|config| config.selection.known_clients = true).await,
+        OWN,
+    )
+    .await;
+}
+
+/// SV-17: the tool that reads what was left out is listed to clients that may get less.
+#[tokio::test]
+async fn where_a_tool_is_listed_to_some_nothing_is_kept() {
+    may_cache_all(&harness(|config| config.read_result = true).await, OWN).await;
+}
+
+/// A server of 2025-11-25 says nothing, so that its lists are not cached at all.
+#[tokio::test]
+async fn of_a_legacy_server_nothing_is_kept() {
+    let harness = Harness::before(Era::Legacy, |config| config.with_variants(false)).await;
+    may_cache(&harness, "tools/list", json!({}), OWN).await;
+}

@@ -1,0 +1,277 @@
+//! What is logged of negotiation, and what never is.
+
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{features, modern};
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::negotiation::seed_cases::{EXTENSION, operated, params};
+use crate::support::Harness;
+
+const NEGOTIATED: &str = "mcp_vary_results::negotiation_log";
+
+/// CN-21: which tags there were, which were ignored and why, and what was chosen, of every kind of content.
+#[tokio::test]
+async fn negotiation_is_logged() {
+    let harness = operated().await;
+    let mut count = 0;
+    for way in ClientKind::ALL {
+        for (method, what, tags, said) in [
+            (
+                "tools/call",
+                "result",
+                "human,x-a=1",
+                r#"format="markdown"; variant="standard"; "#,
+            ),
+            (
+                "tools/call",
+                "result",
+                "agent,verbosity=standard",
+                r#"format="json"; verbosity="standard"; variant="standard"; "#,
+            ),
+            (
+                "resources/read",
+                "resource",
+                "format=markdown",
+                r#"format="markdown"; variant="standard"; "#,
+            ),
+            (
+                "prompts/get",
+                "prompt",
+                "human,interactive",
+                r#"variant="standard"; "#,
+            ),
+        ] {
+            // Told apart from what another way and method declared, which is remembered.
+            let unknown = format!("{way:?}={method}=");
+            let mut declared: Vec<&str> = tags.split(',').collect();
+            declared.extend(["format==json", &unknown]);
+            let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::DEBUG);
+            let answer = way
+                .ask(&harness, &features(&declared), method, params(method))
+                .await;
+            assert!(answer["result"].is_object(), "{answer}");
+            count += 1;
+            let level = if count <= 8 || count == 16 {
+                "WARN"
+            } else {
+                "DEBUG"
+            };
+            let grammar = "a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='";
+            assert_eq!(
+                log.take(),
+                [
+                    format!(
+                        "{level} parts of a client's declaration ignored; extension=\"content-negotiation\"; \
+                         ignored=`format==json`: {grammar}; `{unknown}`: {grammar}; count={count}; "
+                    ),
+                    format!("DEBUG feature tags declared; tags={tags}; ignored=2; "),
+                    format!("DEBUG content negotiated; what=\"{what}\"; tags={tags}; {said}"),
+                ],
+                "{way:?} {method}"
+            );
+        }
+    }
+    assert_eq!(harness.gateway.ignored_declarations(), count);
+}
+
+/// CN-21: that nothing was changed is logged, too.
+#[tokio::test]
+async fn what_is_left_as_it_was_is_logged() {
+    let harness = operated().await;
+    for way in ClientKind::ALL {
+        let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::DEBUG);
+        let declared = features(&["x-a=1"]);
+        way.ask(&harness, &declared, "tools/call", params("tools/call"))
+            .await;
+        let said = log.take();
+        let last = r#"DEBUG content left as the server said it; what="result"; tags=x-a=1; variant="standard"; "#;
+        assert_eq!(
+            said.last().map(String::as_str),
+            Some(last),
+            "{way:?} {said:?}"
+        );
+    }
+}
+
+/// CN-21: nothing of clients that do not negotiate.
+#[tokio::test]
+async fn nothing_is_logged_of_who_does_not_negotiate() {
+    let harness = operated().await;
+    for way in ClientKind::ALL {
+        let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::TRACE);
+        for method in ["tools/call", "resources/read", "prompts/get"] {
+            way.ask(&harness, &json!({"sampling": {}}), method, params(method))
+                .await;
+        }
+        assert_eq!(log.take(), [""; 0], "{way:?}");
+    }
+}
+
+/// What no log may hold: it stands in hints, arguments, headers and results.
+const SECRET: &str = "hunter2";
+
+/// A declaration that is as long, as many and as strange as a client can make it.
+fn hostile() -> Value {
+    // Just below 64 KiB, which capabilities may have.
+    let tags = (0..180).map(|at| match at % 5 {
+        0 => json!(format!("x-{at}={}", "v".repeat(110))),
+        1 => json!(format!("\u{1b}[31mERROR\r\n{at}")),
+        2 => json!("\u{202e}format=json".repeat(100)),
+        3 => json!({"a": [at]}),
+        _ => json!(format!("format={at}\nWARN forged; count=1;")),
+    });
+    let hints = json!({
+        "description": format!("my password is {SECRET}\n"),
+        "hints": {"useCase": [SECRET, "\u{7}"], "\n": "x"},
+    });
+    json!({"extensions": {
+        EXTENSION: {"version": "1.0", "features": tags.collect::<Vec<_>>()},
+        "io.modelcontextprotocol/server-variants": {"variantHints": hints},
+    }})
+}
+
+async fn all_ways(harness: &Harness, declared: &Value) {
+    for way in ClientKind::ALL {
+        for method in ["tools/call", "resources/read", "prompts/get", "tools/list"] {
+            let mut params = params(method);
+            params["arguments"] = json!({"key": SECRET});
+            way.ask(harness, declared, method, params).await;
+        }
+    }
+    let call = modern(json!(1), "tools/call", params("tools/call"), declared);
+    let post = HttpRequest::modern(&call).with("Authorization", format!("Bearer {SECRET}"));
+    harness.connect().await.ask(&post).await;
+}
+
+/// CN-1, CN-21: the log is bounded, no peer writes lines of its own there, and nothing that may be secret
+/// stands in it.
+#[tokio::test]
+async fn the_log_is_bounded_and_harmless() {
+    let harness = operated().await;
+    let (log, _listening) = CapturedLog::listen("mcp_vary", Level::TRACE);
+    all_ways(&harness, &hostile()).await;
+    let said = log.take();
+    let declared = said
+        .iter()
+        .filter(|line| line.contains("feature tags declared"));
+    assert!(declared.count() >= 9, "{said:?}");
+    for line in &said {
+        let printable = line.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+        assert!(printable, "{line:?}");
+        assert!(line.len() < 4_096, "{} bytes: {line}", line.len());
+        assert!(!line.contains(SECRET), "{line}");
+    }
+}
+
+/// CN-21: formats and verbosities that the gateway does not know are warned of once per declaration; other tags that
+/// have no effect are not, since an operator may use them.
+#[tokio::test]
+async fn an_unknown_format_or_verbosity_is_warned_of() {
+    let harness = operated().await;
+    for (number, way) in ClientKind::ALL.into_iter().enumerate() {
+        let mark = format!("x-way={number}");
+        let tags = [
+            "format=xml",
+            "format!=pdf",
+            "verbosity=loud",
+            "frobnicate",
+            "agent",
+            &mark,
+        ];
+        let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::WARN);
+        let answer = way
+            .ask(
+                &harness,
+                &features(&tags),
+                "tools/call",
+                params("tools/call"),
+            )
+            .await;
+        assert!(answer["result"].is_object(), "{answer}");
+        let count = number + 1;
+        assert_eq!(
+            log.take(),
+            [format!(
+                "WARN unsupported format or verbosity declared; tags=format=xml,verbosity=loud; count={count}; "
+            )],
+            "{way:?}"
+        );
+    }
+}
+
+/// CN-2, EXT-5: tags that the id of a session has no room for are counted and warned of.
+#[tokio::test]
+async fn tags_without_room_in_a_session_are_counted_and_warned_of() {
+    let harness = operated().await;
+    let mut tags: Vec<String> = (0..14)
+        .map(|n| format!("x-{n:03}-{}", "a".repeat(110)))
+        .collect();
+    tags.extend(["human".to_owned(), "x-last".to_owned()]);
+    let tags: Vec<_> = tags.iter().map(String::as_str).collect();
+    let (log, _listening) = CapturedLog::listen(NEGOTIATED, Level::WARN);
+    let client = LegacyClient::open(&harness, "2025-11-25", &features(&tags)).await;
+    assert!(client.session.len() <= 2048, "{}", client.session.len());
+    let status = serde_json::to_value(harness.gateway.status()).unwrap();
+    let dropped = status["counters"]["dropped-tags"].as_u64().unwrap();
+    assert!((1..=8).contains(&dropped), "{dropped}");
+    assert_eq!(
+        log.take(),
+        [format!(
+            "WARN feature tags without room in the session id dropped; dropped={dropped}; count=1; "
+        )]
+    );
+}
+
+/// SV-22: at `debug` the log says which variant each request ran under and what decided that, and which were refused.
+#[tokio::test]
+async fn selections_and_refusals_of_variants_are_logged() {
+    let harness = Harness::start().await;
+    let mut http = harness.connect().await;
+    let listen = || CapturedLog::listen("mcp_vary", Level::DEBUG);
+    let about = |log: &CapturedLog| -> Vec<String> {
+        let lines = log.take().into_iter();
+        lines
+            .filter(|line| line.contains("variant selected") || line.contains("variant refused"))
+            .collect()
+    };
+    let list = |selector: Value| {
+        let mut request = modern(json!(1), "tools/list", json!({}), &json!({}));
+        if !selector.is_null() {
+            request["params"]["_meta"][SELECTOR] = selector;
+        }
+        HttpRequest::modern(&request)
+    };
+    let (log, _listening) = listen();
+    for (post, expected) in [
+        (
+            list(Value::Null),
+            r#"DEBUG variant selected; variant=standard; by="ranking"; method="tools/list"; "#,
+        ),
+        (
+            list(json!("compact")),
+            r#"DEBUG variant selected; variant=compact; by="selector"; method="tools/list"; "#,
+        ),
+        (
+            list(Value::Null).with("MCP-Server-Variant", "read-only"),
+            r#"DEBUG variant selected; variant=read-only; by="header"; method="tools/list"; "#,
+        ),
+        (
+            list(json!("no\nsuch\u{202e}")),
+            r#"DEBUG variant refused; requested="no\nsuch\u{202e}"; "#,
+        ),
+    ] {
+        http.ask(&post).await;
+        assert_eq!(about(&log), [expected]);
+    }
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    client.ask("tools/list", json!({})).await;
+    assert_eq!(
+        about(&log),
+        [r#"DEBUG variant selected; variant=standard; by="session"; method="tools/list"; "#]
+    );
+}
+
+const SELECTOR: &str = "io.modelcontextprotocol/server-variant";

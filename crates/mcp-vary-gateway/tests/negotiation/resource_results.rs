@@ -1,0 +1,164 @@
+//! Resources and prompts as the operator has them told.
+
+use mcp_vary_config::{read_prompts, read_resources};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{features, introduced};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+/// A server with a map, a status and a prompt.
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let point = r#"{"type": "Point", "coordinates": [7.6586, 45.9763]}"#;
+    let result = match seen.method() {
+        "initialize" => introduced("trips", json!({"resources": {}, "prompts": {}})),
+        "resources/list" => json!({"resources": [
+            {"uri": "map://valley", "name": "valley"}, {"uri": "status://all", "name": "status"},
+        ]}),
+        "resources/read" => match params["uri"].as_str()? {
+            "map://valley" => json!({"contents": [
+                {"uri": "map://valley", "mimeType": "application/geo+json", "text": point},
+                {"uri": "map://valley/picture", "mimeType": "image/png", "blob": "AA=="},
+            ]}),
+            uri => json!({"contents": [
+                {"uri": uri, "mimeType": "application/json", "text": "{\"services\":[1,2]}"},
+            ]}),
+        },
+        "prompts/list" => json!({"prompts": [{"name": "plan"}, {"name": "other"}]}),
+        "prompts/get" => json!({"description": "Plans.", "messages": [
+            {"role": "user", "content": {"type": "text", "text": "Plan it."}},
+            {"role": "user", "content": {"type": "image", "data": "", "mimeType": "image/png"}},
+        ]}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+const RESOURCES: &str = r#"
+- {uris: ["map://*"], as: geo-markdown}
+- {uris: ["map://*"], when: agent & mcp-capable, as: served}
+- {uris: ["status://*"], template: "All {{ value.services | length }} of {{ uri }} run.", type: text/plain}
+- {uris: ["status://*"], template: "{{ value.nothing.at.all }}", type: text/markdown}
+"#;
+
+const PROMPTS: &str = r#"
+- prompts: [plan]
+  when: agent & sampling
+  text: "{{ text }} Of {{ arguments.goal }}: parse, list, call, compare."
+- prompts: [plan]
+  when: human & interactive
+  text: Let us plan together.
+  role: assistant
+  description: Plans with you.
+"#;
+
+async fn harness() -> Harness {
+    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+        config.resource_results = read_resources(RESOURCES).unwrap();
+        config.prompt_results = read_prompts(PROMPTS).unwrap();
+        config
+    })
+    .await
+}
+
+async fn ask(
+    harness: &Harness,
+    way: ClientKind,
+    tags: &[&str],
+    method: &str,
+    params: Value,
+) -> Value {
+    let answer = way.ask(harness, &features(tags), method, params).await;
+    answer["result"].clone()
+}
+
+/// CN-15: a resource in another format, its media type true, its blobs untouched.
+#[tokio::test]
+async fn a_resource_is_told_in_the_format_that_is_asked_for() {
+    let harness = harness().await;
+    let map = || json!({"uri": "map://valley"});
+    for way in ClientKind::ALL {
+        let read = ask(
+            &harness,
+            way,
+            &["human", "format=markdown"],
+            "resources/read",
+            map(),
+        )
+        .await;
+        let contents = &read["contents"];
+        assert_eq!(contents[0]["mimeType"], "text/markdown", "{way:?}");
+        assert_eq!(
+            contents[0]["text"],
+            "- **coordinates**: 45.9763°N, 7.6586°E"
+        );
+        assert_eq!(contents[1]["blob"], "AA==");
+        assert_eq!(read["_meta"]["vary/applied"]["format"], "markdown");
+    }
+    let way = ClientKind::HttpModern;
+    let tags = &["agent", "mcp-capable", "format=markdown"];
+    let served = ask(&harness, way, tags, "resources/read", map()).await;
+    assert_eq!(served["contents"][0]["mimeType"], "application/geo+json");
+    let nothing = way.ask(&harness, &json!({}), "resources/read", map()).await;
+    assert_eq!(nothing["result"]["contents"], served["contents"], "CN-7");
+}
+
+/// CN-15: in the operator's words; a template that fails leaves what the server said, and is counted.
+#[tokio::test]
+async fn a_resource_is_told_in_the_operators_words() {
+    let harness = harness().await;
+    let way = ClientKind::HttpModern;
+    let status = || json!({"uri": "status://all"});
+    let text = ask(&harness, way, &["format=text"], "resources/read", status()).await;
+    assert_eq!(text["contents"][0]["text"], "All 2 of status://all run.");
+    assert_eq!(text["contents"][0]["mimeType"], "text/plain");
+    let failed = ask(
+        &harness,
+        way,
+        &["format=markdown"],
+        "resources/read",
+        status(),
+    )
+    .await;
+    assert_eq!(failed["contents"][0]["mimeType"], "application/json");
+    // Each of the two reads renders every template of the resource, since the client's format is chosen afterwards.
+    assert_eq!(harness.gateway.failed_results(), 2);
+}
+
+/// CN-15: a prompt in other words for an agent that samples and for a person who is there.
+#[tokio::test]
+async fn a_prompt_is_told_in_other_words_for_other_clients() {
+    let harness = harness().await;
+    let plan = || json!({"name": "plan", "arguments": {"goal": "Bern"}});
+    for way in ClientKind::ALL {
+        let agent = ask(&harness, way, &["agent", "sampling"], "prompts/get", plan()).await;
+        let words = "Plan it. Of Bern: parse, list, call, compare.";
+        assert_eq!(agent["messages"][0]["content"]["text"], words, "{way:?}");
+        assert_eq!(
+            agent["messages"][1]["content"]["type"], "image",
+            "what is not text stays"
+        );
+        assert_eq!(agent["description"], "Plans.");
+    }
+    let way = ClientKind::HttpModern;
+    let person = ask(
+        &harness,
+        way,
+        &["human", "interactive"],
+        "prompts/get",
+        plan(),
+    )
+    .await;
+    assert_eq!(person["messages"][0]["role"], "assistant");
+    assert_eq!(person["description"], "Plans with you.");
+    for (tags, name) in [(&["human"][..], "plan"), (&["agent", "sampling"], "other")] {
+        let params = json!({"name": name, "arguments": {"goal": "Bern"}});
+        let own = ask(&harness, way, tags, "prompts/get", params).await;
+        assert_eq!(
+            own["messages"][0]["content"]["text"], "Plan it.",
+            "{tags:?} {name}"
+        );
+    }
+}

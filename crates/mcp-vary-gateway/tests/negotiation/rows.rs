@@ -1,0 +1,194 @@
+//! The five sets of rows in few words, as clients of each way and era read them.
+
+use std::collections::BTreeSet;
+
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{features, introduced, modern, request, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use serde_json::{Value, json};
+
+use crate::support::{Harness, legacy_pipe, open_pipe};
+
+const SETS: [(&str, &str); 5] = [
+    (
+        "connections",
+        include_str!("../../../mcp-vary/tests/fixtures/rows/connections.json"),
+    ),
+    (
+        "issues",
+        include_str!("../../../mcp-vary/tests/fixtures/rows/issues.json"),
+    ),
+    (
+        "logs",
+        include_str!("../../../mcp-vary/tests/fixtures/rows/logs.json"),
+    ),
+    (
+        "staff",
+        include_str!("../../../mcp-vary/tests/fixtures/rows/staff.json"),
+    ),
+    (
+        "stations",
+        include_str!("../../../mcp-vary/tests/fixtures/rows/stations.json"),
+    ),
+];
+
+/// The set `name`: its value, its list of rows, and the key of each.
+fn set(name: &str) -> (Value, String, String) {
+    let (_, text) = SETS.into_iter().find(|(known, _)| *known == name).unwrap();
+    let mut set: Value = serde_json::from_str(text).unwrap();
+    let text = |key: &str| set[key].as_str().unwrap().to_owned();
+    let (list, key) = (text("rows"), text("key"));
+    (set["structuredContent"].take(), list, key)
+}
+
+/// A server with a tool for each set.
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => introduced("rows", json!({"tools": {}})),
+        "tools/list" => {
+            let tools =
+                SETS.map(|(name, _)| json!({"name": name, "inputSchema": {"type": "object"}}));
+            json!({"tools": tools})
+        }
+        "tools/call" => {
+            let (value, _, _) = set(seen.body["params"]["name"].as_str()?);
+            json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// One client that goes on asking: what a session got only that session may read.
+enum Client {
+    HttpLegacy(LegacyClient),
+    HttpModern(RawHttp),
+    Stdio(ClientKind, StdioPipe),
+}
+
+impl Client {
+    async fn open(harness: &Harness, way: ClientKind, declared: &Value) -> Self {
+        match way {
+            ClientKind::HttpLegacy => {
+                Self::HttpLegacy(LegacyClient::open(harness, "2025-11-25", declared).await)
+            }
+            ClientKind::HttpModern => Self::HttpModern(harness.connect().await),
+            ClientKind::StdioLegacy => Self::Stdio(
+                way,
+                legacy_pipe(&harness.gateway, "2025-11-25", declared).await,
+            ),
+            ClientKind::StdioModern => Self::Stdio(way, open_pipe(&harness.gateway)),
+        }
+    }
+
+    async fn ask(&mut self, declared: &Value, method: &str, params: Value) -> Value {
+        let answer = match self {
+            Self::HttpLegacy(client) => client.ask(method, params).await.json(),
+            Self::HttpModern(http) => {
+                let ask = modern(json!(1), method, params, declared);
+                http.ask(&HttpRequest::modern(&ask)).await.json()
+            }
+            Self::Stdio(ClientKind::StdioLegacy, pipe) => {
+                pipe.ask(&request(json!(1), method, params)).await
+            }
+            Self::Stdio(_, pipe) => pipe.ask(&modern(json!(1), method, params, declared)).await,
+        };
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    }
+}
+
+/// Asserts that each key is read inline up to 500 rows, and all rows, page by page, where the link leads.
+async fn reads(harness: &Harness, way: ClientKind, name: &str, tags: &[&str]) {
+    let at = format!("{name} {way:?} {tags:?}");
+    let declared = features(tags);
+    let mut client = Client::open(harness, way, &declared).await;
+    let told = client.ask(&declared, "tools/call", tool(name)).await;
+    let (value, list, key) = set(name);
+    let rows = value[&list].as_array().unwrap();
+
+    let blocks = told["content"].as_array().unwrap();
+    let mut inline: Vec<_> = blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    // What stands beside a text is for programs.
+    let structured = told["structuredContent"].to_string();
+    if tags.contains(&"agent") {
+        inline.push(&structured);
+    }
+    let read_of_it: usize = inline.iter().map(|text| text.len()).sum();
+    assert!(
+        read_of_it * 2 < value.to_string().len(),
+        "{at}: {read_of_it} bytes"
+    );
+    let is_edge = |c: char| !c.is_alphanumeric() && c != '-';
+    let words: BTreeSet<&str> = inline.iter().flat_map(|text| text.split(is_edge)).collect();
+    for row in rows.iter().take(500) {
+        let key = row[&key]
+            .as_str()
+            .map_or_else(|| row[&key].to_string(), str::to_owned);
+        assert!(words.contains(key.as_str()), "{at}: {key}");
+    }
+
+    let link = blocks.iter().find(|block| block["type"] == "resource_link");
+    let uri = link.unwrap_or_else(|| panic!("{at}: no link"))["uri"]
+        .as_str()
+        .unwrap();
+    let (mut read, mut next) = (Vec::new(), Some(format!("{uri}?pointer=/{list}")));
+    let mut pages = 0;
+    while let Some(uri) = next {
+        let part = client
+            .ask(&declared, "resources/read", json!({"uri": uri}))
+            .await;
+        let page: Vec<Value> =
+            serde_json::from_str(part["contents"][0]["text"].as_str().unwrap()).unwrap();
+        read.extend(page);
+        next = part["contents"][1]["uri"].as_str().map(str::to_owned);
+        pages += 1;
+    }
+    assert_eq!(read, *rows, "{at}");
+    assert!(pages > 1 || rows.len() <= 500, "{at}: {pages} pages");
+}
+
+/// CN-13: every row's key inline up to 500 rows, every row where the link leads, over each way and in each era.
+#[tokio::test]
+async fn every_row_is_reached_over_every_way() {
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    for way in ClientKind::ALL {
+        for name in ["connections", "issues", "staff", "stations"] {
+            reads(&harness, way, name, &["verbosity=compact"]).await;
+        }
+    }
+}
+
+/// CN-13: in every form.
+#[tokio::test]
+async fn every_row_is_reached_in_every_form() {
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    for tags in [
+        &["format=json", "verbosity=compact"][..],
+        &["agent", "format=json", "verbosity=compact"],
+        &["human", "verbosity=compact"],
+        &["format=text", "verbosity=compact"],
+    ] {
+        for name in ["connections", "issues"] {
+            reads(&harness, ClientKind::HttpModern, name, tags).await;
+        }
+    }
+}
+
+/// CN-13: five thousand rows, too, are read whole.
+#[tokio::test]
+async fn five_thousand_rows_are_reached() {
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await;
+    reads(
+        &harness,
+        ClientKind::StdioLegacy,
+        "logs",
+        &["verbosity=compact"],
+    )
+    .await;
+}

@@ -1,0 +1,184 @@
+//! Results whose text says something else than their structure, for clients that negotiate.
+
+use mcp_vary_config::read_results;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::message::{features, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+const BILLING: &str = include_str!("../../../../examples/configurations/servers/billing.json");
+
+/// The 24 invoices of the example server, which its text counts and no more.
+fn invoices() -> Value {
+    let server: Value = serde_json::from_str(BILLING).unwrap();
+    server["results"]["tools"]["list_invoices"].clone()
+}
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "billing", "version": "1"},
+            "capabilities": {"tools": {}},
+        }),
+        "tools/list" => json!({"tools": [
+            {"name": "list_invoices", "inputSchema": {"type": "object"}},
+            {"name": "typed", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}},
+            {"name": "widget", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://w"}}},
+        ]}),
+        "tools/call" => match seen.body["params"]["name"].as_str()? {
+            "list_invoices" => invoices(),
+            _ => {
+                json!({"content": [{"type": "text", "text": "Sunny."}], "structuredContent": {"c": 8}})
+            }
+        },
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn harness() -> Harness {
+    Harness::behind_one(ScriptedServer::start(answer).await, |config| config).await
+}
+
+async fn called(harness: &Harness, way: ClientKind, tags: &[&str], name: &str) -> Value {
+    let answer = way
+        .ask(harness, &features(tags), "tools/call", tool(name))
+        .await;
+    answer["result"].clone()
+}
+
+fn texts(result: &Value) -> Vec<&str> {
+    let blocks = result["content"].as_array().unwrap().iter();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// CN-10: a summary is no reason to lose what it sums up.
+#[tokio::test]
+async fn who_asks_for_words_gets_every_row_that_a_summary_leaves_out() {
+    let harness = harness().await;
+    let served = invoices();
+    let rows = served["structuredContent"]["invoices"].as_array().unwrap();
+    for way in ClientKind::ALL {
+        for tags in [&["human"][..], &["format=markdown"], &["format=text"]] {
+            let result = called(&harness, way, tags, "list_invoices").await;
+            let said = texts(&result);
+            assert_eq!(said[0], "The 24 invoices of 2026.", "{way:?} {tags:?}");
+            assert_eq!(result.get("structuredContent"), None, "{way:?} {tags:?}");
+            for row in rows {
+                for key in ["number", "customer", "reference"] {
+                    let value = row[key].as_str().unwrap();
+                    assert!(said[1].contains(value), "{way:?} {tags:?}: {value}");
+                }
+            }
+        }
+    }
+}
+
+/// CN-10, CN-13: in few words it says what is missing, and leads there.
+#[tokio::test]
+async fn in_few_words_the_rows_after_a_summary_lead_to_what_is_missing() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let tags = ["human", "verbosity=compact"];
+        let result = called(&harness, way, &tags, "list_invoices").await;
+        let said = texts(&result);
+        assert_eq!(said[0], "The 24 invoices of 2026.", "{way:?}");
+        for number in 1..=24 {
+            assert!(
+                said[1].contains(&format!("2026-{number:04}")),
+                "{way:?}: {}",
+                said[1]
+            );
+        }
+        assert!(said[2].starts_with("empty: "), "{way:?}: {}", said[2]);
+        let link = result["content"].as_array().unwrap().last().unwrap();
+        assert_eq!(link["type"], "resource_link", "{way:?}");
+    }
+}
+
+/// CN-9: JSON comes first, and what the author wrote stays after it.
+#[tokio::test]
+async fn json_comes_with_what_the_author_wrote() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let result = called(&harness, way, &["format=json"], "list_invoices").await;
+        let said = texts(&result);
+        let value: Value = serde_json::from_str(said[0]).unwrap();
+        assert_eq!(value, invoices()["structuredContent"], "{way:?}");
+        assert_eq!(said[1..], ["The 24 invoices of 2026."], "{way:?}");
+        // An agent that wants the value alone gets what is not in it, and no more.
+        let strict = ["agent", "format=json"];
+        let result = called(&harness, way, &strict, "list_invoices").await;
+        assert_eq!(result["content"], json!([]), "{way:?}");
+        let result = called(&harness, way, &strict, "typed").await;
+        assert_eq!(texts(&result), ["Sunny."], "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"c": 8}), "{way:?}");
+    }
+}
+
+/// TR-5: "`content` is the model-oriented representation", also where an interface is filled with the rest.
+#[tokio::test]
+async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let result = called(&harness, way, &["agent", "format=json"], "widget").await;
+        assert_eq!(texts(&result), ["Sunny."], "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"c": 8}), "{way:?}");
+    }
+}
+
+/// CN-14: hints that a schema has no place for stand in a text, where an agent asked for JSON alone, too.
+#[tokio::test]
+async fn hints_are_not_lost_to_who_asks_for_json_alone() {
+    let harness = Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+        config.results = read_results("- {hints: [take a jacket]}").unwrap();
+        config
+    })
+    .await;
+    for way in ClientKind::ALL {
+        let tags = ["agent", "sampling", "format=json"];
+        let result = called(&harness, way, &tags, "typed").await;
+        assert_eq!(texts(&result), ["- take a jacket", "Sunny."], "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"c": 8}), "{way:?}");
+        // A rule that has hints alone takes no row away.
+        let result = called(&harness, way, &["human", "sampling"], "list_invoices").await;
+        let said = texts(&result).join("\n");
+        assert!(said.starts_with("The 24 invoices of 2026."), "{way:?}");
+        assert!(said.contains("take a jacket"), "{way:?}");
+        assert!(said.contains("2026-0024"), "{way:?}");
+    }
+}
+
+/// CN-9, CN-10: revisions without `structuredContent` read text alone, so that nothing leaves it.
+#[tokio::test]
+async fn who_cannot_read_a_structure_gets_all_of_it_as_text() {
+    let harness = harness().await;
+    for (revision, has_structure) in [
+        ("2024-11-05", false),
+        ("2025-03-26", false),
+        ("2025-06-18", true),
+        ("2025-11-25", true),
+    ] {
+        let strict = features(&["agent", "format=json"]);
+        let mut client = LegacyClient::open(&harness, revision, &strict).await;
+        let answer = client.ask("tools/call", tool("list_invoices")).await.json();
+        let said = texts(&answer["result"]);
+        match has_structure {
+            true => assert!(said.is_empty(), "{revision}: {said:?}"),
+            false => assert!(
+                said[0].starts_with(r#"{"year":2026,"#),
+                "{revision}: {said:?}"
+            ),
+        }
+        let mut person = LegacyClient::open(&harness, revision, &features(&["human"])).await;
+        let answer = person.ask("tools/call", tool("typed")).await.json();
+        let said = texts(&answer["result"]);
+        let expected: &[&str] = match has_structure {
+            true => &["Sunny."],
+            false => &["Sunny.", "- **c**: 8"],
+        };
+        assert_eq!(said, expected, "{revision}");
+    }
+}

@@ -1,0 +1,365 @@
+//! Results as the operator has them told.
+
+use mcp_vary_config::read_results;
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{features, introduced, texts, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::support::Harness;
+
+/// A server with stations, one tool of which is bound to a schema.
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let stations = json!({"stations": [
+        {"id": 1, "name": "Bern", "log": "long"}, {"id": 2, "name": "Thun|See", "log": "longer"},
+    ], "took": 1.50});
+    let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
+    let schema = json!({"type": "object", "required": ["stations", "took"]});
+    let result = match seen.method() {
+        "initialize" => introduced("rail", json!({"tools": {}})),
+        "tools/list" => json!({"tools": [
+            {"name": "list", "inputSchema": {"type": "object"}},
+            {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": schema},
+            {"name": "many", "inputSchema": {"type": "object"}, "outputSchema": schema},
+            {"name": "prose", "inputSchema": {"type": "object"}},
+            {"name": "fail", "inputSchema": {"type": "object"}},
+        ]}),
+        "tools/call" => match seen.body["params"]["name"].as_str()? {
+            "prose" => json!({"content": [image, {"type": "text", "text": "all is well"}]}),
+            "many" => {
+                let station = |id| json!({"id": id, "name": format!("Stop {id}"), "log": "long"});
+                let all: Vec<_> = (1..=200).map(station).collect();
+                let value = json!({"stations": all, "took": 1.50});
+                json!({
+                    "content": [{"type": "text", "text": value.to_string()}],
+                    "structuredContent": value,
+                })
+            }
+            "fail" => json!({"content": [{"type": "text", "text": "no"}], "isError": true}),
+            _ => json!({
+                "content": [image, {"type": "text", "text": stations.to_string()}],
+                "structuredContent": stations, "x-own": 1.0,
+            }),
+        },
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn harness(rules: &str) -> Harness {
+    let rules = read_results(rules).unwrap();
+    Harness::behind_one(ScriptedServer::start(answer).await, |mut config| {
+        config.results = rules;
+        config
+    })
+    .await
+}
+
+async fn result(harness: &Harness, tags: &[&str], name: &str) -> Value {
+    let declared = if tags.is_empty() {
+        json!({})
+    } else {
+        features(tags)
+    };
+    let mut params = tool(name);
+    params["arguments"] = json!({"line": "S1"});
+    let answer = ClientKind::HttpModern
+        .ask(harness, &declared, "tools/call", params)
+        .await;
+    answer["result"].clone()
+}
+
+const PROJECTED: &str = r#"
+- tools: [list, bound]
+  project: '.stations | map({id, name}) | {stations: .}'
+  markdown: |
+    Stations of {{ arguments.line }}:
+    {% for station in stations %}
+    - {{ station.name | cell }} ({{ station.id }})
+    {% endfor %}
+  hints: ["{{ stations | length }} stations{% if text %}, all of them{% endif %}", "{% if false %}never{% endif %}"]
+"#;
+
+/// CN-20, TR-3: the operator's value and words reach clients that negotiate, each in its form.
+#[tokio::test]
+async fn a_result_is_told_as_the_operator_says() {
+    let harness = harness(PROJECTED).await;
+    let few = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun|See"}]});
+
+    let json = result(&harness, &["agent", "format=json"], "list").await;
+    assert_eq!(json["structuredContent"], few);
+    assert_eq!(texts(&json), [""; 0]);
+    assert_eq!(
+        json["content"][0]["type"], "image",
+        "what is not text stays"
+    );
+    assert_eq!(json["x-own"].to_string(), "1.0");
+    assert_eq!(json["_meta"]["vary/applied"]["format"], "json");
+
+    let both = result(&harness, &["format=json"], "list").await;
+    assert_eq!(both["structuredContent"], few);
+    assert_eq!(texts(&both), [few.to_string()]);
+
+    let words = "Stations of S1:\n- Bern (1)\n- Thun\\|See (2)";
+    let markdown = result(&harness, &["human", "format=markdown"], "list").await;
+    assert_eq!(texts(&markdown), [words]);
+    assert_eq!(markdown.get("structuredContent"), None);
+    let kinds: Vec<_> = markdown["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["type"])
+        .collect();
+    assert_eq!(kinds, ["image", "text"], "in the place of what it replaces");
+}
+
+/// CN-19: the report names the verbosity of the condition that chose a rule, and `standard` where none asks for one.
+#[tokio::test]
+async fn the_report_names_the_verbosity_that_chose_the_rule() {
+    let rules = r#"
+- {when: human, markdown: "a page"}
+- {when: human & verbosity=verbose, markdown: "a long page"}
+- {when: agent & verbosity=compact, project: '{took: .took}'}
+"#;
+    let harness = harness(rules).await;
+    for (tags, verbosity) in [
+        (&["human", "verbosity=standard"][..], "standard"),
+        (&["human", "verbosity=verbose"], "verbose"),
+        (&["agent", "format=json", "verbosity=compact"], "compact"),
+    ] {
+        let result = result(&harness, tags, "list").await;
+        let applied = &result["_meta"]["vary/applied"];
+        assert_eq!(applied["verbosity"], verbosity, "{tags:?} {result}");
+    }
+}
+
+/// CN-14: hints are for clients that sample; one that has nothing to say is none.
+#[tokio::test]
+async fn hints_reach_clients_that_sample() {
+    let harness = harness(PROJECTED).await;
+    let markdown = result(&harness, &["human", "format=markdown", "sampling"], "list").await;
+    assert_eq!(texts(&markdown)[1], "- 2 stations, all of them");
+    let json = result(&harness, &["agent", "format=json", "sampling"], "list").await;
+    assert_eq!(
+        json["structuredContent"]["hints"],
+        json!(["2 stations, all of them"])
+    );
+    let bound = result(&harness, &["agent", "format=json", "sampling"], "bound").await;
+    assert_eq!(
+        bound["structuredContent"].get("hints"),
+        None,
+        "no property that the schema does not declare"
+    );
+}
+
+/// TR-4: a value that the listed schema does not take is told in the text alone.
+#[tokio::test]
+async fn a_schema_keeps_its_value() {
+    let harness = harness(PROJECTED).await;
+    for tags in [
+        &["agent", "format=json"][..],
+        &["format=json"],
+        &["human"],
+        &["format=text"],
+    ] {
+        let bound = result(&harness, tags, "bound").await;
+        assert_eq!(
+            bound["structuredContent"]["took"].to_string(),
+            "1.5",
+            "{tags:?}"
+        );
+        assert!(
+            bound["structuredContent"]["stations"][0]["log"].is_string(),
+            "{tags:?}"
+        );
+    }
+    let text = result(&harness, &["format=json"], "bound").await;
+    assert!(!texts(&text)[0].contains("log"));
+    let accepted = self::harness("- {tools: [bound], project: '{stations, took}'}").await;
+    let bound = result(&accepted, &["agent", "format=json"], "bound").await;
+    assert_eq!(bound["structuredContent"]["took"].to_string(), "1.5");
+}
+
+/// CN-7: who declares nothing gets what the server said, unless the operator says for everyone.
+#[tokio::test]
+async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() {
+    let negotiating = harness(PROJECTED).await;
+    let own = result(&negotiating, &[], "list").await;
+    assert!(own["structuredContent"]["stations"][0]["log"].is_string());
+    assert_eq!(own.get("_meta"), None);
+
+    let everyone =
+        harness("- {tools: [list], for: everyone, project: '.stations | map(.name) | {names: .}'}")
+            .await;
+    let told = result(&everyone, &[], "list").await;
+    assert_eq!(
+        told["structuredContent"],
+        json!({"names": ["Bern", "Thun|See"]})
+    );
+    assert_eq!(texts(&told), [r#"{"names":["Bern","Thun|See"]}"#]);
+    assert_eq!(
+        told.get("_meta"),
+        None,
+        "they are told nothing of what was applied"
+    );
+}
+
+/// CN-20: the most specific condition decides, then the order.
+#[tokio::test]
+async fn the_most_specific_condition_decides() {
+    let harness = harness(
+        r#"
+- {markdown: "anyone"}
+- {markdown: "second"}
+- {when: human, markdown: "a person"}
+- {when: human & interactive, markdown: "a person who is there"}
+- {when: "human & x-max-tokens=[-100]", markdown: "few"}
+"#,
+    )
+    .await;
+    for (tags, words) in [
+        (&["format=markdown"][..], "anyone"),
+        (&["human"], "a person"),
+        (&["human", "interactive"], "a person who is there"),
+        (&["human", "x-max-tokens=50"], "few"),
+        (&["human", "!interactive"], "a person"),
+    ] {
+        let told = result(&harness, tags, "list").await;
+        assert_eq!(texts(&told), [words], "{tags:?}");
+    }
+}
+
+/// CN-8: errors are what they are; prose is told otherwise only by a template.
+#[tokio::test]
+async fn errors_stay_and_prose_is_told_by_templates_alone() {
+    let projected = harness("- {project: '.a', hints: ['look twice']}").await;
+    let error = result(&projected, &["human"], "fail").await;
+    assert_eq!(texts(&error), ["no"]);
+    assert_eq!(error["isError"], true);
+    let prose = result(&projected, &["human"], "prose").await;
+    assert_eq!(texts(&prose), ["all is well"]);
+    let hinted = result(&projected, &["human", "sampling"], "prose").await;
+    assert_eq!(texts(&hinted), ["all is well", "look twice"]);
+    let told = harness("- {markdown: '**{{ text }}**'}").await;
+    let prose = result(&told, &["human"], "prose").await;
+    assert_eq!(texts(&prose), ["**all is well**"]);
+}
+
+/// The operator's slip takes nothing away from the client: it gets what the server said, shaped as without
+/// the rule.
+#[tokio::test]
+async fn what_fails_leaves_the_result_and_is_counted() {
+    for rules in [
+        "- {markdown: '{{ nothing.at.all }}'}",
+        "- {project: '.stations[0].name.x'}",
+        "- {project: 'def f: f; f'}",
+        "- {project: 'empty'}",
+    ] {
+        let harness = harness(rules).await;
+        for (count, tags) in [(1, &["human"][..]), (2, &["human", "verbosity=compact"])] {
+            let told = result(&harness, tags, "list").await;
+            assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
+            assert_eq!(harness.gateway.failed_results(), count, "{rules} {tags:?}");
+        }
+    }
+}
+
+/// CN-20: a template or filter that runs for too long, or makes too much, is stopped; the client gets what the
+/// server said, and the operator hears of it without a word of the result.
+#[tokio::test]
+async fn what_takes_too_much_is_stopped() {
+    let long = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+    let large = "{{ range(99999) | join(text) }}";
+    for (part, rule) in [
+        ("markdown", json!({"markdown": long})),
+        ("markdown", json!({"markdown": large})),
+        ("text", json!({"text": long})),
+        ("hints", json!({"hints": [long]})),
+        (
+            "project",
+            json!({"project": "[limit(1000000000; repeat(1))] | length"}),
+        ),
+        (
+            "project",
+            json!({"project": "[range(300000) | \"0123456789012345678901234567890123456789\"]"}),
+        ),
+    ] {
+        let (log, _guard) = CapturedLog::listen("mcp_vary", Level::WARN);
+        let harness = harness(&json!([rule]).to_string()).await;
+        let told = result(&harness, &["human", "sampling"], "list").await;
+        assert!(texts(&told)[0].contains("longer"), "{rule}: {told}");
+        assert_eq!(
+            told["_meta"]["vary/applied"]["format"], "markdown",
+            "{rule}"
+        );
+        assert_eq!(harness.gateway.failed_results(), 1, "{rule}");
+        let lines = log.take();
+        let said: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("not told as configured"))
+            .collect();
+        assert_eq!(said.len(), 1, "{rule}: {lines:?}");
+        assert!(said[0].contains(&format!("part=\"{part}\"")), "{}", said[0]);
+        assert!(!said[0].contains("longer"), "{}", said[0]);
+    }
+}
+
+/// A result that does not get shorter in few words is told once, like any other.
+#[tokio::test]
+async fn what_fails_fails_once() {
+    let harness = harness("- {markdown: '{{ nothing.at.all }}'}").await;
+    let tags = &["human", "verbosity=compact"];
+    let prose = result(&harness, tags, "prose").await;
+    assert_eq!(texts(&prose), ["all is well"]);
+    assert_eq!(harness.gateway.failed_results(), 1);
+}
+
+/// CN-13, TR-4: a result that few words make no shorter keeps the operator's, beside a value that is bound to a
+/// schema.
+#[tokio::test]
+async fn few_words_leave_the_operators_where_they_save_nothing() {
+    let harness =
+        harness("- {tools: [bound], project: '{ids: [.stations[].id]}', hints: ['Look twice.']}")
+            .await;
+    for tags in [
+        &["format=json", "sampling"][..],
+        &["format=json", "sampling", "verbosity=compact"],
+    ] {
+        let told = result(&harness, tags, "bound").await;
+        assert_eq!(
+            texts(&told),
+            [r#"{"ids":[1,2]}"#, "- Look twice."],
+            "{tags:?}"
+        );
+        assert!(
+            told["structuredContent"]["stations"][0]["log"].is_string(),
+            "{tags:?}"
+        );
+    }
+}
+
+/// CN-13, TR-4: in few words, too, the text says the operator's value beside one that is bound to a schema.
+#[tokio::test]
+async fn few_words_are_the_operators() {
+    let harness = harness(
+        "- {tools: [many], project: '{ids: [.stations[].id]}', markdown: '{{ ids | length }} stations'}",
+    )
+    .await;
+    for (tags, words) in [
+        (&["format=json", "verbosity=compact"][..], "{\"ids\":[1,2,"),
+        (&["human", "verbosity=compact"], "200 stations"),
+    ] {
+        let told = result(&harness, tags, "many").await;
+        let texts = texts(&told);
+        assert!(texts[0].starts_with(words), "{tags:?}: {texts:?}");
+        assert!(
+            !texts.iter().any(|text| text.contains("Stop")),
+            "{tags:?}: {texts:?}"
+        );
+        let bound = &told["structuredContent"];
+        assert_eq!(bound["took"].to_string(), "1.5", "{tags:?}");
+        assert_eq!(bound["stations"][0]["name"], "Stop 1", "{tags:?}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Start, reload, status and logs: what operators configure and see.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+mod operations {
+    mod reload;
+    mod secrets;
+    mod starting;
+    mod status;
+    mod undeclared;
+}

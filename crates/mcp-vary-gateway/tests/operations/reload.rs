@@ -1,0 +1,806 @@
+//! One configuration takes the place of another while clients are served: what stays, what goes, and that
+//! nothing is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{
+    Base, Config, Gateway, Naming, ReloadError, SelectionConfig, Target, UpstreamConfig,
+};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
+use mcp_vary_testkit::places_server;
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::Isolation;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::support::{Harness, config, legacy_pipe, limits, open_pipe, serve, variant};
+
+/// Where the servers of one test write down what they do; gone at its end.
+struct Diary(PathBuf);
+
+impl Diary {
+    fn new() -> Self {
+        static DIARIES: AtomicUsize = AtomicUsize::new(0);
+        let number = DIARIES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vary-reload-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn server(&self, name: &str) -> UpstreamConfig {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/turn.py");
+        let args = [script.to_str().unwrap(), name, self.0.to_str().unwrap()];
+        let target = Target::command("python3", args.map(str::to_owned));
+        UpstreamConfig::new(name, target)
+    }
+
+    /// The same server by an entry that is another.
+    fn changed(&self, name: &str, marker: usize) -> UpstreamConfig {
+        let mut server = self.server(name);
+        let Target::Command { env, .. } = &mut server.target else {
+            panic!("no command");
+        };
+        env.insert("MARKER".to_owned(), marker.to_string());
+        server
+    }
+
+    fn config(&self, servers: &[&str]) -> Config {
+        self.config_of(servers.iter().map(|name| self.server(name)).collect())
+    }
+
+    fn config_of(&self, servers: Vec<UpstreamConfig>) -> Config {
+        let mut config = config(Target::command("none", [])).with_naming(Naming::Always);
+        config.servers = servers;
+        config
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// How often a server did something: `start`, `list`, `call 7` or `end`.
+    fn count(&self, server: &str, what: &str) -> usize {
+        let lines = self.lines();
+        let is_it = |line: &&String| {
+            let mut words = line.splitn(3, ' ');
+            words.next() == Some(server) && words.nth(1) == Some(what)
+        };
+        lines.iter().filter(is_it).count()
+    }
+
+    /// The processes that were started and still run.
+    fn running(&self) -> BTreeSet<u32> {
+        let lines = self.lines();
+        let processes = lines.iter().filter_map(|line| {
+            let process = line.split(' ').nth(1)?.parse().ok()?;
+            is_running(process).then_some(process)
+        });
+        processes.collect()
+    }
+
+    /// Waits until so many processes run.
+    async fn runs(&self, count: usize) {
+        let reached = async {
+            while self.running().len() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(60), reached)
+            .await
+            .is_err()
+        {
+            panic!("{:?} run, not {count}: {:#?}", self.running(), self.lines());
+        }
+    }
+
+    /// A file that is not there yet; what waits for it ends when it is.
+    fn gate(&self) -> PathBuf {
+        self.0.with_extension("gate")
+    }
+}
+
+impl Drop for Diary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(self.gate());
+    }
+}
+
+/// Whether a process is there and not a zombie.
+fn is_running(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+async fn started(config: Config) -> Harness {
+    let peer = ScriptedServer::start(|_| None).await;
+    Harness::behind(peer, config).await
+}
+
+fn offering(config: Config, ids: &[&str]) -> Config {
+    let variants = ids.iter().map(|id| variant(id)).collect();
+    config.with_variants_of(variants).unwrap()
+}
+
+async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
+    ClientKind::HttpModern
+        .ask(harness, &json!({}), method, params)
+        .await
+}
+
+async fn tools(harness: &Harness) -> Vec<String> {
+    let list = ask(harness, "tools/list", json!({})).await;
+    let listed = names(&list);
+    listed.into_iter().map(|name| name.to_string()).collect()
+}
+
+async fn process(harness: &Harness, tool_name: &str) -> u64 {
+    let answer = ask(harness, "tools/call", tool(tool_name)).await;
+    let process = answer["result"]["pid"].as_u64();
+    process.unwrap_or_else(|| panic!("no process: {answer}"))
+}
+
+#[tokio::test]
+async fn servers_that_are_as_before_run_on_and_are_not_even_asked() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one", "two"])).await;
+    let [one, two] = [
+        process(&harness, "one_who").await,
+        process(&harness, "two_who").await,
+    ];
+    let mut servers = vec![diary.server("three"), diary.changed("two", 1)];
+    servers.push(diary.server("one"));
+    let reloaded = harness
+        .gateway
+        .reload(diary.config_of(servers))
+        .await
+        .unwrap();
+    assert_eq!(
+        reloaded.to_string(),
+        "servers: 1 added (three), 1 connected anew (two), 1 as before; variants: 3 as before"
+    );
+    let listed = [
+        "three_who",
+        "three_change",
+        "two_who",
+        "two_change",
+        "one_who",
+        "one_change",
+    ];
+    assert_eq!(tools(&harness).await, listed);
+    assert_eq!(process(&harness, "one_who").await, one);
+    assert_ne!(process(&harness, "two_who").await, two);
+    assert_eq!(
+        (diary.count("one", "start"), diary.count("one", "list")),
+        (1, 1)
+    );
+    diary.runs(3).await;
+    let reloaded = harness
+        .gateway
+        .reload(diary.config(&["one"]))
+        .await
+        .unwrap();
+    assert_eq!(reloaded.servers.removed, ["three", "two"]);
+    assert_eq!(tools(&harness).await, ["one_who", "one_change"]);
+    diary.runs(1).await;
+    assert_eq!(process(&harness, "one_who").await, one);
+    harness.gateway.close().await;
+    diary.runs(0).await;
+}
+
+/// Whatever differs in an entry makes it another; what is only written differently does not.
+#[tokio::test]
+async fn an_entry_is_another_when_what_it_comes_to_is() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    for (step, change) in [
+        (0, (|_| {}) as fn(&mut UpstreamConfig)),
+        (1, |server| {
+            server.limits.ready_timeout = Duration::from_secs(9)
+        }),
+        (2, |server| server.isolation = Isolation::Session),
+        (3, |server| server.forwarded_extensions.clear()),
+    ] {
+        let mut server = diary.server("one");
+        change(&mut server);
+        let reloaded = harness
+            .gateway
+            .reload(diary.config_of(vec![server]))
+            .await
+            .unwrap();
+        let replaced = reloaded.servers.replaced.len();
+        assert_eq!(replaced, usize::from(step > 0), "{step}");
+        assert_eq!(diary.count("one", "start"), 1 + step, "{step}");
+    }
+}
+
+/// Of a variable counts what it stands for.
+#[tokio::test]
+async fn a_variable_in_an_entry_is_what_it_stands_for() {
+    let diary = Diary::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/turn.py");
+    let read = |mode: &str, value: &str| {
+        let entry = json!({
+            "command": "python3", "args": [&script, "one", &diary.0], "env": {"MODE": mode},
+        });
+        let text = json!({"servers": {"one": entry}}).to_string();
+        let variable = |name: &str| (name == "MODE").then(|| value.to_owned());
+        let file = Source::new("vary.json", &text).read(&variable).unwrap();
+        diary.config_of(file.servers)
+    };
+    let harness = started(read("${MODE}", "quick")).await;
+    for (mode, value, replaced) in [
+        ("quick", "", 0),
+        ("${MODE:-quick}", "quick", 0),
+        ("${MODE}", "slow", 1),
+        ("${MODE}", "slow", 0),
+    ] {
+        let reloaded = harness.gateway.reload(read(mode, value)).await.unwrap();
+        assert_eq!(reloaded.servers.replaced.len(), replaced, "{mode} {value}");
+    }
+    assert_eq!(diary.count("one", "start"), 2);
+}
+
+#[tokio::test]
+async fn what_a_server_announces_later_is_seen() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    for round in 0..3 {
+        let other = offering(diary.config(&["one"]), &["a", "b", "c"][round..]);
+        harness.gateway.reload(other).await.unwrap();
+        let grown = format!("grown{round}");
+        let grow = json!({"name": "one_who", "arguments": {"grow": grown}});
+        ask(&harness, "tools/call", grow).await;
+        let listed = tools(&harness).await;
+        assert_eq!(listed.len(), 3 + round, "{listed:?}");
+        assert_eq!(listed.last(), Some(&format!("one_{grown}")));
+    }
+    // Once at the start, and once for each announcement.
+    assert_eq!(diary.count("one", "list"), 1 + 3);
+}
+
+#[tokio::test]
+async fn a_call_that_a_server_works_on_ends_where_it_began() {
+    for goes in [true, false] {
+        let diary = Diary::new();
+        let harness = started(diary.config(&["one", "two"])).await;
+        let gate = diary.gate();
+        let slow = json!({"name": "two_who", "arguments": {"until": gate, "n": 7}});
+        let mut calls = JoinSet::new();
+        for way in ClientKind::ALL {
+            let (gateway, address, slow) =
+                (Arc::clone(&harness.gateway), harness.address, slow.clone());
+            calls.spawn(async move { call_once(way, &gateway, address, slow).await });
+        }
+        soon(async {
+            while diary.count("two", "call 7") < ClientKind::ALL.len() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let mut servers = vec![diary.server("one")];
+        if !goes {
+            servers.push(diary.changed("two", 1));
+        }
+        let count = servers.len();
+        harness
+            .gateway
+            .reload(diary.config_of(servers))
+            .await
+            .unwrap();
+        // What is asked from now on is asked of what there is now.
+        let now = ask(
+            &harness,
+            "tools/call",
+            json!({"name": "two_who", "arguments": {"n": 8}}),
+        )
+        .await;
+        assert_eq!(now["error"].is_object(), goes, "{now}");
+        assert_eq!(diary.running().len(), count + 1);
+        std::fs::write(&gate, "").unwrap();
+        while let Some(answer) = soon(calls.join_next()).await {
+            let answer = answer.unwrap();
+            assert_eq!(answer["result"]["n"], 7, "{answer}");
+            assert_ne!(answer["result"]["pid"], now["result"]["pid"]);
+        }
+        diary.runs(count).await;
+        assert_eq!(diary.count("two", "call 7"), ClientKind::ALL.len());
+    }
+}
+
+/// One call of a client of its own.
+async fn call_once(
+    way: ClientKind,
+    gateway: &Arc<Gateway>,
+    address: std::net::SocketAddr,
+    params: Value,
+) -> Value {
+    let message = match way.is_modern() {
+        true => modern(json!(1), "tools/call", params, &json!({})),
+        false => request(json!(1), "tools/call", params),
+    };
+    match way {
+        ClientKind::HttpModern => RawHttp::connect(address)
+            .await
+            .ask(&HttpRequest::modern(&message))
+            .await
+            .json(),
+        ClientKind::HttpLegacy => {
+            let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+            let post = client.post(&message);
+            client.http.ask(&post).await.json()
+        }
+        ClientKind::StdioModern => open_pipe(gateway).ask(&message).await,
+        ClientKind::StdioLegacy => {
+            let mut pipe = legacy_pipe(gateway, "2025-11-25", &json!({})).await;
+            pipe.ask(&message).await
+        }
+    }
+}
+
+/// The connections of single sessions, and of clients that can do something particular, are servers' too.
+#[tokio::test]
+async fn what_belongs_to_a_session_is_still_its_own() {
+    const UI: &str = "io.modelcontextprotocol/ui";
+    let diary = Diary::new();
+    let own = || {
+        let server = diary.server("own").with_isolation(Isolation::Session);
+        vec![server, diary.server("shared")]
+    };
+    let harness = started(diary.config_of(own())).await;
+    let with_ui = json!({"extensions": {UI: {"mimeTypes": ["text/html"]}}});
+    let mut clients = vec![
+        LegacyClient::open(&harness, "2025-11-25", &json!({})).await,
+        LegacyClient::open(&harness, "2025-11-25", &with_ui).await,
+    ];
+    let mut before = Vec::new();
+    for round in 0..4 {
+        let mut now = Vec::new();
+        for client in &mut clients {
+            for name in ["own_who", "shared_who"] {
+                let answer = client.ask("tools/call", tool(name)).await.json();
+                now.push(answer["result"]["pid"].as_u64().expect("a process"));
+            }
+        }
+        if round == 0 {
+            before = now;
+        } else {
+            assert_eq!(now, before, "{round}");
+        }
+        let mut servers = own();
+        servers.push(diary.changed("other", round));
+        harness
+            .gateway
+            .reload(diary.config_of(servers))
+            .await
+            .unwrap();
+    }
+    // The first connection to either server, that of each session to its own, that of clients with a UI to the
+    // shared one, and the server that changes.
+    diary.runs(6).await;
+    for client in clients {
+        let mut http = harness.connect().await;
+        let delete = HttpRequest::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+        assert_eq!(http.ask(&delete).await.status, 200);
+    }
+    harness.gateway.close().await;
+    diary.runs(0).await;
+}
+
+/// Who has no session is offered what there is now (SV-2).
+#[tokio::test]
+async fn variants_change_and_no_server_hears_of_it() {
+    let peer = places_server::start(mcp_vary_testkit::era::Era::Legacy).await;
+    let base = config(Target::http(peer.url.clone()));
+    let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+    let seen = harness.peer.received().len();
+    let mut second = variant("c").with_base(Base::ReadOnly);
+    second.tools = serde_json::from_str(r#"{"exclude": ["bound"]}"#).unwrap();
+    let other = base
+        .clone()
+        .with_variants_of(vec![variant("b"), second])
+        .unwrap();
+    let reloaded = harness.gateway.reload(other).await.unwrap();
+    assert_eq!(
+        reloaded.to_string(),
+        "servers: 1 as before; variants: 1 added (c), 1 removed (a), 1 as before"
+    );
+    let list = ask(&harness, "tools/list", under("c", json!({}))).await;
+    assert_eq!(names(&list), ["odd"]);
+    let gone = ask(&harness, "tools/list", under("a", json!({}))).await;
+    assert_eq!(
+        gone["error"]["data"]["availableVariants"],
+        json!(["b", "c"]),
+        "{gone}"
+    );
+    let discovered = ask(&harness, "server/discover", json!({})).await;
+    let offers = &discovered["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"]
+        ["availableVariants"];
+    assert_eq!(offers[0]["id"], "b", "{discovered}");
+    assert_eq!(harness.peer.received().len(), seen);
+    let mut none = base;
+    none.variants = false;
+    let reloaded = harness.gateway.reload(none).await.unwrap();
+    assert_eq!(
+        reloaded.to_string(),
+        "servers: 1 as before; variants: 2 removed (b, c)"
+    );
+}
+
+/// Ids and ranking are the session's, contents are the configuration's (SV-2).
+#[tokio::test]
+async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
+    let peer = places_server::start(mcp_vary_testkit::era::Era::Legacy).await;
+    let base = config(Target::http(peer.url.clone()));
+    let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    let mut less = variant("a");
+    less.tools = serde_json::from_str(r#"{"include": ["odd"]}"#).unwrap();
+    let order = vec![variant("new"), variant("b"), less];
+    let other = base.clone().with_variants_of(order).unwrap();
+    harness.gateway.reload(other).await.unwrap();
+    let list = client.ask("tools/list", json!({})).await.json();
+    assert_eq!(names(&list), ["odd"]);
+    let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+    assert_eq!(names(&list), ["odd"]);
+    // Who comes now is offered what there is now.
+    let discovered = ask(&harness, "tools/list", json!({})).await;
+    assert!(names(&discovered).len() > 1);
+}
+
+/// What was frozen is not exchanged for something else (SV-2).
+#[tokio::test]
+async fn a_session_of_which_a_variant_is_gone_begins_anew() {
+    for without_variants in [false, true] {
+        let peer = places_server::start(mcp_vary_testkit::era::Era::Legacy).await;
+        let base = config(Target::http(peer.url.clone()));
+        let harness = Harness::behind(peer, offering(base.clone(), &["a", "b"])).await;
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+        let mut other = offering(base.clone(), &["b", "c"]);
+        other.variants = !without_variants;
+        harness.gateway.reload(other).await.unwrap();
+        assert_eq!(client.ask("tools/list", json!({})).await.status, 404);
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        assert_eq!(client.ask("tools/list", json!({})).await.status, 200);
+        // On stdio there is no other session to begin: it is told once.
+        let list = request(json!(1), "tools/list", json!({}));
+        let told = pipe.ask(&list).await;
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("list what there is now"), "{told}");
+        assert!(pipe.ask(&list).await["result"].is_object());
+        let under_new = request(json!(2), "tools/list", under("c", json!({})));
+        let answer = pipe.ask(&under_new).await;
+        assert_eq!(answer["error"].is_object(), without_variants, "{answer}");
+    }
+}
+
+/// What runs when a stdio session begins anew can be cancelled all the same, and its level stays.
+#[tokio::test]
+async fn what_is_in_flight_when_a_session_begins_anew_is_still_the_clients() {
+    let peer = places_server::start(mcp_vary_testkit::era::Era::Legacy).await;
+    let base = config(Target::http(peer.url.clone()));
+    let harness = Harness::behind(peer, offering(base.clone(), &["a"])).await;
+    let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    pipe.send(request(json!("w"), "tools/call", tool("wait")).to_string())
+        .await;
+    harness.peer.wait_for("tools/call", 1).await;
+    harness
+        .gateway
+        .reload(offering(base, &["b"]))
+        .await
+        .unwrap();
+    let told = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+    assert!(told["error"].is_object());
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}});
+    pipe.send(cancel.to_string()).await;
+    harness.peer.wait_for("notifications/cancelled", 1).await;
+}
+
+#[tokio::test]
+async fn links_that_a_client_was_given_lead_where_they_led() {
+    let diary = Diary::new();
+    let peer = |name: &'static str| async move {
+        ScriptedServer::start(move |seen| {
+            let result = match seen.method() {
+                "tools/list" => {
+                    json!({"tools": [{"name": "who", "inputSchema": {"type": "object"}}]})
+                }
+                "tools/call" => json!({"content": [
+                    {"type": "resource_link", "uri": "linked:1", "name": "x"},
+                ]}),
+                "resources/list" | "resources/templates/list" => {
+                    json!({"resources": [], "resourceTemplates": []})
+                }
+                "resources/read" => json!({"contents": [], "by": name}),
+                "initialize" => introduced(name, json!({"tools": {}, "resources": {}})),
+                _ => return None,
+            };
+            Some(seen.answer(&result))
+        })
+        .await
+    };
+    let (one, two) = (peer("one").await, peer("two").await);
+    let [first, second] = [("one", &one), ("two", &two)]
+        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())));
+    let harness = started(diary.config_of(vec![first.clone(), second.clone()])).await;
+    ask(&harness, "tools/call", tool("two_who")).await;
+    harness
+        .gateway
+        .reload(diary.config_of(vec![second, first]))
+        .await
+        .unwrap();
+    let read = ask(&harness, "resources/read", json!({"uri": "linked:1"})).await;
+    assert_eq!(read["result"]["by"], "two", "{read}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_connected_to_changes_nothing() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    let process_before = process(&harness, "one_who").await;
+    let missing = || UpstreamConfig::new("one", Target::command("no-such-program", []));
+    let refused = harness
+        .gateway
+        .reload(diary.config_of(vec![missing()]))
+        .await;
+    let error = refused.unwrap_err();
+    assert!(error.to_string().contains("no-such-program"), "{error}");
+    assert_eq!(process(&harness, "one_who").await, process_before);
+    // One of several is no reason to keep the others from clients.
+    let servers = vec![diary.server("two"), missing()];
+    let reloaded = harness
+        .gateway
+        .reload(diary.config_of(servers))
+        .await
+        .unwrap();
+    assert_eq!(reloaded.servers.replaced, ["one"]);
+    assert_eq!(tools(&harness).await, ["two_who", "two_change"]);
+    // And where there is nothing new to connect to, nothing can fail.
+    diary.runs(1).await;
+}
+
+#[tokio::test]
+async fn a_reload_that_is_given_up_leaves_nothing_behind() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    let silent =
+        ScriptedServer::start(|_| Some(mcp_vary_testkit::scripted_server::Reply::silence())).await;
+    let mut servers = vec![diary.server("one"), diary.server("two")];
+    servers.push(UpstreamConfig::new(
+        "silent",
+        Target::http(silent.url.clone()),
+    ));
+    {
+        let reload = harness.gateway.reload(diary.config_of(servers));
+        let mut reload = std::pin::pin!(reload);
+        tokio::select! {
+            _ = &mut reload => panic!("the silent server was not waited for"),
+            () = async { while diary.count("two", "list") == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            } } => {}
+        }
+    }
+    assert_eq!(tools(&harness).await, ["one_who", "one_change"]);
+    diary.runs(1).await;
+}
+
+#[tokio::test]
+async fn a_closed_gateway_is_not_configured_anew() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    harness.gateway.close().await;
+    let refused = harness.gateway.reload(diary.config(&["one", "two"])).await;
+    assert!(matches!(refused, Err(ReloadError::Closed)));
+    assert_eq!(diary.count("two", "start"), 0);
+}
+
+/// A server that hangs in a call would otherwise keep its process for as long as a call may take.
+#[tokio::test]
+async fn the_end_of_the_gateway_is_the_end_of_what_it_gave_up() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one", "two"])).await;
+    let slow = json!({"name": "two_who", "arguments": {"until": diary.gate(), "n": 1}});
+    let mut http = harness.connect().await;
+    let message = modern(json!(1), "tools/call", slow, &json!({}));
+    http.send(&HttpRequest::modern(&message).bytes()).await;
+    soon(async {
+        while diary.count("two", "call 1") == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    harness
+        .gateway
+        .reload(diary.config(&["one"]))
+        .await
+        .unwrap();
+    assert_eq!(diary.running().len(), 2);
+    soon(harness.gateway.close()).await;
+    diary.runs(0).await;
+}
+
+#[tokio::test]
+async fn what_takes_effect_at_the_next_start_is_named() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    let mut other = diary
+        .config(&["one"])
+        .with_limits(limits().with_sessions(7).with_body(64));
+    other.limits.orphaned_requests = 1;
+    other.selection = SelectionConfig::default();
+    let reloaded = harness.gateway.reload(other).await.unwrap();
+    assert_eq!(
+        reloaded.at_next_start,
+        ["limits.sessions", "limits.orphaned-requests"]
+    );
+    assert!(
+        reloaded
+            .to_string()
+            .ends_with("; at the next start: limits.sessions, limits.orphaned-requests")
+    );
+    // What needs no new start holds at once.
+    let long = HttpRequest::new("x".repeat(65));
+    assert_eq!(harness.connect().await.ask(&long).await.status, 413);
+}
+
+/// Calls of many clients over HTTP and stdio while servers come, go and change: each is answered once, by the
+/// server that it was for, and it ran once.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_is_lost_or_run_twice_under_load() {
+    const RELOADS: usize = 30;
+    let diary = Arc::new(Diary::new());
+    let harness = Arc::new(started(diary.config(&["kept", "changed"])).await);
+    let kept = process(&harness, "kept_who").await;
+    let done = Arc::new(AtomicBool::new(false));
+    let numbers = Arc::new(AtomicUsize::new(0));
+    let mut clients = JoinSet::new();
+    for n in 0..8 {
+        let (harness, done, numbers) = (
+            Arc::clone(&harness),
+            Arc::clone(&done),
+            Arc::clone(&numbers),
+        );
+        let way = ClientKind::ALL[n % ClientKind::ALL.len()];
+        clients.spawn(async move { call_until(way, &harness, &done, &numbers).await });
+    }
+    for round in 0..RELOADS {
+        let mut servers = vec![diary.server("kept"), diary.changed("changed", round / 2)];
+        if round % 3 == 0 {
+            servers.insert(0, diary.server("passing"));
+        }
+        let config = diary.config_of(servers);
+        match round % 5 {
+            4 => {
+                let none = UpstreamConfig::new("none", Target::command("no-such-program", []));
+                let refused = harness.gateway.reload(diary.config_of(vec![none])).await;
+                assert!(refused.is_err());
+            }
+            _ => drop(harness.gateway.reload(config).await.unwrap()),
+        }
+    }
+    done.store(true, Ordering::Relaxed);
+    let mut called = Vec::new();
+    while let Some(client) = clients.join_next().await {
+        called.extend(client.unwrap());
+    }
+    assert!(called.len() > RELOADS, "{}", called.len());
+    let mut ran = BTreeMap::new();
+    for line in diary.lines() {
+        let mut words = line.split(' ');
+        let (server, what, number) = (words.next(), words.nth(1), words.next());
+        if let (Some(server), Some("call"), Some(number)) = (server, what, number) {
+            *ran.entry(format!("{server} {number}")).or_insert(0) += 1;
+        }
+    }
+    for (server, number) in &called {
+        assert_eq!(
+            ran.get(&format!("{server} {number}")),
+            Some(&1),
+            "{server} {number}"
+        );
+    }
+    assert_eq!(process(&harness, "kept_who").await, kept);
+    assert_eq!(diary.count("kept", "start"), 1);
+    harness
+        .gateway
+        .reload(diary.config(&["kept"]))
+        .await
+        .unwrap();
+    diary.runs(1).await;
+    harness.gateway.close().await;
+    diary.runs(0).await;
+}
+
+/// Calls one server after the other until it is enough; what was called.
+async fn call_until(
+    way: ClientKind,
+    harness: &Harness,
+    done: &AtomicBool,
+    numbers: &AtomicUsize,
+) -> Vec<(&'static str, usize)> {
+    let mut client = Caller::open(way, harness).await;
+    let mut called = Vec::new();
+    while !done.load(Ordering::Relaxed) {
+        for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            let answer = client
+                .call(number, json!({"name": name, "arguments": {"n": number}}))
+                .await;
+            assert_eq!(answer["id"], number, "{way:?}: {answer}");
+            assert_eq!(answer["result"]["n"], number, "{way:?}: {answer}");
+            assert_eq!(answer["result"]["by"], server, "{way:?}: {answer}");
+            called.push((server, number));
+        }
+    }
+    called
+}
+
+/// A client that calls again and again.
+enum Caller {
+    Http(RawHttp),
+    Legacy(LegacyClient),
+    Pipe(StdioPipe, bool),
+}
+
+impl Caller {
+    async fn open(way: ClientKind, harness: &Harness) -> Self {
+        match way {
+            ClientKind::HttpModern => Self::Http(harness.connect().await),
+            ClientKind::HttpLegacy => {
+                Self::Legacy(LegacyClient::open(harness, "2025-11-25", &json!({})).await)
+            }
+            ClientKind::StdioModern => Self::Pipe(open_pipe(&harness.gateway), true),
+            ClientKind::StdioLegacy => Self::Pipe(
+                legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await,
+                false,
+            ),
+        }
+    }
+
+    async fn call(&mut self, id: usize, params: Value) -> Value {
+        let legacy = request(json!(id), "tools/call", params.clone());
+        let modern = modern(json!(id), "tools/call", params, &json!({}));
+        match self {
+            Self::Http(http) => http.ask(&HttpRequest::modern(&modern)).await.json(),
+            Self::Legacy(client) => {
+                let post = client.post(&legacy);
+                client.http.ask(&post).await.json()
+            }
+            Self::Pipe(pipe, true) => pipe.ask(&modern).await,
+            Self::Pipe(pipe, false) => pipe.ask(&legacy).await,
+        }
+    }
+}
+
+/// Two listeners of one gateway are configured by one reload.
+#[tokio::test]
+async fn every_listener_serves_what_is_configured_now() {
+    let diary = Diary::new();
+    let harness = started(diary.config(&["one"])).await;
+    let (second, stop) = serve(&harness.gateway).await;
+    let mut http = RawHttp::connect(second).await;
+    harness
+        .gateway
+        .reload(diary.config(&["two"]))
+        .await
+        .unwrap();
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    let list = http.ask(&HttpRequest::modern(&list)).await.json();
+    assert_eq!(names(&list), ["two_who", "two_change"]);
+    stop.cancel();
+}

@@ -1,0 +1,314 @@
+//! Clients that come while servers are starting: they are answered with what is there, and the rest is announced.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_vary_gateway::{Config, Gateway, Naming};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{introduced, modern, names, request, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{Harness, before, legacy_pipe, serve};
+
+/// A server that does not answer its handshake before the test says so.
+#[derive(Clone)]
+struct Late {
+    era: Era,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    is_ready: bool,
+    waiting: Vec<(UnboundedSender<bytes::Bytes>, ReceivedRequest)>,
+}
+
+impl Late {
+    async fn start(era: Era) -> (Self, ScriptedServer) {
+        let late = Self {
+            era,
+            state: Arc::default(),
+        };
+        let script = late.clone();
+        let peer = ScriptedServer::start(move |seen| script.answer(seen)).await;
+        (late, peer)
+    }
+
+    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        let mut state = self.state.lock().unwrap();
+        if state.is_ready || seen.verb != "POST" {
+            return answer("late", self.era, seen);
+        }
+        let (sender, reply) = Reply::stream();
+        state.waiting.push((sender, seen.clone()));
+        Some(reply)
+    }
+
+    /// Answers nothing from now on.
+    fn hold(&self) {
+        self.state.lock().unwrap().is_ready = false;
+    }
+
+    /// Answers what waits, and from now on.
+    fn release(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.is_ready = true;
+        for (sender, seen) in state.waiting.drain(..) {
+            let handshake = handshake("late", self.era, &seen);
+            let message = match handshake {
+                Some(result) => seen.message(&result),
+                None => {
+                    json!({"jsonrpc": "2.0", "id": seen.id(), "error": {"code": -32601, "message": "no"}})
+                }
+            };
+            let _ = sender.send(event(&message).into());
+        }
+    }
+}
+
+/// What a server with tools and a resource answers.
+fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    if let Some(result) = handshake(name, era, seen) {
+        return Some(seen.answer(&result));
+    }
+    if seen.method() == "initialize" {
+        return Some(seen.refuse(400, -32601, "Method not found"));
+    }
+    let result = match seen.method() {
+        "tools/list" => json!({"tools": [
+            {"name": "who", "inputSchema": {"type": "object"}},
+            {"name": format!("{name}-only"), "inputSchema": {"type": "object"}},
+        ]}),
+        "tools/call" => json!({"by": name, "content": []}),
+        "resources/list" => json!({"resources": [{"uri": "same:1", "name": "same"}]}),
+        "resources/templates/list" => json!({"resourceTemplates": []}),
+        "resources/read" => json!({"contents": [], "by": name}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn handshake(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Value> {
+    let capabilities = json!({"tools": {}, "resources": {}});
+    match (seen.method(), era) {
+        ("initialize", Era::Legacy) => Some(introduced(name, capabilities)),
+        ("server/discover", Era::Modern) => Some(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        })),
+        _ => None,
+    }
+}
+
+/// A gateway before a server that starts and, after it, one that is there.
+async fn beside(era: Era, naming: Naming) -> (Harness, Late) {
+    let quick = ScriptedServer::start(move |seen| answer("quick", era, seen)).await;
+    let (late, peer) = Late::start(era).await;
+    let config = before(&[("late", &peer), ("quick", &quick)]).with_naming(naming);
+    std::mem::forget(quick);
+    let harness = Harness::behind(peer, waiting_little(config)).await;
+    (harness, late)
+}
+
+fn waiting_little(config: Config) -> Config {
+    config.allow_empty_start(Duration::from_millis(500))
+}
+
+/// Waits until the gateway lists what the server has that was released.
+async fn arrived(harness: &Harness) {
+    soon(async {
+        let has_arrived = || harness.gateway.servers()[0].counts.len() == 3;
+        while !has_arrived()
+            || harness
+                .gateway
+                .served()
+                .iter()
+                .all(|it| it.server != "late")
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_there_is_listed_while_a_server_starts() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (harness, late) = beside(era, Naming::AsNeeded).await;
+        assert_eq!(harness.gateway.status().servers[0].state, "starting");
+        for way in ClientKind::ALL {
+            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            assert_eq!(names(&list), ["quick_who", "quick_quick-only"], "{way:?}");
+            let said = way
+                .ask(&harness, &json!({}), "tools/call", tool("quick_who"))
+                .await;
+            assert_eq!(said["result"]["by"], "quick", "{way:?}");
+        }
+        late.release();
+        arrived(&harness).await;
+        for way in ClientKind::ALL {
+            let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            let all = [
+                "late_who",
+                "late_late-only",
+                "quick_who",
+                "quick_quick-only",
+            ];
+            assert_eq!(names(&list), all, "{way:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_may_turn_out_to_have_is_declared_and_stays() {
+    let (harness, late) = beside(Era::Legacy, Naming::AsNeeded).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let discovered = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "server/discover", json!({}))
+        .await;
+    let result = &discovered["result"];
+    for declared in [&client.initialized["capabilities"], &result["capabilities"]] {
+        for list in ["tools", "resources", "prompts"] {
+            assert_eq!(declared[list]["listChanged"], true, "{declared}");
+        }
+        assert!(declared["completions"].is_object(), "{declared}");
+        assert!(declared["logging"].is_object(), "{declared}");
+    }
+    let level = json!({"level": "info"});
+    let set = client.ask("logging/setLevel", level.clone()).await;
+    assert_eq!(set.json()["result"], json!({}));
+    late.release();
+    arrived(&harness).await;
+    // It has none, and the client was told that there may be some.
+    let prompts = client.ask("prompts/list", json!({})).await;
+    assert_eq!(prompts.json()["result"]["prompts"], json!([]));
+    let set = client.ask("logging/setLevel", level).await;
+    assert_eq!(set.json()["result"], json!({}));
+}
+
+/// The list is announced to a session on its stream, and to a client of standard streams.
+#[tokio::test]
+async fn what_arrives_late_is_announced() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (harness, late) = beside(era, Naming::AsNeeded).await;
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        client.ask("tools/list", json!({})).await;
+        let mut stream = harness.connect().await;
+        let get = HttpRequest::of(&client.session, "").line("GET /mcp HTTP/1.1");
+        stream.send(&get.head()).await;
+        assert_eq!(stream.head().await.status, 200);
+        let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+        let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+        assert_eq!(names(&list).len(), 2);
+        late.release();
+        let changed = "notifications/tools/list_changed";
+        soon(async { while stream.event().await.unwrap()["method"] != changed {} }).await;
+        soon(async { while pipe.receive().await["method"] != changed {} }).await;
+    }
+}
+
+/// Where nothing is there yet, the first list is empty, and what comes is announced.
+#[tokio::test]
+async fn before_servers_that_all_start_the_first_list_is_empty() {
+    let (late, peer) = Late::start(Era::Legacy).await;
+    let config = waiting_little(before(&[("late", &peer)]));
+    let gateway = Gateway::open(config).await;
+    assert_eq!(gateway.status().servers[0].state, "starting");
+    // Requests that come before the wait is over are answered when it is.
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &json!({})).await;
+    let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+    assert!(names(&list).is_empty());
+    let (address, _stop) = serve(&gateway).await;
+    let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
+    let list = client.ask("tools/list", json!({})).await;
+    assert!(names(&list.json()).is_empty());
+    let set = json!({"level": "info"});
+    let set = client.ask("logging/setLevel", set).await;
+    assert_eq!(set.json()["result"], json!({}));
+    late.release();
+    let changed = "notifications/tools/list_changed";
+    soon(async { while pipe.receive().await["method"] != changed {} }).await;
+    let list = pipe.ask(&request(json!(2), "tools/list", json!({}))).await;
+    assert_eq!(names(&list), ["who", "late-only"]);
+}
+
+/// Clients that declare something else need another connection to the server. While it is made they see what the
+/// server lists for the clients before them, and their calls wait for it.
+#[tokio::test]
+async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_made() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (late, peer) = Late::start(era).await;
+        late.release();
+        let config = waiting_little(before(&[("late", &peer)]));
+        let harness = Harness::behind(peer, config).await;
+        let list = ClientKind::HttpModern
+            .ask(&harness, &json!({}), "tools/list", json!({}))
+            .await;
+        assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
+        late.hold();
+        let asked = json!({"elicitation": {"form": {}}});
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &asked).await;
+        let list = client.ask("tools/list", json!({})).await;
+        assert_eq!(names(&list.json()), ["who", "late-only"], "{era:?}");
+        let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", &asked).await;
+        let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+        assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
+        let released = async { late.release() };
+        let (said, ()) = tokio::join!(client.ask("tools/call", tool("who")), released);
+        assert_eq!(said.json()["result"]["by"], "late", "{era:?}");
+    }
+}
+
+/// SV-14: a name that a client saw listed keeps its meaning, in any order in which servers become ready.
+#[tokio::test]
+async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (harness, late) = beside(era, Naming::Never).await;
+        let ask = async |method: &str, params: Value| {
+            ClientKind::HttpModern
+                .ask(&harness, &json!({}), method, params)
+                .await
+        };
+        assert_eq!(
+            names(&ask("tools/list", json!({})).await),
+            ["who", "quick-only"]
+        );
+        late.release();
+        arrived(&harness).await;
+        let list = ask("tools/list", json!({})).await;
+        assert_eq!(names(&list), ["late-only", "who", "quick-only"]);
+        assert_eq!(
+            ask("tools/call", tool("who")).await["result"]["by"],
+            "quick"
+        );
+        let read = ask("resources/read", json!({"uri": "same:1"})).await;
+        assert_eq!(read["result"]["by"], "quick");
+        let compact = under("compact", tool("who"));
+        assert_eq!(ask("tools/call", compact).await["result"]["by"], "quick");
+        let collisions = harness.gateway.collisions();
+        let who = collisions.iter().find(|it| it.id == "who").unwrap();
+        assert_eq!((&*who.reachable, &*who.hidden), ("quick", "late"));
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_collides_late_means_nobodys_tool() {
+    let (harness, late) = beside(Era::Legacy, Naming::OnCollision).await;
+    let post =
+        |params: Value| HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
+    let mut http = harness.connect().await;
+    let said = http.ask(&post(tool("who"))).await.json();
+    assert_eq!(said["result"]["by"], "quick");
+    late.release();
+    arrived(&harness).await;
+    for (name, by) in [("late_who", "late"), ("quick_who", "quick")] {
+        let said = http.ask(&post(tool(name))).await.json();
+        assert_eq!(said["result"]["by"], by);
+    }
+    let said = http.ask(&post(tool("who"))).await.json();
+    assert_eq!(said["error"]["code"], -32602, "{said}");
+}

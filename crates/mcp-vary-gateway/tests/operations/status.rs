@@ -1,0 +1,226 @@
+//! What the operator is told: how the gateway stands, who uses deprecated variants, how often it ranks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mcp_vary::variant::{DeprecationInfo, ServerVariant};
+use mcp_vary_gateway::{Config, Environment, VariantConfig};
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{hints, under};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::Level;
+
+use crate::support::Harness;
+
+/// Noon of 1970-01-12.
+const START: u64 = 11 * DAY + DAY / 2;
+const DAY: u64 = 86_400;
+
+/// `standard`, and `old`, which goes on 1970-01-20.
+fn variants(config: Config) -> Config {
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "For tests.");
+    let mut info = DeprecationInfo::new("Use standard.");
+    info.replacement = Some("standard".parse().unwrap());
+    info.removal_date = Some("1970-01-20".to_owned());
+    let old = variant("old").deprecated(info);
+    let all = [variant("standard"), old].map(VariantConfig::new);
+    config.with_variants_of(all.into()).unwrap()
+}
+
+fn random(bytes: &mut [u8]) {
+    getrandom::fill(bytes).unwrap();
+}
+
+/// What a client that calls itself `test` is answered under `old`.
+async fn list(harness: &Harness, way: ClientKind, variant: &str) {
+    let info =
+        json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
+    let list = way
+        .ask(harness, &json!({}), "tools/list", under(variant, info))
+        .await;
+    assert!(list["result"].is_object(), "{way:?}: {list}");
+}
+
+/// SV-25: each use counts for its client, whichever way it comes, and is said once a day.
+#[tokio::test]
+async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let harness = Harness::with(|config| {
+        let mut config = variants(config);
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let (log, _listening) =
+        CapturedLog::listen("mcp_vary_gateway::session::deprecation", Level::WARN);
+    for way in ClientKind::ALL {
+        list(&harness, way, "standard").await;
+    }
+    assert_eq!(harness.gateway.deprecated_use(), []);
+    for way in ClientKind::ALL {
+        list(&harness, way, "old").await;
+        list(&harness, way, "old").await;
+    }
+    let uses = harness.gateway.deprecated_use();
+    let [used] = &uses[..] else {
+        panic!("{uses:?}")
+    };
+    let client = used.client.clone().unwrap();
+    assert_eq!(
+        (client.name.as_str(), client.version.as_str()),
+        ("test", "1")
+    );
+    assert_eq!(
+        (used.variant.as_str(), used.requests, used.last),
+        ("old", 8, START)
+    );
+    let said = log.take();
+    assert_eq!(said.len(), 1, "{said:?}");
+    for part in [
+        r#"client="test";"#,
+        "variant=old;",
+        "replacement=standard;",
+        "days_left=8;",
+    ] {
+        assert!(said[0].contains(part), "{part}: {}", said[0]);
+    }
+    for (hours, days) in [
+        (11, None),
+        (13, Some("days_left=7;")),
+        (24, None),
+        (12 + 24 * 10, Some("days_left=-3;")),
+    ] {
+        NOW.store(START + hours * 3600, Ordering::Relaxed);
+        list(&harness, ClientKind::HttpModern, "old").await;
+        let said = log.take();
+        assert_eq!(said.len(), usize::from(days.is_some()), "{hours}: {said:?}");
+        assert!(
+            said.iter().all(|line| line.contains(days.unwrap())),
+            "{said:?}"
+        );
+    }
+    assert_eq!(harness.gateway.deprecated_use()[0].requests, 12);
+}
+
+/// Serves the operator until the token is cancelled.
+async fn administered(harness: &Harness) -> (SocketAddr, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let (gateway, stopped) = (Arc::clone(&harness.gateway), stop.clone().cancelled_owned());
+    tokio::spawn(async move { gateway.serve_admin(listener, stopped).await.unwrap() });
+    (address, stop)
+}
+
+async fn status(address: SocketAddr) -> Value {
+    let ask = HttpRequest::new("").line("GET /status HTTP/1.1");
+    let answer = RawHttp::connect(address).await.ask(&ask).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    answer.json()
+}
+
+/// SV-25: the operator reads how the gateway stands, and who uses what is deprecated.
+#[tokio::test]
+async fn the_status_says_how_the_gateway_stands() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let harness = Harness::with(|config| {
+        let mut config = variants(config);
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let (address, stop) = administered(&harness).await;
+    NOW.store(START + 90, Ordering::Relaxed);
+    list(&harness, ClientKind::HttpLegacy, "old").await;
+    let status = status(address).await;
+    assert_eq!(status["uptime"], 90);
+    assert_eq!(status["sessions"], 1);
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    let server = &status["servers"][0];
+    assert_eq!(
+        (&server["name"], &server["state"], &server["tools"]),
+        (&json!("peer"), &json!("up"), &json!(10))
+    );
+    assert!(server["since"].is_u64() && server.get("reason").is_none());
+    let old = json!({
+        "id": "old", "status": "deprecated", "replacement": "standard", "removalDate": "1970-01-20", "daysLeft": 8,
+    });
+    assert_eq!(
+        status["variants"],
+        json!([{"id": "standard", "status": "stable"}, old])
+    );
+    let used = json!({
+        "variant": "old", "client": {"name": "test", "version": "1"}, "requests": 1, "last": START + 90,
+    });
+    assert_eq!(status["deprecatedUse"], json!([used]));
+    stop.cancel();
+}
+
+/// The operator's listener answers this machine only, and nothing but the status.
+#[tokio::test]
+async fn the_status_is_for_this_machine_only() {
+    let harness = Harness::start().await;
+    let (address, stop) = administered(&harness).await;
+    let get = || HttpRequest::new("").line("GET /status HTTP/1.1");
+    for (post, expected) in [
+        (get().with("Host", "evil.example"), 403),
+        (get().without("Host"), 403),
+        (get().with("Origin", "http://evil.example"), 403),
+        (get().line("GET http://evil.example/status HTTP/1.1"), 403),
+        (get().line("GET /mcp HTTP/1.1"), 404),
+        (get().line("POST /mcp HTTP/1.1"), 404),
+        (get().line("POST /status HTTP/1.1"), 405),
+    ] {
+        let answer = RawHttp::connect(address).await.ask(&post).await;
+        assert_eq!(answer.status, expected, "{post:?}");
+        assert!(!answer.text().contains("uptime"));
+    }
+    // Clients do not find it at theirs.
+    let answer = harness.connect().await.ask(&get()).await;
+    assert_eq!(answer.status, 404);
+    stop.cancel();
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let refused = harness.gateway.serve_admin(listener, async {}).await;
+    assert!(refused.unwrap_err().to_string().contains("127.0.0.1"));
+}
+
+/// SV-7: requests with hints that were ranked before are not ranked again, in either era.
+#[tokio::test]
+async fn hints_are_ranked_once() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let harness = Harness::with(|mut config| {
+        config.environment = Environment::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let ask = async |wanted: Value, way: ClientKind| {
+        let list = way
+            .ask(&harness, &hints(wanted), "tools/list", json!({}))
+            .await;
+        list["result"]["tools"].as_array().unwrap().len()
+    };
+    for _ in 0..3 {
+        for way in ClientKind::ALL {
+            assert_eq!(ask(json!({"accessLevel": "readonly"}), way).await, 2);
+            assert_eq!(
+                ask(json!({"accessLevel": ["readonly"], "a": "b"}), way).await,
+                2
+            );
+            assert_eq!(ask(json!({}), way).await, 10);
+        }
+    }
+    assert_eq!(harness.gateway.status().rankings, 3);
+    // What was remembered is forgotten after a while.
+    NOW.store(START + 3600, Ordering::Relaxed);
+    assert_eq!(
+        ask(json!({"accessLevel": "readonly"}), ClientKind::HttpModern).await,
+        2
+    );
+    assert_eq!(harness.gateway.status().rankings, 4);
+}

@@ -1,0 +1,420 @@
+//! Servers that have methods which they do not declare: as they work without a gateway, and asked once for what they lack.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::{introduced, names, texts, tool, under};
+use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::support::{Harness, before, config, legacy_pipe, variant};
+
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What a server of `era` without capabilities answers.
+fn answer(era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => return Some(seen.answer(&introduced("plain", json!({})))),
+        ("server/discover", Era::Modern) => {
+            json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
+        }
+        ("tools/list", _) => json!({"tools": [{"name": "one", "inputSchema": {"type": "object"}}]}),
+        ("tools/call", _) => {
+            let name = seen.body["params"]["name"].as_str().unwrap();
+            json!({"content": [{"type": "text", "text": format!("called {name}")}]})
+        }
+        ("completion/complete", _) => json!({"completion": {"values": ["Bern"]}}),
+        ("resources/read", _) => json!({"contents": [{"uri": "a:b", "text": "read"}]}),
+        ("logging/setLevel", Era::Legacy) => json!({}),
+        _ => return None,
+    };
+    let mut result = result;
+    if era == Era::Modern {
+        result["resultType"] = json!("complete");
+    }
+    Some(seen.answer(&result))
+}
+
+/// A server that declares nothing: over HTTP, or as a program that writes what it is asked for to a file.
+struct Server {
+    peer: ScriptedServer,
+    log: PathBuf,
+    target: Target,
+    is_program: bool,
+}
+
+impl Server {
+    async fn new(era: Era, is_program: bool) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vary-undeclared-{}-{number}", std::process::id());
+        let log = std::env::temp_dir().join(name);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/undeclared.py");
+        let script = script.display().to_string();
+        let peer = ScriptedServer::start(move |seen| answer(era, seen)).await;
+        let spoken = if era == Era::Legacy {
+            "legacy"
+        } else {
+            "modern"
+        };
+        let args = [script, spoken.to_owned(), log.display().to_string()];
+        let target = match is_program {
+            true => Target::command("python3", args),
+            false => Target::http(peer.url.clone()),
+        };
+        Self {
+            peer,
+            log,
+            target,
+            is_program,
+        }
+    }
+
+    /// One of each era on each transport.
+    async fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for era in [Era::Legacy, Era::Modern] {
+            for is_program in [false, true] {
+                all.push(Self::new(era, is_program).await);
+            }
+        }
+        all
+    }
+
+    fn config(&self) -> Config {
+        config(self.target.clone())
+    }
+
+    /// A gateway before it.
+    async fn harness(&self) -> Harness {
+        Harness::behind(ScriptedServer::start(|_| None).await, self.config()).await
+    }
+
+    fn count(&self, method: &str) -> usize {
+        if !self.is_program {
+            return self.peer.of(method).len();
+        }
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        log.lines().filter(|line| *line == method).count()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+async fn ask(harness: &Harness, way: ClientKind, method: &str, params: Value) -> Value {
+    soon(way.ask(harness, &json!({}), method, params)).await
+}
+
+fn completion() -> Value {
+    json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "city", "value": "B"}})
+}
+
+#[track_caller]
+fn is_refused(answer: &Value, code: i64) {
+    assert_eq!(answer["error"]["code"], code, "{answer}");
+}
+
+/// What the server turned out to have or to lack, as `vary status` shows it.
+fn learned(gateway: &Gateway) -> Value {
+    let status = serde_json::to_value(gateway.status()).unwrap();
+    status["servers"][0]["undeclared"].clone()
+}
+
+#[tokio::test]
+async fn a_list_that_is_not_declared_is_there_as_without_a_gateway() {
+    for server in Server::all().await {
+        for first in ["tools/list", "tools/call"] {
+            let harness = server.harness().await;
+            for way in ClientKind::ALL {
+                if first == "tools/list" {
+                    let list = ask(&harness, way, first, json!({})).await;
+                    assert_eq!(names(&list), ["one"], "{way:?}");
+                }
+                let called = ask(&harness, way, "tools/call", tool("one")).await;
+                assert_eq!(texts(&called["result"]), ["called one"], "{way:?}");
+                is_refused(&ask(&harness, way, "tools/call", tool("two")).await, -32602);
+            }
+            assert_eq!(learned(&harness.gateway), json!({"tools/list": true}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_lacks_it_is_asked_for_once() {
+    for server in Server::all().await {
+        let harness = server.harness().await;
+        assert_eq!(server.count("prompts/list"), 0, "nobody asked");
+        let asked = ClientKind::ALL.iter().cycle().take(12);
+        let refused = asked.map(|way| ask(&harness, *way, "prompts/list", json!({})));
+        for answer in join_all(refused).await {
+            is_refused(&answer, METHOD_NOT_FOUND);
+        }
+        // Also not on a connection for other clients.
+        let other = json!({"roots": {}, "sampling": {}, "elicitation": {}});
+        for way in ClientKind::ALL {
+            let answer = way.ask(&harness, &other, "prompts/list", json!({})).await;
+            is_refused(&answer, METHOD_NOT_FOUND);
+            let get = ask(&harness, way, "prompts/get", json!({"name": "p"})).await;
+            is_refused(&get, METHOD_NOT_FOUND);
+        }
+        assert_eq!(server.count("prompts/list"), 1);
+        assert_eq!(server.count("prompts/get"), 0);
+        assert_eq!(learned(&harness.gateway), json!({"prompts/list": false}));
+    }
+}
+
+#[tokio::test]
+async fn a_completion_that_is_not_declared_is_passed_on() {
+    for server in Server::all().await {
+        let harness = server.harness().await;
+        for way in ClientKind::ALL {
+            let answer = ask(&harness, way, "completion/complete", completion()).await;
+            assert_eq!(answer["result"]["completion"]["values"], json!(["Bern"]));
+        }
+        assert_eq!(server.count("completion/complete"), ClientKind::ALL.len());
+        assert_eq!(
+            learned(&harness.gateway),
+            json!({"completion/complete": true})
+        );
+        let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let declared = &client.initialized["capabilities"]["completions"];
+        assert_eq!(*declared, json!({}), "{}", client.initialized);
+    }
+}
+
+#[tokio::test]
+async fn a_resource_that_is_not_declared_is_read() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server = Server::new(era, false).await;
+        let harness = server.harness().await;
+        for way in ClientKind::ALL {
+            let read = ask(&harness, way, "resources/read", json!({"uri": "a:b"})).await;
+            assert_eq!(read["result"]["contents"][0]["text"], "read", "{read}");
+        }
+        assert_eq!(learned(&harness.gateway), json!({"resources/read": true}));
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_a_server_refuses_is_passed_on_once() {
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = ScriptedServer::start(move |seen| match seen.method() {
+            "completion/complete" | "resources/read" | "logging/setLevel" => {
+                Some(seen.refuse(200, -32601, "Method not found"))
+            }
+            _ => answer(era, seen),
+        });
+        let harness = Harness::behind_one(peer.await, |config| config).await;
+        for way in ClientKind::ALL {
+            let answer = ask(&harness, way, "completion/complete", completion()).await;
+            is_refused(&answer, METHOD_NOT_FOUND);
+            let answer = ask(&harness, way, "resources/read", json!({"uri": "a:b"})).await;
+            is_refused(&answer, METHOD_NOT_FOUND);
+            let answer = ask(&harness, way, "logging/setLevel", json!({"level": "info"})).await;
+            is_refused(&answer, METHOD_NOT_FOUND);
+        }
+        assert_eq!(harness.peer.of("completion/complete").len(), 1);
+        assert_eq!(harness.peer.of("resources/read").len(), 1);
+        let legacy = usize::from(era == Era::Legacy);
+        assert_eq!(harness.peer.of("logging/setLevel").len(), legacy);
+    }
+}
+
+#[tokio::test]
+async fn a_log_level_is_set_at_a_server_that_does_not_declare_logging() {
+    let server = Server::new(Era::Legacy, false).await;
+    let harness = server.harness().await;
+    let mut client = legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await;
+    for level in ["warning", "debug"] {
+        let set = mcp_vary_testkit::message::request(
+            json!(1),
+            "logging/setLevel",
+            json!({"level": level}),
+        );
+        assert_eq!(client.ask(&set).await["result"], json!({}), "{level}");
+    }
+    let levels = server.peer.of("logging/setLevel");
+    let levels: Vec<_> = levels
+        .iter()
+        .map(|it| &it.body["params"]["level"])
+        .collect();
+    assert_eq!(levels, ["warning", "debug"]);
+    assert_eq!(learned(&harness.gateway), json!({"logging/setLevel": true}));
+}
+
+#[tokio::test]
+async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
+    for has in [true, false] {
+        let peer = ScriptedServer::start(move |seen| match (seen.method(), has) {
+            ("resources/subscribe" | "resources/unsubscribe", true) => {
+                Some(seen.answer(&json!({})))
+            }
+            _ => answer(Era::Legacy, seen),
+        });
+        let harness = Harness::behind_one(peer.await, |config| config).await;
+        for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
+            let answer = ask(&harness, way, "resources/subscribe", json!({"uri": "a:b"})).await;
+            match has {
+                true => assert_eq!(answer["result"], json!({}), "{way:?}: {answer}"),
+                false => is_refused(&answer, METHOD_NOT_FOUND),
+            }
+        }
+        let asked = harness.peer.of("resources/subscribe").len();
+        assert!(asked == 1 || has, "{asked}");
+        assert_eq!(
+            learned(&harness.gateway),
+            json!({"resources/subscribe": has})
+        );
+    }
+}
+
+/// SV-11, SV-16: clients that came before are notified, and clients that come later see the capability declared.
+#[tokio::test]
+async fn other_clients_are_notified_of_a_list_that_was_found() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Server::new(era, false).await;
+        let harness = harness.harness().await;
+        let mut waiting =
+            NotificationClient::listening(&harness, ClientKind::StdioLegacy, everything(&[]), None)
+                .await;
+        let before = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        assert!(before.initialized["capabilities"]["tools"].is_null());
+        let list = ask(&harness, ClientKind::HttpLegacy, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["one"]);
+        assert_eq!(soon(waiting.change()).await, changed("tools", "standard"));
+        let list = soon(waiting.ask("tools/list", json!({}))).await;
+        assert_eq!(names(&list), ["one"]);
+        let after = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let declared = &after.initialized["capabilities"]["tools"];
+        assert_eq!(*declared, json!({"listChanged": true}));
+    }
+}
+
+/// SV-12.
+#[tokio::test]
+async fn a_variant_hides_what_was_found_as_it_hides_what_is_declared() {
+    let server = Server::new(Era::Legacy, false).await;
+    let harness = Harness::behind(ScriptedServer::start(|_| None).await, {
+        let mut none = variant("none");
+        none.tools = serde_json::from_value(json!({"include": ["other"]})).unwrap();
+        let all = vec![variant("standard"), none];
+        server.config().with_variants_of(all).unwrap()
+    })
+    .await;
+    for way in ClientKind::ALL {
+        let list = ask(&harness, way, "tools/list", under("none", json!({}))).await;
+        assert!(names(&list).is_empty(), "{way:?}: {list}");
+        let call = ask(&harness, way, "tools/call", under("none", tool("one"))).await;
+        is_refused(&call, -32602);
+    }
+    assert_eq!(server.count("tools/call"), 0);
+}
+
+#[tokio::test]
+async fn what_was_learned_is_forgotten_with_the_entry() {
+    let server = Server::new(Era::Legacy, true).await;
+    let harness = server.harness().await;
+    let way = ClientKind::StdioLegacy;
+    is_refused(
+        &ask(&harness, way, "prompts/list", json!({})).await,
+        METHOD_NOT_FOUND,
+    );
+    let same = server.config().with_read_result(true);
+    harness.gateway.reload(same).await.unwrap();
+    is_refused(
+        &ask(&harness, way, "prompts/list", json!({})).await,
+        METHOD_NOT_FOUND,
+    );
+    assert_eq!(server.count("prompts/list"), 1);
+    let mut other = server.config();
+    let Target::Command { env, .. } = &mut other.servers[0].target else {
+        panic!("no command");
+    };
+    env.insert("MARKER".to_owned(), "1".to_owned());
+    harness.gateway.reload(other).await.unwrap();
+    assert_eq!(learned(&harness.gateway), Value::Null);
+    is_refused(
+        &ask(&harness, way, "prompts/list", json!({})).await,
+        METHOD_NOT_FOUND,
+    );
+    assert_eq!(server.count("prompts/list"), 2);
+}
+
+/// It is waited for a moment, once; what it lists arrives when it answers.
+#[tokio::test]
+async fn a_server_that_does_not_answer_holds_no_other_up() {
+    let silent = ScriptedServer::start(|seen| match seen.method() {
+        "tools/list" => Some(Reply::silence()),
+        _ => answer(Era::Legacy, seen),
+    });
+    let (silent, other) = (silent.await, Server::new(Era::Legacy, false).await);
+    let both = before(&[("silent", &silent), ("other", &other.peer)]);
+    let began = Instant::now();
+    let harness = Harness::behind(ScriptedServer::start(|_| None).await, both).await;
+    for way in ClientKind::ALL {
+        let list = ask(&harness, way, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["other_one"], "{way:?}");
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(silent.of("tools/list").len(), 1);
+}
+
+/// A client that lists while the server is not there yet is notified of what it has.
+#[tokio::test]
+async fn a_server_that_comes_later_is_asked_for_what_clients_wanted() {
+    let is_there = Arc::new(AtomicBool::new(false));
+    let there = Arc::clone(&is_there);
+    let peer = ScriptedServer::start(move |seen| match there.load(Ordering::SeqCst) {
+        true => answer(Era::Legacy, seen),
+        false => Some(Reply::new(503, "text/plain", "later")),
+    });
+    let (late, other) = (peer.await, Server::new(Era::Legacy, false).await);
+    let both = before(&[("late", &late), ("other", &other.peer)]);
+    let harness = Harness::behind(ScriptedServer::start(|_| None).await, both).await;
+    let mut client =
+        NotificationClient::listening(&harness, ClientKind::StdioLegacy, everything(&[]), None)
+            .await;
+    let list = soon(client.ask("tools/list", json!({}))).await;
+    assert_eq!(names(&list), ["other_one"]);
+    is_there.store(true, Ordering::SeqCst);
+    // The first notifications may be about the other server.
+    let mut listed = 0;
+    while listed < 2 {
+        soon(client.change()).await;
+        let list = soon(client.ask("tools/list", json!({}))).await;
+        listed = names(&list).len();
+    }
+    assert_eq!(late.of("tools/list").len(), 1);
+}
+
+/// What servers write to standard error when they are asked is shown with `--log info` only.
+#[tokio::test]
+async fn asking_a_server_says_nothing_at_the_default_level() {
+    for is_program in [false, true] {
+        let server = Server::new(Era::Legacy, is_program).await;
+        let harness = server.harness().await;
+        let (log, _listening) = CapturedLog::listen("mcp_vary", Level::WARN);
+        for method in ["prompts/list", "resources/list", "tools/list"] {
+            ask(&harness, ClientKind::StdioLegacy, method, json!({})).await;
+        }
+        assert!(log.take().is_empty(), "{is_program}");
+    }
+}

@@ -1,0 +1,691 @@
+//! Servers whose lists grow when a tool is called, and clients that can be asked something, as nearly all can.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use mcp_vary_gateway::{Config, Target};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::{SUBSCRIPTION, introduced, names, notification, tool};
+use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, discover, event};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{Harness, config};
+
+/// What clients with a person and a model declare.
+pub(crate) fn can_be_asked() -> Value {
+    json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}})
+}
+
+/// The ways by which a client can be told from others.
+pub(crate) const RECOGNISED: [ClientKind; 3] = [
+    ClientKind::HttpLegacy,
+    ClientKind::StdioLegacy,
+    ClientKind::StdioModern,
+];
+
+/// Where the server says that its list has grown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Said {
+    /// On the stream of the call.
+    Call,
+    /// On the stream of a `GET` of the same session.
+    Get,
+    /// By a process, which has one stream for everything.
+    Pipe,
+    /// On the stream of the call, by a server of 2026-07-28.
+    ModernCall,
+}
+
+/// An endpoint of 2025-11-25 with sessions, whose lists grow by session or for all.
+#[derive(Clone)]
+pub(crate) struct Growing {
+    said: Said,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: usize,
+    /// What each session lists beside the rest.
+    alone: BTreeMap<String, Vec<String>>,
+    shared: Vec<String>,
+    streams: BTreeMap<String, UnboundedSender<Bytes>>,
+    /// How often each session was asked for its tools.
+    listed: BTreeMap<String, usize>,
+}
+
+impl Growing {
+    pub(crate) fn new(said: Said) -> Self {
+        let state = Arc::default();
+        Self { said, state }
+    }
+
+    async fn harness(&self) -> Harness {
+        let growing = self.clone();
+        let peer = ScriptedServer::start(move |seen| growing.answer(seen)).await;
+        Harness::behind_one(peer, |config| config).await
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap())
+    }
+
+    pub(crate) fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
+        match seen.method() {
+            "initialize" if self.said == Said::ModernCall => {
+                Some(seen.refuse(400, -32601, "Method not found"))
+            }
+            "server/discover" if self.said == Said::ModernCall => Some(discover(seen)),
+            "subscriptions/listen" => {
+                let (sender, reply) = Reply::stream();
+                let meta = json!({SUBSCRIPTION: seen.id()});
+                let filter = &seen.body["params"]["notifications"];
+                let params = json!({"notifications": filter, "_meta": meta});
+                let method = "notifications/subscriptions/acknowledged";
+                let _ = sender.send(event(&notification(method, params)).into());
+                self.with(|state| state.streams.insert(seen.id().to_string(), sender));
+                Some(reply)
+            }
+            "initialize" => {
+                let number = self.with(|state| {
+                    state.sessions += 1;
+                    state.sessions
+                });
+                let result = introduced("growing", json!({"tools": {"listChanged": true}}));
+                let reply = seen.answer(&result);
+                Some(reply.with_header("mcp-session-id", format!("s-{number}")))
+            }
+            "GET" => {
+                let (sender, reply) = Reply::stream();
+                self.with(|state| state.streams.insert(session, sender));
+                Some(reply)
+            }
+            "tools/list" => {
+                let names = self.with(|state| {
+                    *state.listed.entry(session.clone()).or_default() += 1;
+                    state.names(&session)
+                });
+                let tool = |name: &String| json!({"name": name, "inputSchema": {"type": "object"}});
+                let tools: Vec<_> = names.iter().map(tool).collect();
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "tools/call" => Some(self.call(seen, &session)),
+            _ => None,
+        }
+    }
+
+    fn call(&self, seen: &ReceivedRequest, session: &str) -> Reply {
+        let name = seen.body["params"]["name"].as_str().unwrap();
+        let result = json!({"content": [{"type": "text", "text": name}]});
+        if name != "enable" {
+            let is_there = self.with(|state| state.names(session).iter().any(|it| it == name));
+            return match is_there {
+                true => seen.answer(&result),
+                false => seen.refuse(200, -32602, "the server has no such tool"),
+            };
+        }
+        let arguments = &seen.body["params"]["arguments"];
+        let tool = arguments["tool"].as_str().unwrap().to_owned();
+        let grown = event(&notification("notifications/tools/list_changed", json!({})));
+        let grown = grown.repeat(arguments["times"].as_u64().unwrap_or(1).try_into().unwrap());
+        self.with(|state| {
+            match arguments["everywhere"] == true {
+                true => state.shared.push(tool),
+                false => state
+                    .alone
+                    .entry(session.to_owned())
+                    .or_default()
+                    .push(tool),
+            }
+            if self.said == Said::Get {
+                let stream = &state.streams[session];
+                let _ = stream.send(grown.clone().into());
+                if arguments["asks"] == true {
+                    let roots = json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"});
+                    let _ = stream.send(event(&roots).into());
+                }
+            }
+        });
+        match self.said {
+            Said::Call | Said::ModernCall => {
+                Reply::events(format!("{grown}{}", event(&seen.message(&result))))
+            }
+            _ => seen.answer(&result),
+        }
+    }
+}
+
+impl State {
+    fn names(&self, session: &str) -> Vec<String> {
+        let alone = self.alone.get(session).into_iter().flatten();
+        let all = ["enable".to_owned()].into_iter().chain(alone.cloned());
+        all.chain(self.shared.iter().cloned()).collect()
+    }
+}
+
+/// The file in which the processes of one test have what all of them list.
+pub(crate) struct Shared(PathBuf);
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vary-growing-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "").unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/growing.py");
+        let arguments = [script.to_str().unwrap(), self.0.to_str().unwrap()].map(str::to_owned);
+        config(Target::command("python3", arguments))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A gateway before a server that grows, and what the server is made of.
+async fn harness(said: Said) -> (Harness, Growing, Shared) {
+    let (growing, shared) = (Growing::new(said), Shared::new());
+    let harness = match said {
+        Said::Pipe => Harness::behind(ScriptedServer::start(|_| None).await, shared.config()).await,
+        _ => growing.harness().await,
+    };
+    (harness, growing, shared)
+}
+
+async fn listening(harness: &Harness, way: ClientKind) -> NotificationClient {
+    let what = (everything(&[]), None);
+    NotificationClient::listening_as(harness, way, what, &can_be_asked()).await
+}
+
+fn enable(arguments: Value) -> Value {
+    json!({"name": "enable", "arguments": arguments})
+}
+
+async fn calls(client: &mut NotificationClient, params: Value) -> Value {
+    soon(client.ask("tools/call", params)).await
+}
+
+#[track_caller]
+fn is_answered(answer: &Value, text: &str) {
+    assert_eq!(answer["result"]["content"][0]["text"], text, "{answer}");
+}
+
+/// SV-12: it is not there, and the server is not asked.
+#[track_caller]
+fn is_unknown(answer: &Value) {
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(
+        answer["error"]["data"]["activeVariant"], "standard",
+        "{answer}"
+    );
+}
+
+/// The client has its server add a tool.
+async fn enables(client: &mut NotificationClient, name: &str) {
+    let answer = calls(client, enable(json!({"tool": name}))).await;
+    is_answered(&answer, "enable");
+}
+
+async fn is_notified_of_a_tool(client: &mut NotificationClient, way: ClientKind) {
+    let told = soon(client.change()).await;
+    assert_eq!(told, changed("tools", "standard"), "{way:?}");
+}
+
+async fn lists(client: &mut NotificationClient) -> Vec<String> {
+    let list = soon(client.ask("tools/list", json!({}))).await;
+    names(&list).into_iter().map(str::to_owned).collect()
+}
+
+/// A tool that a server lists to one session is listed to the client of that session alone.
+async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: ClientKind) {
+    let (harness, _growing, _shared) = harness(said).await;
+    let mut client = listening(&harness, way).await;
+    let mut other = listening(&harness, ClientKind::HttpLegacy).await;
+    enables(&mut other, "its own").await;
+    is_notified_of_a_tool(&mut other, way).await;
+    is_unknown(&calls(&mut client, tool("its own")).await);
+    enables(&mut client, "new").await;
+    is_notified_of_a_tool(&mut client, way).await;
+    assert_eq!(
+        lists(&mut client).await,
+        ["enable", "new"],
+        "{said:?} {way:?}"
+    );
+    is_answered(&calls(&mut client, tool("new")).await, "new");
+    is_unknown(&calls(&mut client, tool("its own")).await);
+    is_unknown(&calls(&mut other, tool("new")).await);
+    assert_eq!(lists(&mut other).await, ["enable", "its own"]);
+}
+
+#[tokio::test]
+async fn what_one_session_enables_on_the_stream_of_its_call_is_there_for_it_alone() {
+    let ways =
+        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Call, way));
+    join_all(ways).await;
+}
+
+#[tokio::test]
+async fn what_one_session_enables_on_its_other_stream_is_there_for_it_alone() {
+    let ways = RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Get, way));
+    join_all(ways).await;
+}
+
+/// SV-12.
+#[tokio::test]
+async fn what_one_process_enables_is_there_for_its_client_alone() {
+    let ways =
+        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Pipe, way));
+    join_all(ways).await;
+}
+
+/// A client that calls or lists at once need not have received the notification.
+#[tokio::test]
+async fn what_was_enabled_is_there_for_the_next_request() {
+    for said in [Said::Call, Said::Pipe] {
+        let (harness, _growing, _shared) = harness(said).await;
+        for way in RECOGNISED {
+            let mut client = listening(&harness, way).await;
+            enables(&mut client, "new").await;
+            is_answered(&calls(&mut client, tool("new")).await, "new");
+            let mut client = listening(&harness, way).await;
+            enables(&mut client, "new").await;
+            assert_eq!(
+                lists(&mut client).await,
+                ["enable", "new"],
+                "{said:?} {way:?}"
+            );
+        }
+    }
+}
+
+/// The server says it in one session, and it is so for all.
+async fn what_a_server_enables_for_all_reaches_every_client(said: Said, way: ClientKind) {
+    let (harness, _growing, _shared) = harness(said).await;
+    let mut client = listening(&harness, way).await;
+    let mut other = Vec::new();
+    for way in ClientKind::ALL {
+        other.push((way, listening(&harness, way).await));
+    }
+    let arguments = json!({"tool": "new", "everywhere": true});
+    is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+    is_notified_of_a_tool(&mut client, way).await;
+    assert_eq!(
+        lists(&mut client).await,
+        ["enable", "new"],
+        "{said:?} {way:?}"
+    );
+    is_answered(&calls(&mut client, tool("new")).await, "new");
+    for (way, mut other) in other {
+        is_notified_of_a_tool(&mut other, way).await;
+        assert_eq!(
+            lists(&mut other).await,
+            ["enable", "new"],
+            "{said:?} {way:?}"
+        );
+        is_answered(&calls(&mut other, tool("new")).await, "new");
+    }
+}
+
+/// SV-16.
+#[tokio::test]
+async fn what_a_session_enables_for_all_reaches_every_client() {
+    for said in [Said::Call, Said::Get, Said::ModernCall] {
+        let ways = ClientKind::ALL
+            .map(|way| what_a_server_enables_for_all_reaches_every_client(said, way));
+        join_all(ways).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_process_enables_for_all_reaches_every_client() {
+    let ways = ClientKind::ALL
+        .map(|way| what_a_server_enables_for_all_reaches_every_client(Said::Pipe, way));
+    join_all(ways).await;
+}
+
+/// A client over HTTP without a session cannot be recognised: what its call did in one of the server's sessions is
+/// neither shown to others nor reached by them (SV-12).
+#[tokio::test]
+async fn what_a_client_enables_that_nobody_recognises_is_there_for_nobody() {
+    for said in [Said::Call, Said::Get, Said::Pipe] {
+        let (harness, _growing, _shared) = harness(said).await;
+        let mut client = listening(&harness, ClientKind::HttpModern).await;
+        enables(&mut client, "new").await;
+        is_unknown(&calls(&mut client, tool("new")).await);
+        assert_eq!(lists(&mut client).await, ["enable"], "{said:?}");
+        let mut other = listening(&harness, ClientKind::StdioModern).await;
+        assert_eq!(lists(&mut other).await, ["enable"], "{said:?}");
+        is_unknown(&calls(&mut other, tool("new")).await);
+    }
+}
+
+/// A server that announces without end is asked again at most once a second, in each of its sessions.
+#[tokio::test]
+async fn a_storm_of_announcements_is_one_reading() {
+    let (harness, growing, _shared) = harness(Said::Call).await;
+    let mut client = listening(&harness, ClientKind::HttpLegacy).await;
+    let before = growing.with(|state| state.listed.values().sum::<usize>());
+    let began = Instant::now();
+    for number in 0..10 {
+        let arguments = json!({"tool": format!("new {number}"), "times": 50});
+        is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+    }
+    assert_eq!(lists(&mut client).await.len(), 11);
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap();
+    let read = growing.with(|state| state.listed.values().sum::<usize>()) - before;
+    // Of two sessions, that of the lists and that of the client: one at once, then one a second.
+    assert!(read <= 2 * (seconds + 2), "{read} readings in {seconds} s");
+}
+
+/// A server whose tools change without a word, and which may be slow to list them.
+#[derive(Clone)]
+struct Silent {
+    era: Era,
+    /// What it says of its tools beside them: `ttlMs`.
+    says: Value,
+    declares: Value,
+    tools: Arc<Mutex<Vec<&'static str>>>,
+    is_stuck: Arc<AtomicBool>,
+}
+
+impl Silent {
+    fn new(era: Era, declares: Value, says: Value) -> Self {
+        Self {
+            era,
+            says,
+            declares,
+            tools: Arc::new(Mutex::new(vec!["old"])),
+            is_stuck: Arc::default(),
+        }
+    }
+
+    async fn harness(&self, list_ttl: Duration) -> Harness {
+        let silent = self.clone();
+        let peer = ScriptedServer::start(move |seen| silent.answer(seen)).await;
+        Harness::behind_one(peer, |mut config| {
+            config.servers[0].limits.list_ttl = list_ttl;
+            config
+        })
+        .await
+    }
+
+    fn grow(&self) {
+        self.tools.lock().unwrap().push("new");
+    }
+
+    fn answer(&self, seen: &ReceivedRequest) -> Option<Reply> {
+        let result = match (seen.method(), self.era) {
+            ("initialize", Era::Legacy) => introduced("silent", self.declares.clone()),
+            ("initialize", Era::Modern) => return Some(seen.refuse(400, -32601, "not known")),
+            ("server/discover", Era::Modern) => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": self.declares,
+            }),
+            ("tools/list", _) if self.is_stuck.load(Ordering::SeqCst) => {
+                return Some(Reply::silence());
+            }
+            ("tools/list", _) => {
+                let tools = self.tools.lock().unwrap();
+                let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+                let tools: Vec<_> = tools.iter().map(tool).collect();
+                let mut result = self.says.clone();
+                result["tools"] = json!(tools);
+                result
+            }
+            ("tools/call", _) => {
+                let name = seen.body["params"]["name"].as_str().unwrap();
+                assert!(
+                    self.tools.lock().unwrap().contains(&name),
+                    "{name} is sent on"
+                );
+                json!({"content": [{"type": "text", "text": name}]})
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+}
+
+/// Servers of both eras that announce nothing, with what bounds the life of their lists.
+fn silent() -> [(Silent, Duration); 3] {
+    let (short, long) = (Duration::from_millis(1), Duration::from_secs(3_600));
+    [
+        (
+            Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
+            short,
+        ),
+        (
+            Silent::new(
+                Era::Legacy,
+                json!({"tools": {"listChanged": false}}),
+                json!({}),
+            ),
+            short,
+        ),
+        (
+            Silent::new(
+                Era::Modern,
+                json!({"tools": {}}),
+                json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "public"}),
+            ),
+            long,
+        ),
+    ]
+}
+
+/// A list that has expired is shown while it is read again, and who was shown it is notified.
+#[tokio::test]
+async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
+    for (server, list_ttl) in silent() {
+        for way in ClientKind::ALL {
+            let harness = server.harness(list_ttl).await;
+            let mut client =
+                NotificationClient::listening(&harness, way, everything(&[]), None).await;
+            assert_eq!(lists(&mut client).await, ["old"]);
+            server.grow();
+            soon(async {
+                while lists(&mut client).await != ["old", "new"] {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            })
+            .await;
+            is_notified_of_a_tool(&mut client, way).await;
+            server.tools.lock().unwrap().pop();
+        }
+    }
+}
+
+/// No request waits for a list that was read before.
+#[tokio::test]
+async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
+    for (server, list_ttl) in silent() {
+        let harness = server.harness(list_ttl).await;
+        let mut client =
+            NotificationClient::listening(&harness, ClientKind::HttpLegacy, everything(&[]), None)
+                .await;
+        assert_eq!(lists(&mut client).await, ["old"]);
+        server.is_stuck.store(true, Ordering::SeqCst);
+        let before = harness.peer.of("tools/list").len();
+        let began = Instant::now();
+        soon(async {
+            while harness.peer.of("tools/list").len() == before {
+                assert_eq!(lists(&mut client).await, ["old"]);
+            }
+        })
+        .await;
+        for _ in 0..10 {
+            assert_eq!(lists(&mut client).await, ["old"]);
+        }
+        // Less than the wait for a server that is slow to list.
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+}
+
+/// The list of a server that announces its changes is read when it does.
+#[tokio::test]
+async fn a_list_whose_changes_are_announced_does_not_expire() {
+    let announces = Silent::new(
+        Era::Legacy,
+        json!({"tools": {"listChanged": true}}),
+        json!({}),
+    );
+    let silent = Silent::new(Era::Legacy, json!({"tools": {}}), json!({}));
+    let expiring = Duration::from_millis(1);
+    let houses = [
+        announces.harness(expiring).await,
+        silent.harness(expiring).await,
+        silent.harness(Duration::ZERO).await,
+    ];
+    let before = houses
+        .each_ref()
+        .map(|harness| harness.peer.of("tools/list").len());
+    soon(async {
+        while houses[1].peer.of("tools/list").len() < before[1] + 2 {
+            for harness in &houses {
+                let mut client = listening(harness, ClientKind::HttpLegacy).await;
+                assert_eq!(lists(&mut client).await, ["old"]);
+            }
+        }
+    })
+    .await;
+    for at in [0, 2] {
+        // One more, since a client that can be asked is of another class.
+        let read = houses[at].peer.of("tools/list").len() - before[at];
+        assert!(read <= 2, "{read} readings of harness {at}");
+    }
+}
+
+/// SV-12: what is not listed is looked for once more, whatever the server declares; what is hidden and what does not
+/// exist are refused alike, and never sent on.
+#[tokio::test]
+async fn a_name_that_is_not_listed_is_looked_for_once_more() {
+    let announces = json!({"tools": {"listChanged": true}});
+    let modern = json!({"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public"});
+    for server in [
+        Silent::new(Era::Legacy, announces.clone(), json!({})),
+        Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
+        Silent::new(Era::Modern, announces, modern.clone()),
+        Silent::new(Era::Modern, json!({"tools": {}}), modern),
+    ] {
+        for way in ClientKind::ALL {
+            let harness = server.harness(Duration::ZERO).await;
+            let mut client = listening(&harness, way).await;
+            assert_eq!(lists(&mut client).await, ["old"]);
+            server.grow();
+            soon(async {
+                // A list that was read a moment ago is not read again.
+                while calls(&mut client, tool("new")).await["error"]["code"] == -32602 {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            })
+            .await;
+            is_answered(&calls(&mut client, tool("new")).await, "new");
+            is_unknown(&calls(&mut client, tool("none")).await);
+            server.tools.lock().unwrap().pop();
+        }
+    }
+}
+
+/// A tool that a session enables without an announcement is found by a call of that session.
+#[tokio::test]
+async fn what_one_session_enables_silently_is_there_for_its_calls() {
+    for way in RECOGNISED {
+        let (harness, _growing, _shared) = harness(Said::Call).await;
+        let mut client = listening(&harness, way).await;
+        let arguments = json!({"tool": "new", "times": 0});
+        is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+        is_answered(&calls(&mut client, tool("new")).await, "new");
+        is_notified_of_a_tool(&mut client, way).await;
+        assert_eq!(lists(&mut client).await, ["enable", "new"], "{way:?}");
+        let mut other = listening(&harness, ClientKind::StdioLegacy).await;
+        is_unknown(&calls(&mut other, tool("new")).await);
+    }
+}
+
+/// The connection to a server that is configured as before stays, and so does what it lists to its client.
+#[tokio::test]
+async fn what_one_session_enabled_outlasts_a_configuration() {
+    for said in [Said::Call, Said::Pipe] {
+        let (harness, _growing, shared) = harness(said).await;
+        let mut clients = Vec::new();
+        for way in RECOGNISED {
+            let mut client = listening(&harness, way).await;
+            enables(&mut client, "new").await;
+            is_notified_of_a_tool(&mut client, way).await;
+            clients.push((way, client));
+        }
+        let next = match said {
+            Said::Pipe => shared.config(),
+            _ => config(Target::http(harness.peer.url.clone())),
+        };
+        harness
+            .gateway
+            .reload(next.with_read_result(true))
+            .await
+            .unwrap();
+        for (way, client) in &mut clients {
+            assert_eq!(
+                lists(client).await,
+                ["enable", "new", "read_result"],
+                "{said:?} {way:?}"
+            );
+            is_answered(&calls(client, tool("new")).await, "new");
+            enables(client, "newer").await;
+            until_it_lists(client, "newer").await;
+            is_answered(&calls(client, tool("newer")).await, "newer");
+        }
+    }
+}
+
+async fn until_it_lists(client: &mut NotificationClient, name: &str) {
+    soon(async {
+        while !lists(client).await.iter().any(|listed| listed == name) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// No other message on the connection makes a request wait: official servers ask for roots at the same time.
+#[tokio::test]
+async fn a_question_beside_an_announcement_holds_no_request_up() {
+    let growing = Growing::new(Said::Get);
+    let server = growing.clone();
+    let peer = ScriptedServer::start(move |seen| server.answer(seen)).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        // Longer than any test.
+        config.servers[0].limits.ready_timeout = Duration::from_secs(3600);
+        config
+    })
+    .await;
+    let mut client = listening(&harness, ClientKind::HttpLegacy).await;
+    for number in 0..3 {
+        let arguments = json!({"tool": format!("more-{number}"), "everywhere": true, "asks": true});
+        let enable = json!({"name": "enable", "arguments": arguments});
+        let answer = soon(client.ask("tools/call", enable)).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let list = soon(client.ask("tools/list", json!({}))).await;
+    assert!(list["result"]["tools"].is_array(), "{list}");
+}

@@ -1,0 +1,972 @@
+//! What clients hear of changes: of which variant, of what they asked for, and when it ends.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_testkit::changing_server::ChangingServer;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{
+    SUBSCRIPTION, VARIANT, initialize, modern, notification, request, under,
+};
+use mcp_vary_testkit::notification_client::{NotificationClient, changed, everything, updated};
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_view::{ResourceOverride, Selection};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, config, open_pipe};
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
+const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
+
+/// SV-16: a session hears which variants' lists changed, each with its variant and in its order, and of no other;
+/// a stream hears of its own variant. `read-only` does not show the new tool, so that its list is as before.
+#[tokio::test]
+async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for (round, way) in ClientKind::ALL.into_iter().enumerate() {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&[]), Some("compact"))
+                    .await;
+            let name = format!("added-{round}");
+            stage.set_tools(&["first", &name]);
+            stage.notify_list_changed("tools");
+            let expected = match way.is_modern() {
+                true => vec!["compact"],
+                false => vec!["standard", "compact"],
+            };
+            for variant in expected {
+                assert_eq!(
+                    subscriber.change().await,
+                    changed("tools", variant),
+                    "{era:?} {way:?}"
+                );
+            }
+            // The list is the new one by then.
+            let listed = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+            assert_eq!(listed["result"]["tools"][1]["name"], name.as_str());
+            subscriber.close();
+        }
+    }
+}
+
+/// SV-16: what a server says is told, of all variants, even if its list reads as before.
+#[tokio::test]
+async fn what_a_server_announces_is_told() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&[]), Some("read-only"))
+                    .await;
+            for list in ["tools", "resources", "prompts"] {
+                stage.notify_list_changed(list);
+                let expected = match way.is_modern() {
+                    true => vec!["read-only"],
+                    false => vec!["standard", "compact", "read-only"],
+                };
+                for variant in expected {
+                    assert_eq!(
+                        subscriber.change().await,
+                        changed(list, variant),
+                        "{era:?} {way:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What the gateway only suspects is told if it is so: a server that returns and lists the same is no news.
+#[tokio::test]
+async fn a_server_that_returns_as_it_was_is_not_told() {
+    let stage = ChangingServer::new(Era::Modern);
+    let mut harness = Harness::changing(&stage).await;
+    let mut ears = Vec::new();
+    for way in ClientKind::ALL {
+        ears.push(NotificationClient::listening(&harness, way, everything(&[]), None).await);
+    }
+    let gone = std::mem::replace(
+        &mut harness.peer,
+        ChangingServer::new(Era::Modern).start().await,
+    );
+    let address = gone.stop().await;
+    harness.peer = stage.restart_at(address).await;
+    stage.wait_for_listener().await;
+    stage.set_prompts(&["other"]);
+    stage.notify_list_changed("prompts");
+    for subscriber in &mut ears {
+        assert_eq!(subscriber.change().await, changed("prompts", "standard"));
+    }
+}
+
+/// EXT-3: where variants are off nothing is said of them.
+#[tokio::test]
+async fn without_variants_a_change_names_none() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing_with(&stage, |config| config.with_variants(false)).await;
+    for (way, name) in ClientKind::ALL.into_iter().zip(["a", "b", "c", "d"]) {
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&[]), None).await;
+        stage.set_tools(&["first", name]);
+        stage.notify_list_changed("tools");
+        let told = subscriber.change().await;
+        assert_eq!(
+            told,
+            ("tools/list_changed".to_owned(), None, None),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-15: the acknowledgement comes first, and holds what exists in the variant of what was asked for.
+#[tokio::test]
+async fn a_stream_begins_with_what_it_will_tell_of() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        stage.refuse(&["note:b"]);
+        let harness = Harness::changing(&stage).await;
+        for way in MODERN {
+            for (asked, expected) in [
+                (json!({}), json!({})),
+                (
+                    json!({"toolsListChanged": true, "x": 1}),
+                    json!({"toolsListChanged": true}),
+                ),
+                (
+                    json!({"promptsListChanged": false, "resourcesListChanged": true}),
+                    json!({"resourcesListChanged": true}),
+                ),
+                (
+                    json!({"resourceSubscriptions": ["note:a", "note:b", "note:all/7"]}),
+                    json!({"resourceSubscriptions": ["note:a", "note:all/7"]}),
+                ),
+            ] {
+                let mut subscriber =
+                    NotificationClient::open(&harness, way, asked, Some("compact")).await;
+                let told = subscriber.receive().await;
+                assert_eq!(
+                    told,
+                    json!({
+                        "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                        "params": {
+                            "notifications": expected,
+                            "_meta": {VARIANT: "compact", SUBSCRIPTION: "listen"},
+                        },
+                    }),
+                    "{era:?} {way:?}"
+                );
+            }
+        }
+    }
+}
+
+/// SV-9, SV-15: a filter of wrong types, too many resources and a variant that does not exist are errors, and no
+/// stream.
+#[tokio::test]
+async fn a_subscription_that_is_wrong_opens_no_stream() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing_with(&stage, |mut config| {
+        config.limits.subscriptions = 1;
+        config
+    })
+    .await;
+    for way in MODERN {
+        for params in [
+            json!({}),
+            json!({"notifications": 7}),
+            json!({"notifications": {"toolsListChanged": "yes"}}),
+            json!({"notifications": {"resourceSubscriptions": ["note:a", "note:b"]}}),
+            under("none", json!({"notifications": {}})),
+        ] {
+            let answer = way
+                .ask(&harness, &json!({}), "subscriptions/listen", params)
+                .await;
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+    }
+    for way in LEGACY {
+        let params = json!({"notifications": {}});
+        let answer = way
+            .ask(&harness, &json!({}), "subscriptions/listen", params)
+            .await;
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    }
+    for way in MODERN {
+        let params = json!({"uri": "note:a"});
+        let answer = way
+            .ask(&harness, &json!({}), "resources/subscribe", params)
+            .await;
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    }
+}
+
+/// SV-15: what was not asked for is never sent.
+#[tokio::test]
+async fn a_stream_tells_of_what_was_asked_for_and_nothing_else() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for (way, name) in MODERN.into_iter().zip(["a", "b"]) {
+            let filter = json!({"promptsListChanged": true, "resourceSubscriptions": ["note:b"]});
+            let mut subscriber = NotificationClient::listening(&harness, way, filter, None).await;
+            let mut all =
+                NotificationClient::listening(&harness, way, everything(&["note:a"]), None).await;
+            stage.set_tools(&["first", name]);
+            stage.notify_list_changed("tools");
+            assert_eq!(all.change().await, changed("tools", "standard"));
+            stage.notify_updated("note:a");
+            assert_eq!(all.change().await, updated("note:a", "standard"));
+            stage.notify_updated("note:b");
+            assert_eq!(
+                subscriber.change().await,
+                updated("note:b", "standard"),
+                "{era:?} {way:?}"
+            );
+        }
+    }
+}
+
+/// A resource's change is carried as its server said it.
+#[tokio::test]
+async fn what_a_server_says_of_a_resource_arrives() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["note:a"]), None).await;
+            if !way.is_modern() {
+                let answer = subscriber
+                    .ask("resources/subscribe", json!({"uri": "note:a"}))
+                    .await;
+                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+            }
+            stage.notify_updated("note:a");
+            let told = subscriber.receive().await;
+            assert_eq!(
+                told["params"]["x-vendor"],
+                json!({"n": 1.0}),
+                "{era:?} {way:?}"
+            );
+            assert_eq!(told["params"]["_meta"][VARIANT], "standard");
+        }
+    }
+}
+
+/// SV-14: a subscription belongs to the variant that it was made in.
+#[tokio::test]
+async fn a_subscription_is_bound_to_its_variant() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for way in LEGACY {
+            let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+            let a = |variant: &str| under(variant, json!({"uri": "note:a"}));
+            for _ in 0..2 {
+                let answer = subscriber.ask("resources/subscribe", a("compact")).await;
+                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+            }
+            let answer = subscriber.ask("resources/subscribe", a("standard")).await;
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            let data = &answer["error"]["data"];
+            assert_eq!(data["activeVariant"], "standard");
+            assert_eq!(data["subscribedVariant"], "compact");
+            stage.notify_updated("note:a");
+            assert_eq!(subscriber.change().await, updated("note:a", "compact"));
+
+            // Whatever is selected, and as often as one likes.
+            for variant in ["standard", "read-only"] {
+                let answer = subscriber.ask("resources/unsubscribe", a(variant)).await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            let answer = subscriber.ask("resources/subscribe", a("standard")).await;
+            assert_eq!(answer["result"], json!({}));
+            stage.notify_updated("note:a");
+            assert_eq!(subscriber.change().await, updated("note:a", "standard"));
+            let answer = subscriber
+                .ask("resources/unsubscribe", json!({"uri": "note:none"}))
+                .await;
+            assert_eq!(answer["result"], json!({}));
+        }
+    }
+}
+
+/// SV-14: what the server does not have is refused with the active variant, and not bound.
+#[tokio::test]
+async fn a_resource_that_is_not_there_cannot_be_subscribed_to() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        stage.refuse(&["note:none"]);
+        let harness = Harness::changing(&stage).await;
+        for way in LEGACY {
+            let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+            for variant in ["compact", "standard"] {
+                let params = under(variant, json!({"uri": "note:none"}));
+                let answer = subscriber.ask("resources/subscribe", params).await;
+                assert_eq!(answer["error"]["code"], -32602, "{era:?} {way:?} {answer}");
+                assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+            }
+        }
+    }
+}
+
+/// SV-14: what is gone is told once, as a changed list; then there is silence.
+#[tokio::test]
+async fn a_resource_that_is_gone_is_told_once() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for way in ClientKind::ALL {
+            stage.set_resources(&["note:a", "note:b"]);
+            stage.notify_list_changed("resources");
+            let mut subscriber = NotificationClient::listening(
+                &harness,
+                way,
+                everything(&["note:a", "note:b"]),
+                None,
+            )
+            .await;
+            let subscribe = |uri: &str| under("compact", json!({"uri": uri}));
+            if !way.is_modern() {
+                for uri in ["note:a", "note:b"] {
+                    subscriber.ask("resources/subscribe", subscribe(uri)).await;
+                }
+            }
+            let variant = if way.is_modern() {
+                "standard"
+            } else {
+                "compact"
+            };
+            // What was said before the list was read again may still come.
+            stage.notify_updated("note:a");
+            loop {
+                if subscriber.change().await == updated("note:a", variant) {
+                    break;
+                }
+            }
+            stage.set_resources(&["note:b"]);
+            stage.notify_list_changed("resources");
+            stage.notify_updated("note:a");
+            stage.notify_updated("note:b");
+            let mut heard = Vec::new();
+            loop {
+                heard.push(subscriber.change().await);
+                if heard.last() == Some(&updated("note:b", variant)) {
+                    break;
+                }
+            }
+            let once: Vec<_> = match way.is_modern() {
+                true => vec![changed("resources", "standard")],
+                false => ["standard", "compact", "read-only"]
+                    .map(|variant| changed("resources", variant))
+                    .into(),
+            };
+            let lists: Vec<_> = heard[..heard.len() - 1].to_vec();
+            assert_eq!(lists, once, "{era:?} {way:?}");
+            if !way.is_modern() {
+                // It stands in the way of no other, and can still be ended.
+                let answer = subscriber
+                    .ask("resources/unsubscribe", subscribe("note:a"))
+                    .await;
+                assert_eq!(answer["result"], json!({}));
+            }
+        }
+    }
+}
+
+/// One subscription at the server, however many clients there are, until the last one leaves.
+#[tokio::test]
+async fn a_server_is_subscribed_to_once() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let params = || json!({"uri": "note:a"});
+    let mut one = NotificationClient::open(&harness, ClientKind::HttpLegacy, json!({}), None).await;
+    let mut other =
+        NotificationClient::open(&harness, ClientKind::StdioLegacy, json!({}), None).await;
+    let modern = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    one.ask("resources/subscribe", params()).await;
+    other.ask("resources/subscribe", params()).await;
+    assert_eq!(harness.peer.of("resources/subscribe").len(), 1);
+    stage.notify_updated("note:a");
+    for subscriber in [&mut one, &mut other] {
+        assert_eq!(subscriber.change().await, updated("note:a", "standard"));
+    }
+    other.ask("resources/unsubscribe", params()).await;
+    modern.close();
+    one.ask("resources/unsubscribe", params()).await;
+    let seen = harness.peer.wait_for("resources/unsubscribe", 1).await;
+    assert_eq!(seen[0].body["params"]["uri"], "note:a");
+    // A session that ends takes what it was subscribed to along.
+    one.ask("resources/subscribe", params()).await;
+    let legacy = one.session();
+    let delete = HttpRequest::of(&legacy, "").line("DELETE /mcp HTTP/1.1");
+    harness.connect().await.send(&delete.head()).await;
+    harness.peer.wait_for("resources/unsubscribe", 2).await;
+}
+
+/// One stream at a modern server: replaced when the resources are others, and nothing is lost or told twice.
+#[tokio::test]
+async fn a_modern_server_has_one_stream_for_all_resources() {
+    let stage = ChangingServer::new(Era::Modern);
+    let harness = Harness::changing(&stage).await;
+    let mut a = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    stage.wait_for_subscriptions(&["note:a"]).await;
+    let mut b = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        everything(&["note:b"]),
+        None,
+    )
+    .await;
+    // Both streams are open for a moment: what both say is one change.
+    stage.notify_updated("note:a");
+    stage.wait_for_subscriptions(&["note:a", "note:b"]).await;
+    stage.notify_updated("note:b");
+    assert_eq!(b.change().await, updated("note:b", "standard"));
+    assert_eq!(a.change().await, updated("note:a", "standard"));
+    b.close();
+    stage.wait_for_subscriptions(&["note:a"]).await;
+    stage.set_tools(&["other"]);
+    stage.notify_list_changed("tools");
+    assert_eq!(a.change().await, changed("tools", "standard"));
+    a.close();
+    stage.wait_for_subscriptions(&[]).await;
+}
+
+/// A server that was lost is subscribed to again; what may have changed in between is told.
+#[tokio::test]
+async fn a_server_that_returns_is_subscribed_to_again() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let mut harness = Harness::changing(&stage).await;
+        let filter = everything(&["note:a"]);
+        let mut ears = Vec::new();
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, filter.clone(), None).await;
+            if !way.is_modern() {
+                subscriber
+                    .ask("resources/subscribe", json!({"uri": "note:a"}))
+                    .await;
+            }
+            ears.push(subscriber);
+        }
+        stage.set_tools(&["other"]);
+        let again = stage.clone();
+        let gone = std::mem::replace(&mut harness.peer, ChangingServer::new(era).start().await);
+        let address = gone.stop().await;
+        harness.peer = again.restart_at(address).await;
+        for subscriber in &mut ears {
+            let mut heard = Vec::new();
+            while !heard.contains(&updated("note:a", "standard"))
+                || !heard.contains(&changed("tools", "standard"))
+            {
+                heard.push(subscriber.change().await);
+            }
+        }
+        stage.notify_updated("note:a");
+        for subscriber in &mut ears {
+            while subscriber.change().await != updated("note:a", "standard") {}
+        }
+    }
+}
+
+/// SV-15: a stream that the gateway ends has `notifications/cancelled` and the result last.
+#[tokio::test]
+async fn a_stream_that_the_gateway_ends_says_so() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let filter = everything(&[]);
+    let mut http = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        filter.clone(),
+        Some("compact"),
+    )
+    .await;
+    let mut pipe =
+        NotificationClient::listening(&harness, ClientKind::StdioModern, filter, Some("compact"))
+            .await;
+    pipe.pipe().stop.cancel();
+    harness.stop();
+    for subscriber in [&mut http, &mut pipe] {
+        let meta = json!({VARIANT: "compact", SUBSCRIPTION: "listen"});
+        let cancelled = subscriber.receive().await;
+        assert_eq!(cancelled["method"], "notifications/cancelled");
+        assert_eq!(cancelled["params"]["requestId"], "listen");
+        assert_eq!(cancelled["params"]["_meta"], meta);
+        let result = json!({"resultType": "complete", "_meta": {SUBSCRIPTION: "listen"}});
+        assert_eq!(
+            subscriber.receive().await,
+            json!({"jsonrpc": "2.0", "id": "listen", "result": result})
+        );
+    }
+    assert_eq!(http.receive_or_end().await, None);
+}
+
+/// A stdio client that cancels its subscription hears nothing more, not even an answer; its id is free again.
+#[tokio::test]
+async fn a_client_can_end_its_stream() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let mut subscriber = NotificationClient::listening(
+        &harness,
+        ClientKind::StdioModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    let cancel = notification("notifications/cancelled", json!({"requestId": "listen"}));
+    subscriber.pipe().send(cancel.to_string()).await;
+    harness.peer.wait_for("resources/unsubscribe", 1).await;
+    stage.set_tools(&["other"]);
+    stage.notify_list_changed("tools");
+    let listen = modern(
+        json!("listen"),
+        "subscriptions/listen",
+        json!({"notifications": {}}),
+        &json!({}),
+    );
+    let told = subscriber.pipe().ask(&listen).await;
+    assert_eq!(told["method"], "notifications/subscriptions/acknowledged");
+}
+
+/// A modern client that hangs up has unsubscribed.
+#[tokio::test]
+async fn who_hangs_up_has_left() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let subscriber = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    subscriber.close();
+    soon(harness.peer.wait_for("resources/unsubscribe", 1)).await;
+}
+
+/// Several subscriptions of one client are told apart by their ids.
+#[tokio::test]
+async fn a_client_may_listen_more_than_once() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let mut pipe = open_pipe(&harness.gateway);
+    for (id, filter) in [(1, json!({"toolsListChanged": true})), (2, everything(&[]))] {
+        let params = json!({"notifications": filter});
+        let told = pipe
+            .ask(&modern(
+                json!(id),
+                "subscriptions/listen",
+                params,
+                &json!({}),
+            ))
+            .await;
+        assert_eq!(told["params"]["_meta"][SUBSCRIPTION], id);
+    }
+    stage.set_tools(&["other"]);
+    stage.notify_list_changed("tools");
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let told = pipe.receive().await;
+        assert_eq!(told["method"], "notifications/tools/list_changed");
+        ids.push(told["params"]["_meta"][SUBSCRIPTION].clone());
+    }
+    ids.sort_by_key(Value::as_i64);
+    assert_eq!(ids, [1, 2]);
+}
+
+/// As many resources as the limit says, for each session.
+#[tokio::test]
+async fn a_session_has_only_so_many_subscriptions() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing_with(&stage, |mut config| {
+        config.limits.subscriptions = 1;
+        config
+    })
+    .await;
+    for way in LEGACY {
+        let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+        let answer = subscriber
+            .ask("resources/subscribe", json!({"uri": "note:a"}))
+            .await;
+        assert_eq!(answer["result"], json!({}));
+        let answer = subscriber
+            .ask("resources/subscribe", json!({"uri": "note:b"}))
+            .await;
+        assert_eq!(answer["error"]["code"], -32602);
+        subscriber
+            .ask("resources/unsubscribe", json!({"uri": "note:a"}))
+            .await;
+        let answer = subscriber
+            .ask("resources/subscribe", json!({"uri": "note:b"}))
+            .await;
+        assert_eq!(answer["result"], json!({}));
+    }
+}
+
+/// SV-11: the flags are the same for all; lists may always change, since servers may be replaced.
+#[tokio::test]
+async fn the_capabilities_say_what_is_told() {
+    let stage = ChangingServer::new(Era::Legacy);
+    for (subscribe, capabilities) in [
+        (
+            json!(true),
+            json!({"tools": {}, "prompts": {}, "resources": {"subscribe": true}}),
+        ),
+        (
+            Value::Null,
+            json!({"tools": {}, "prompts": {}, "resources": {}}),
+        ),
+    ] {
+        stage.declare(capabilities);
+        let harness = Harness::changing(&stage).await;
+        for way in ClientKind::ALL {
+            let told = introduction(&harness, way).await;
+            let told = &told["capabilities"];
+            for kind in ["tools", "prompts", "resources"] {
+                assert_eq!(told[kind]["listChanged"], true, "{way:?}");
+            }
+            assert_eq!(
+                told["resources"]
+                    .get("subscribe")
+                    .cloned()
+                    .unwrap_or_default(),
+                subscribe
+            );
+        }
+        // The server has what it does not declare.
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            let params = json!({"uri": "note:a"});
+            let answer = ClientKind::HttpLegacy
+                .ask(&harness, &json!({}), method, params)
+                .await;
+            assert_eq!(answer["result"], json!({}), "{method}: {answer}");
+        }
+    }
+}
+
+/// What a client that comes this way is told first.
+async fn introduction(harness: &Harness, way: ClientKind) -> Value {
+    let asked = initialize("2025-11-25", &json!({}));
+    let told = match way {
+        ClientKind::HttpLegacy => {
+            let post = HttpRequest::new(asked.to_string());
+            harness.connect().await.ask(&post).await.json()
+        }
+        ClientKind::StdioLegacy => open_pipe(&harness.gateway).ask(&asked).await,
+        _ => {
+            way.ask(harness, &json!({}), "server/discover", json!({}))
+                .await
+        }
+    };
+    told["result"].clone()
+}
+
+/// A client that does not read is not waited for: others hear, and it is closed.
+#[tokio::test]
+async fn who_does_not_read_is_closed() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = Harness::changing(&stage).await;
+    let mut slow = NotificationClient::listening(
+        &harness,
+        ClientKind::StdioModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    let mut quick = NotificationClient::listening(
+        &harness,
+        ClientKind::HttpModern,
+        everything(&["note:a"]),
+        None,
+    )
+    .await;
+    let many = 2_000;
+    for _ in 0..many {
+        stage.notify_updated("note:a");
+        assert_eq!(quick.change().await, updated("note:a", "standard"));
+    }
+    let mut heard = 0;
+    let end = loop {
+        let told = slow.receive().await;
+        if told["method"] != "notifications/resources/updated" {
+            break told;
+        }
+        heard += 1;
+    };
+    assert_eq!(end["method"], "notifications/cancelled", "{end}");
+    assert!(heard < many, "{heard}");
+    let ping = request(json!(1), "ping", json!({}));
+    let answer = soon(slow.pipe().ask(&ping)).await;
+    assert_eq!(answer["id"], "listen");
+}
+
+/// `all`, `few` that selects among resources and tools, and `own` that has a URI of its own.
+fn variants() -> Vec<VariantConfig> {
+    let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "Tests."));
+    let mut few = variant("few");
+    few.resources = selection("note:b");
+    let mut own = variant("own");
+    let mine = ResourceOverride {
+        uri: Some("mine:a".to_owned()),
+        ..ResourceOverride::default()
+    };
+    own.resource_overrides.insert("note:a".to_owned(), mine);
+    vec![variant("all"), few, own]
+}
+
+fn selection(name: &str) -> Selection {
+    serde_json::from_value(json!({"include": [name]})).unwrap()
+}
+
+async fn house_of_variants(stage: &ChangingServer) -> Harness {
+    let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
+    Harness::changing_with(stage, adapt).await
+}
+
+/// SV-14: what another variant hides cannot be subscribed to there, and is not told apart from what there is not;
+/// nothing is said of it in an acknowledgement either.
+#[tokio::test]
+async fn what_is_hidden_cannot_be_subscribed_to() {
+    let stage = ChangingServer::new(Era::Legacy);
+    let harness = house_of_variants(&stage).await;
+    let refusal = |answer: Value, uri: &str| answer["error"].to_string().replace(uri, "…");
+    for way in LEGACY {
+        let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+        let mut said = Vec::new();
+        for uri in ["note:a", "note:none"] {
+            let params = under("few", json!({"uri": uri}));
+            let answer = subscriber.ask("resources/subscribe", params).await;
+            assert_eq!(answer["error"]["code"], -32602);
+            assert_eq!(answer["error"]["data"]["activeVariant"], "few");
+            said.push(refusal(answer, uri));
+        }
+        assert_eq!(said[0], said[1]);
+        let answer = subscriber
+            .ask(
+                "resources/subscribe",
+                under("few", json!({"uri": "note:b"})),
+            )
+            .await;
+        assert_eq!(answer["result"], json!({}));
+        stage.notify_updated("note:a");
+        stage.notify_updated("note:b");
+        assert_eq!(subscriber.change().await, updated("note:b", "few"));
+    }
+    for way in MODERN {
+        let filter = everything(&["note:a", "note:b", "note:none"]);
+        let mut subscriber = NotificationClient::open(&harness, way, filter, Some("few")).await;
+        let told = subscriber.receive().await;
+        let honoured = &told["params"]["notifications"]["resourceSubscriptions"];
+        assert_eq!(*honoured, json!(["note:b"]));
+    }
+}
+
+/// SV-11, SV-14: a client is told by the URI that its variant gives the resource.
+#[tokio::test]
+async fn a_resource_is_told_by_the_uri_of_its_variant() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = house_of_variants(&stage).await;
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["mine:a"]), Some("own"))
+                    .await;
+            if !way.is_modern() {
+                let params = under("own", json!({"uri": "mine:a"}));
+                let answer = subscriber.ask("resources/subscribe", params).await;
+                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
+            }
+            stage.notify_updated("note:a");
+            assert_eq!(
+                subscriber.change().await,
+                updated("mine:a", "own"),
+                "{era:?} {way:?}"
+            );
+        }
+    }
+}
+
+/// Of two servers with a resource of one name, the one is told of that is read.
+#[tokio::test]
+async fn of_several_servers_the_one_is_told_of_that_has_the_resource() {
+    let (one, other) = (
+        ChangingServer::new(Era::Legacy),
+        ChangingServer::new(Era::Modern),
+    );
+    other.set_resources(&["note:a", "other:a"]);
+    let (first, second) = (one.start().await, other.start().await);
+    let target = |peer: &ScriptedServer| Target::http(peer.url.clone());
+    let mut config = config(target(&first));
+    config
+        .servers
+        .push(UpstreamConfig::new("other", target(&second)));
+    let harness = Harness::behind(first, config).await;
+    one.wait_for_listener().await;
+    other.wait_for_listener().await;
+    for way in ClientKind::ALL {
+        let uris = ["note:a", "other:a"];
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&uris), None).await;
+        if !way.is_modern() {
+            for uri in uris {
+                let answer = subscriber
+                    .ask("resources/subscribe", json!({"uri": uri}))
+                    .await;
+                assert_eq!(answer["result"], json!({}), "{uri}");
+            }
+        }
+        other.notify_updated("note:a");
+        one.notify_updated("note:a");
+        assert_eq!(
+            subscriber.change().await,
+            updated("note:a", "standard"),
+            "{way:?}"
+        );
+        other.notify_updated("other:a");
+        assert_eq!(
+            subscriber.change().await,
+            updated("other:a", "standard"),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-16: under another configuration the lists that are others are told, and subscriptions go on; a stream whose
+/// variant is gone ends in order.
+#[tokio::test]
+async fn a_reload_is_told_like_any_change() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = house_of_variants(&stage).await;
+        let mut ears = Vec::new();
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["note:b"]), Some("all"))
+                    .await;
+            if !way.is_modern() {
+                let params = under("all", json!({"uri": "note:b"}));
+                let answer = subscriber.ask("resources/subscribe", params).await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            ears.push(subscriber);
+        }
+        let next = |variants| {
+            let next = config(Target::http(harness.peer.url.clone()));
+            next.with_variants_of(variants).unwrap()
+        };
+        let mut others = variants();
+        others[0].tools = selection("none");
+        harness.gateway.reload(next(others.clone())).await.unwrap();
+        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
+            assert_eq!(
+                subscriber.change().await,
+                changed("tools", "all"),
+                "{era:?} {way:?}"
+            );
+        }
+        stage.notify_updated("note:b");
+        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
+            assert_eq!(
+                subscriber.change().await,
+                updated("note:b", "all"),
+                "{era:?} {way:?}"
+            );
+        }
+
+        let few = everything(&[]);
+        let mut leaving =
+            NotificationClient::listening(&harness, ClientKind::HttpModern, few, Some("few")).await;
+        others.remove(1);
+        harness.gateway.reload(next(others)).await.unwrap();
+        assert_eq!(leaving.receive().await["method"], "notifications/cancelled");
+        assert_eq!(leaving.receive().await["id"], "listen");
+        assert_eq!(leaving.receive_or_end().await, None);
+    }
+}
+
+/// What came after the change of a list is told after it, and reading the list takes its time.
+#[tokio::test]
+async fn the_order_of_changes_is_kept() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscriber = NotificationClient::listening(
+            &harness,
+            ClientKind::HttpModern,
+            everything(&["note:a"]),
+            None,
+        )
+        .await;
+        for round in ["x", "y", "z"] {
+            stage.set_tools(&["first", round]);
+            stage.notify_list_changed("tools");
+            stage.notify_updated("note:a");
+            if era == Era::Modern {
+                // The server has a stream for each of the two.
+                let mut told = [subscriber.change().await, subscriber.change().await];
+                told.sort();
+                assert_eq!(
+                    told,
+                    [updated("note:a", "standard"), changed("tools", "standard")]
+                );
+            } else {
+                assert_eq!(subscriber.change().await, changed("tools", "standard"));
+                assert_eq!(subscriber.change().await, updated("note:a", "standard"));
+            }
+        }
+    }
+}
+
+/// SV-14: of a server that is connected to anew since its entry is another: what its resources did in between is taken for a
+/// change.
+#[tokio::test]
+async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for (round, way) in [ClientKind::HttpLegacy, ClientKind::HttpModern]
+            .into_iter()
+            .enumerate()
+        {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["note:b"]), None).await;
+            if !way.is_modern() {
+                let answer = subscriber
+                    .ask("resources/subscribe", json!({"uri": "note:b"}))
+                    .await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            let mut next = config(Target::http(harness.peer.url.clone()));
+            next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
+            harness.gateway.reload(next).await.unwrap();
+            loop {
+                let told = subscriber.change().await;
+                if told.0 == "resources/updated" {
+                    assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A gateway in front of a scripted server.
+
+#![allow(dead_code, reason = "no test binary needs all of it")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::json::Json;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::{
+    Config, Environment, Gateway, Limits, Target, UpstreamConfig, VariantConfig,
+};
+use mcp_vary_testkit::changing_server::ChangingServer;
+use mcp_vary_testkit::client::{Endpoint, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::modern;
+use mcp_vary_testkit::places_server;
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// A gateway that serves HTTP, and the server behind it.
+pub(crate) struct Harness {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) peer: ScriptedServer,
+    pub(crate) address: SocketAddr,
+    stop: CancellationToken,
+}
+
+impl Harness {
+    /// With the defaults, in front of a legacy server.
+    pub(crate) async fn start() -> Self {
+        Self::with(|config| config).await
+    }
+
+    /// With another configuration, in front of a legacy server.
+    pub(crate) async fn with(adapt: impl FnOnce(Config) -> Config) -> Self {
+        Self::before(Era::Legacy, adapt).await
+    }
+
+    /// In front of a server of `era`.
+    pub(crate) async fn before(era: Era, adapt: impl FnOnce(Config) -> Config) -> Self {
+        Self::behind_one(places_server::start(era).await, adapt).await
+    }
+
+    /// In front of `peer`.
+    pub(crate) async fn behind_one(
+        peer: ScriptedServer,
+        adapt: impl FnOnce(Config) -> Config,
+    ) -> Self {
+        let config = config(Target::http(peer.url.clone()));
+        Self::behind(peer, adapt(config)).await
+    }
+
+    /// In front of the servers of `config`. `peer` is one of them.
+    pub(crate) async fn behind(peer: ScriptedServer, config: Config) -> Self {
+        let gateway = Gateway::start(config).await.unwrap();
+        let (address, stop) = serve(&gateway).await;
+        Self {
+            gateway,
+            peer,
+            address,
+            stop,
+        }
+    }
+
+    /// In front of `server`, after the gateway has subscribed to its changes.
+    pub(crate) async fn changing(server: &ChangingServer) -> Self {
+        Self::changing_with(server, |config| config).await
+    }
+
+    /// The same with another configuration.
+    pub(crate) async fn changing_with(
+        server: &ChangingServer,
+        adapt: impl FnOnce(Config) -> Config,
+    ) -> Self {
+        let harness = Self::behind_one(server.start().await, adapt).await;
+        server.wait_for_listener().await;
+        harness
+    }
+
+    /// Stops serving gracefully.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// A connection of a client.
+    pub(crate) async fn connect(&self) -> RawHttp {
+        RawHttp::connect(self.address).await
+    }
+
+    /// Checks that the connection still works, and that another client is served.
+    pub(crate) async fn is_unharmed(&self, http: &mut RawHttp, after: &str) {
+        let list = modern(json!("after"), "tools/list", json!({}), &json!({}));
+        let answer = http.ask(&HttpRequest::modern(&list)).await;
+        assert_eq!(answer.status, 200, "the same connection, after {after}");
+        assert_eq!(answer.json()["id"], "after", "{after}");
+        let mut other = LegacyClient::open(self, "2025-11-25", &json!({})).await;
+        let answer = other.ask("ping", json!({})).await;
+        assert_eq!(
+            answer.json()["result"],
+            json!({}),
+            "another client, after {after}"
+        );
+    }
+}
+
+impl Endpoint for Harness {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn open_pipe(&self) -> StdioPipe {
+        open_pipe(&self.gateway)
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// A client on pipes that has sent nothing yet.
+pub(crate) fn open_pipe(gateway: &Arc<Gateway>) -> StdioPipe {
+    let gateway = Arc::clone(gateway);
+    StdioPipe::connect(|read, write, stopped| async move {
+        gateway.serve_stdio(read, write, stopped).await
+    })
+}
+
+/// A client on pipes that has sent `initialize`.
+pub(crate) async fn legacy_pipe(
+    gateway: &Arc<Gateway>,
+    revision: &str,
+    capabilities: &Value,
+) -> StdioPipe {
+    let pipe = open_pipe(gateway);
+    pipe.initialize(revision, capabilities).await
+}
+
+/// The configuration for one server.
+pub(crate) fn config(target: Target) -> Config {
+    let environment = Environment::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
+    Config::new(UpstreamConfig::new("peer", target), environment).with_limits(limits())
+}
+
+/// The configuration for several servers.
+pub(crate) fn before(servers: &[(&str, &ScriptedServer)]) -> Config {
+    let configs = servers
+        .iter()
+        .map(|(name, peer)| UpstreamConfig::new(*name, Target::http(peer.url.clone())));
+    let mut all = config(Target::command("none", []));
+    all.servers = configs.collect();
+    all
+}
+
+/// A variant of which only the id matters.
+pub(crate) fn variant(id: &str) -> VariantConfig {
+    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
+}
+
+/// Limits that do not depend on how fast the machine is.
+pub(crate) fn limits() -> Limits {
+    // A slow answer must not become a stream.
+    Limits::default()
+        .with_drain(Duration::from_millis(50))
+        .with_stream_after(Duration::from_secs(3_600))
+}
+
+/// Serves HTTP on a free port until the token is cancelled.
+pub(crate) async fn serve(gateway: &Arc<Gateway>) -> (SocketAddr, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let (gateway, stopped) = (Arc::clone(gateway), stop.clone().cancelled_owned());
+    tokio::spawn(async move { gateway.serve_http(listener, stopped).await.unwrap() });
+    (address, stop)
+}
+
+/// A JSON string, for the override of a value.
+pub(crate) fn json_text(value: &'static str) -> Option<Json<'static>> {
+    Some(Json::String(value.into()))
+}

@@ -1,0 +1,955 @@
+//! Clients of the extension get tasks from servers that make those of 2025-11-25.
+
+mod server;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{
+    SUBSCRIPTION, features, modern, notification, request, tool, under,
+};
+use mcp_vary_testkit::notification_client::{listening_to_tasks, stream_of};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use self::server::Works;
+use crate::support::{Harness, config, legacy_pipe, open_pipe};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
+
+fn knows_tasks() -> Value {
+    json!({"extensions": {TASKS: {}}})
+}
+
+fn can_be_asked() -> Value {
+    json!({"extensions": {TASKS: {}}, "elicitation": {}})
+}
+
+async fn harness(works: &Works) -> Harness {
+    Harness::behind_one(works.peer().await, |config| config).await
+}
+
+/// A client of one kind before the server of one harness.
+struct Asks<'a> {
+    harness: &'a Harness,
+    way: ClientKind,
+    capabilities: Value,
+}
+
+impl<'a> Asks<'a> {
+    fn new(harness: &'a Harness, way: ClientKind, capabilities: Value) -> Self {
+        Self {
+            harness,
+            way,
+            capabilities,
+        }
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Value {
+        soon(
+            self.way
+                .ask(self.harness, &self.capabilities, method, params),
+        )
+        .await
+    }
+
+    /// The id of a task that is made for it.
+    async fn made(&self) -> String {
+        let made = self.ask("tools/call", tool("job")).await;
+        let id = made["result"]["taskId"].as_str();
+        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+    }
+
+    async fn get(&self, id: &str) -> Value {
+        let mut got = self.ask("tasks/get", json!({"taskId": id})).await;
+        assert!(got["result"].is_object(), "{got}");
+        got["result"].take()
+    }
+
+    /// The task when it stands so.
+    async fn until(&self, id: &str, status: &str) -> Value {
+        soon(async {
+            loop {
+                let task = self.get(id).await;
+                if task["status"] == status {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+    }
+
+    async fn updated(&self, id: &str, responses: Value) {
+        let params = json!({"taskId": id, "inputResponses": responses});
+        let answer = self.ask("tasks/update", params).await;
+        assert_eq!(
+            answer["result"],
+            json!({"resultType": "complete"}),
+            "{answer}"
+        );
+    }
+}
+
+fn done() -> Value {
+    json!({
+        "content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1},
+        "isError": true, "_meta": {RELATED: {"taskId": "work-1"}},
+    })
+}
+
+fn form() -> Value {
+    json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}})
+}
+
+/// SEP-2663: the server decides, and the gateway speaks for it: what can only be called as a task becomes one.
+#[tokio::test]
+async fn a_tool_that_needs_a_task_gets_one() {
+    for way in MODERN {
+        let works = Works::default();
+        let harness = harness(&works).await;
+        let client = Asks::new(&harness, way, knows_tasks());
+        let found = client.ask("server/discover", json!({})).await;
+        assert_eq!(
+            found["result"]["capabilities"]["extensions"][TASKS],
+            json!({})
+        );
+
+        let made = client.ask("tools/call", tool("job")).await;
+        let id = made["result"]["taskId"].as_str().unwrap().to_owned();
+        assert_ne!(id, "work-1");
+        let expected = json!({
+            "resultType": "task", "taskId": id, "status": "working", "statusMessage": "begun",
+            "ttlMs": 60_000, "pollIntervalMs": 50, "x-vendor": 1.50, "_meta": {"x": 1.50},
+        });
+        assert_eq!(made["result"], expected, "{way:?}");
+        let asked = harness.peer.of("tools/call");
+        assert_eq!(asked[0].body["params"]["task"], json!({}));
+
+        let working = json!({
+            "resultType": "complete", "taskId": id, "status": "working", "statusMessage": "begun",
+            "ttlMs": 60_000, "pollIntervalMs": 50, "x-vendor": 1.50,
+        });
+        assert_eq!(client.get(&id).await, working);
+        works.ends("work-1", Ok(done())).await;
+        let task = client.until(&id, "completed").await;
+        let mut result = done();
+        result["resultType"] = json!("complete");
+        result["_meta"][RELATED]["taskId"] = json!(id);
+        assert_eq!(
+            task["result"], result,
+            "what the tool says of itself is no failure of the call"
+        );
+        assert_eq!(task["resultType"], "complete");
+
+        for (name, is_made) in [("may", false), ("plain", false)] {
+            let answer = client.ask("tools/call", tool(name)).await;
+            assert_eq!(
+                answer["result"]["resultType"] == "task",
+                is_made,
+                "{answer}"
+            );
+        }
+    }
+}
+
+/// Who has not declared the extension gets no task of it, and may not ask for one.
+#[tokio::test]
+async fn who_does_not_declare_the_extension_gets_no_task() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let id = Asks::new(&harness, ClientKind::HttpModern, knows_tasks())
+        .made()
+        .await;
+    let other = Asks::new(&harness, ClientKind::HttpModern, json!({}));
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let answer = other.ask(method, json!({"taskId": id})).await;
+        assert_eq!(answer["error"]["code"], -32021, "{answer}");
+    }
+    // In its own era it is told so by the server.
+    let mut legacy = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let answer = legacy.ask("tools/call", tool("job")).await.json();
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+}
+
+/// What a task asks stands in what is said of it, and what the client says to that goes to the server.
+#[tokio::test]
+async fn a_task_asks_and_is_answered() {
+    for way in MODERN {
+        for aside in [false, true] {
+            let works = Works::default();
+            let harness = harness(&works).await;
+            let client = Asks::new(&harness, way, can_be_asked());
+            let id = client.made().await;
+            let number = match aside {
+                false => works.asks("work-1", "elicitation/create", form()).await,
+                true => {
+                    works
+                        .asks_aside("work-1", "elicitation/create", form())
+                        .await
+                }
+            };
+            let task = client.until(&id, "input_required").await;
+            let mut params = form();
+            params["_meta"] = json!({RELATED: {"taskId": id}});
+            let question = json!({"method": "elicitation/create", "params": params});
+            assert_eq!(
+                task["inputRequests"],
+                json!({"1": question}),
+                "{way:?} {aside}"
+            );
+            assert_eq!(task["pollIntervalMs"], 50);
+
+            // What nobody asked is ignored, and what is asked stays.
+            client
+                .updated(&id, json!({"7": {"action": "cancel"}}))
+                .await;
+            assert_eq!(
+                client.get(&id).await["inputRequests"],
+                task["inputRequests"]
+            );
+            let said = json!({"action": "accept", "content": {"a": 1.5}});
+            client.updated(&id, json!({"1": said})).await;
+            assert_eq!(works.reply(number).await, said);
+            works.stands("work-1", "working");
+            assert_eq!(client.get(&id).await["status"], "working");
+            // A key means one question for ever.
+            let number = works.asks("work-1", "elicitation/create", form()).await;
+            let task = client.until(&id, "input_required").await;
+            assert!(task["inputRequests"]["2"].is_object(), "{task}");
+            client
+                .updated(&id, json!({"1": said, "2": {"action": "decline"}}))
+                .await;
+            assert_eq!(works.reply(number).await, json!({"action": "decline"}));
+            works.ends("work-1", Ok(json!({"content": []}))).await;
+            client.until(&id, "completed").await;
+        }
+    }
+}
+
+/// Never asked what its client has not declared: the server is told so, as the client would.
+#[tokio::test]
+async fn a_task_asks_nothing_else_than_was_declared() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    for (capabilities, task) in [(can_be_asked(), "work-1"), (knows_tasks(), "work-2")] {
+        let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
+        let id = client.made().await;
+        let number = works.asks(task, "sampling/createMessage", json!({})).await;
+        assert_eq!(works.reply(number).await["code"], -32601);
+        works.stands(task, "working");
+        assert_eq!(client.get(&id).await["status"], "working");
+    }
+}
+
+/// A failure of the call is one of the task, with the error that the call would have had.
+#[tokio::test]
+async fn a_task_fails_with_the_error_of_its_call() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let error = json!({"code": -32050, "message": "no paper", "data": {"tray": 2.50}});
+    works.ends("work-1", Err(error.clone())).await;
+    let task = client.until(&id, "failed").await;
+    assert_eq!(task["error"], error);
+    assert!(task["result"].is_null() && task["inputRequests"].is_null());
+}
+
+/// > Cancellation is cooperative. (SEP-2663, "Task Cancellation")
+#[tokio::test]
+async fn a_task_is_cancelled_as_often_as_its_client_likes() {
+    for way in MODERN {
+        let works = Works::default();
+        let harness = harness(&works).await;
+        let client = Asks::new(&harness, way, can_be_asked());
+        let id = client.made().await;
+        let number = works.asks("work-1", "elicitation/create", form()).await;
+        client.until(&id, "input_required").await;
+        for _ in 0..2 {
+            let answer = client.ask("tasks/cancel", json!({"taskId": id})).await;
+            assert_eq!(
+                answer["result"],
+                json!({"resultType": "complete"}),
+                "{answer}"
+            );
+            let task = client.get(&id).await;
+            assert_eq!(task["status"], "cancelled", "{task}");
+            assert!(task["error"].is_null() && task["inputRequests"].is_null());
+        }
+        assert_eq!(harness.peer.of("tasks/cancel").len(), 1);
+        assert!(
+            works.reply(number).await["code"].is_i64(),
+            "nobody is asked any more"
+        );
+        // Answers that are late are taken, and dropped.
+        client
+            .updated(&id, json!({"1": {"action": "accept"}}))
+            .await;
+
+        // A server that cannot end it goes on.
+        let other = client.made().await;
+        works.never_cancels();
+        let answer = client.ask("tasks/cancel", json!({"taskId": other})).await;
+        assert_eq!(answer["result"], json!({"resultType": "complete"}));
+        works.ends("work-2", Ok(json!({"content": []}))).await;
+        client.until(&other, "completed").await;
+    }
+}
+
+/// SV-28: ids that were not made here, or for another kind of request, are nobody's.
+#[tokio::test]
+async fn an_id_of_nobody_is_not_found() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let elsewhere = self::harness(&Works::default()).await;
+    let elsewhere = Asks::new(&elsewhere, ClientKind::HttpModern, knows_tasks());
+    for (client, id) in [(&client, "work-1"), (&client, ""), (&elsewhere, &*id)] {
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let answer = client.ask(method, json!({"taskId": id})).await;
+            assert_eq!(answer["error"]["code"], -32602, "{method} {answer}");
+        }
+    }
+    for responses in [json!([]), json!({"1": 7})] {
+        let params = json!({"taskId": id, "inputResponses": responses});
+        let answer = client.ask("tasks/update", params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}
+
+/// Each task of a client that can be asked has a session of its server alone until it is over; then the next has it.
+#[tokio::test]
+async fn a_task_that_may_ask_has_its_connection_alone() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let (one, other) = (client.made().await, client.made().await);
+    assert_ne!(works.session_of("work-1"), works.session_of("work-2"));
+    assert_eq!(harness.gateway.status().proxied_tasks, 2);
+    for (task, id) in [("work-1", &one), ("work-2", &other)] {
+        works.ends(task, Ok(json!({"content": []}))).await;
+        client.until(id, "completed").await;
+    }
+    // What is over gives its session back in a moment.
+    let before = [works.session_of("work-1"), works.session_of("work-2")];
+    let mut last = 2;
+    soon(async {
+        loop {
+            let id = client.made().await;
+            last += 1;
+            let task = format!("work-{last}");
+            works.ends(&task, Ok(json!({"content": []}))).await;
+            client.until(&id, "completed").await;
+            if before.contains(&works.session_of(&task)) {
+                return;
+            }
+        }
+    })
+    .await;
+    // Those who cannot be asked share one.
+    let plain = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    plain.made().await;
+    plain.made().await;
+    let sessions = [1, 2].map(|more| works.session_of(&format!("work-{}", last + more)));
+    assert_eq!(sessions[0], sessions[1]);
+}
+
+/// One too many is refused, and ended at its server.
+#[tokio::test]
+async fn no_more_tasks_are_watched_than_may_be() {
+    let works = Works::default();
+    let adapt = |mut config: Config| {
+        config.limits.suspended_calls_per_principal = 1;
+        config
+    };
+    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let refused = client.ask("tools/call", tool("job")).await;
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("too many are waited for"), "{refused}");
+    harness.peer.wait_for("tasks/cancel", 1).await;
+    assert_eq!(
+        harness.peer.of("tasks/cancel")[0].body["params"]["taskId"],
+        "work-2"
+    );
+    // One that is over does not count.
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    client.until(&id, "completed").await;
+    client.made().await;
+}
+
+/// Nothing is watched for longer than the operator allows; who asks then is told so.
+#[tokio::test]
+async fn a_task_has_its_time() {
+    let works = Works::default().with_said(json!({"ttl": null}));
+    let adapt = |mut config: Config| {
+        config.limits.task_lifetime = Duration::from_millis(300);
+        config
+    };
+    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let made = client.ask("tools/call", tool("job")).await;
+    assert_eq!(made["result"]["ttlMs"], 300, "{made}");
+    let cancelled = soon(harness.peer.wait_for("tasks/cancel", 1)).await;
+    assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
+    let status = || harness.gateway.status();
+    soon(async {
+        while status().proxied_tasks + status().dedicated_connections > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let id = made["result"]["taskId"].as_str().unwrap();
+    let answer = client.ask("tasks/get", json!({"taskId": id})).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(
+        why.contains("its time is over") && !why.contains("work-1"),
+        "{why}"
+    );
+}
+
+/// A stream that breaks has not taken the task with it.
+#[tokio::test]
+async fn a_task_outlives_a_stream() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    works.interrupts("work-1").await;
+    works.ends("work-1", Ok(done())).await;
+    client.until(&id, "completed").await;
+}
+
+/// A server that is started again knows nothing of its tasks: they have failed, which their clients are told.
+#[tokio::test]
+async fn a_task_whose_server_is_lost_has_failed() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    works.is_waited_for("work-1").await;
+    works.forgets("work-1");
+    let task = client.until(&id, "failed").await;
+    let why = task["error"]["message"].as_str().unwrap();
+    assert!(why.contains("its task is gone"), "{task}");
+}
+
+/// A server that lets go of a task with its result may say that there is none before the result has come.
+#[tokio::test]
+async fn a_task_that_is_let_go_of_with_its_result_has_come_to_it() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let delivers = works.lets_go("work-1").await;
+    let asked = harness.peer.of("tasks/get").len();
+    let result = async {
+        soon(harness.peer.wait_for("tasks/get", asked + 1)).await;
+        delivers(Ok(done()));
+    };
+    let (task, ()) = tokio::join!(client.get(&id), result);
+    assert_eq!(task["status"], "completed", "{task}");
+}
+
+/// A gateway that was started again asks the server, which may still know the task.
+#[tokio::test]
+async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
+    let works = Works::default();
+    let mut first = config(Target::command("none", []));
+    let peer = works.peer().await;
+    first.servers = vec![UpstreamConfig::new("peer", Target::http(peer.url.clone()))];
+    let key = first.key;
+    let harness = Harness::behind(peer, first).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, knows_tasks());
+    let (id, other) = (client.made().await, client.made().await);
+    works.ends("work-1", Ok(done())).await;
+
+    let again = Harness::behind_one(works.everywhere().await, |mut config| {
+        config.key = key;
+        config
+    })
+    .await;
+    let client = Asks::new(&again, ClientKind::HttpModern, knows_tasks());
+    let mut stream = listening(&again, &knows_tasks(), &[&id]).await;
+    assert_eq!(told(&mut stream).await["status"], "completed");
+    let task = client.until(&id, "completed").await;
+    assert_eq!(task["result"]["structuredContent"], json!({"a": 1}));
+    let number = works.asks("work-2", "elicitation/create", form()).await;
+    assert_eq!(works.reply(number).await["code"], -32601);
+    works.ends("work-2", Ok(json!({"content": []}))).await;
+    client.until(&other, "completed").await;
+}
+
+/// CN-19, SV-28: told as the call's would be, in the variant that the task was made under.
+#[tokio::test]
+async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let mut capabilities = features(&["agent", "format=json"]);
+    capabilities["extensions"][TASKS] = json!({});
+    let client = Asks::new(&harness, ClientKind::HttpModern, capabilities);
+    let made = client
+        .ask("tools/call", under("compact", tool("job")))
+        .await;
+    let id = made["result"]["taskId"].as_str().unwrap();
+    let mut result = done();
+    result["isError"] = json!(false);
+    works.ends("work-1", Ok(result)).await;
+    let task = client.until(id, "completed").await;
+    assert_eq!(task["result"]["content"], json!([]), "{task}");
+    assert_eq!(
+        task["result"]["_meta"]["vary/applied"]["variant"],
+        "compact"
+    );
+}
+
+/// A client on a stream of its own that listens to these tasks, all of which are known.
+async fn listening(harness: &Harness, capabilities: &Value, ids: &[&str]) -> RawHttp {
+    let (http, acknowledged) = listening_to_tasks(harness, capabilities, ids).await;
+    assert_eq!(acknowledged, json!({"taskIds": ids}));
+    http
+}
+
+/// The next task that a stream tells of, without what says which stream it is.
+async fn told(stream: &mut RawHttp) -> Value {
+    loop {
+        let mut told = soon(stream.event()).await.expect("the stream goes on");
+        if told["method"] == "notifications/tasks" {
+            let mut task = told["params"].take();
+            if let Some(meta) = task["_meta"].as_object_mut() {
+                meta.remove(SUBSCRIPTION);
+            }
+            return task;
+        }
+    }
+}
+
+/// SEP-2663: each notification says all that `tasks/get` would say.
+#[tokio::test]
+async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let id = client.made().await;
+    let mut shapes = features(&["agent", "format=json"]);
+    shapes["extensions"][TASKS] = json!({});
+    let mut plain = listening(&harness, &can_be_asked(), &[&id]).await;
+    let mut shaped = listening(&harness, &shapes, &[&id]).await;
+
+    works.is_heard("work-1").await;
+    works.says("work-1", "working", "half of it");
+    let task = told(&mut plain).await;
+    assert_eq!(
+        (
+            &task["taskId"],
+            &task["status"],
+            &task["statusMessage"],
+            &task["ttlMs"]
+        ),
+        (
+            &json!(id),
+            &json!("working"),
+            &json!("half of it"),
+            &json!(60_000)
+        )
+    );
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    let task = told(&mut plain).await;
+    assert_eq!(task["status"], "input_required");
+    assert_eq!(
+        task["inputRequests"]["1"]["params"]["_meta"][RELATED]["taskId"],
+        json!(id)
+    );
+    client
+        .updated(&id, json!({"1": {"action": "decline"}}))
+        .await;
+    works.reply(number).await;
+    assert_eq!(told(&mut plain).await["status"], "working");
+    let mut result = done();
+    result["isError"] = json!(false);
+    works.ends("work-1", Ok(result)).await;
+    let task = told(&mut plain).await;
+    assert_eq!(
+        (&task["status"], &task["result"]["structuredContent"]),
+        (&json!("completed"), &json!({"a": 1}))
+    );
+    assert_eq!(task["result"]["_meta"][RELATED]["taskId"], json!(id));
+    // Each as it declared.
+    let task = loop {
+        let task = told(&mut shaped).await;
+        if task["status"] == "completed" {
+            break task;
+        }
+    };
+    assert_eq!(task["result"]["content"], json!([]), "{task}");
+
+    let cancelled = client.made().await;
+    let mut stream = listening(&harness, &can_be_asked(), &[&cancelled]).await;
+    client
+        .ask("tasks/cancel", json!({"taskId": cancelled}))
+        .await;
+    assert_eq!(told(&mut stream).await["status"], "cancelled");
+}
+
+/// The extension belongs to no era: a session that declares it has its tasks so, and hears of them and of their
+/// progress; one that wishes for a task of its own era has that.
+#[tokio::test]
+async fn a_session_that_knows_the_extension_has_its_tasks_so() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &can_be_asked()).await;
+    let mut stream = stream_of(&harness, &client).await;
+    let mut call = tool("job");
+    call["_meta"]["progressToken"] = json!("mine");
+    let made = client.ask("tools/call", call).await.json();
+    let id = made["result"]["taskId"].as_str().unwrap().to_owned();
+    assert_eq!(made["result"]["ttlMs"], 60_000, "{made}");
+    let call = &harness.peer.of("tools/call")[0].body;
+    let token = call["params"]["_meta"]["progressToken"].clone();
+    let meta = json!({RELATED: {"taskId": "work-1"}});
+    let params = json!({"progressToken": token, "progress": 1.5, "_meta": meta});
+    let progress = notification("notifications/progress", params);
+    works.tells("work-1", &progress).await;
+    let heard = soon(stream.event()).await.unwrap();
+    let meta = json!({RELATED: {"taskId": id}});
+    let expected = json!({"progressToken": "mine", "progress": 1.5, "_meta": meta});
+    assert_eq!(heard["params"], expected, "{heard}");
+
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    let task = told(&mut stream).await;
+    assert!(task["inputRequests"]["1"].is_object(), "{task}");
+    let params = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
+    let answer = client.ask("tasks/update", params).await.json();
+    assert_eq!(answer["result"], json!({}), "{answer}");
+    works.reply(number).await;
+    assert_eq!(told(&mut stream).await["status"], "working");
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    assert_eq!(told(&mut stream).await["status"], "completed");
+    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    assert_eq!(got["result"]["result"]["content"], json!([]), "{got}");
+
+    let mut wished = tool("job");
+    wished["task"] = json!({"ttl": 1000});
+    let made = client.ask("tools/call", wished).await.json();
+    let task = &made["result"]["task"];
+    assert_eq!(task["ttl"], 60_000, "{made}");
+    let params = json!({"taskId": task["taskId"]});
+    let got = client.ask("tasks/get", params).await.json();
+    assert_eq!(got["result"]["pollInterval"], 50, "{got}");
+}
+
+/// The configuration before a process whose tasks are called alike in each.
+fn process() -> Config {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/servers/works.py");
+    config(Target::command("python3", [script.to_owned()]))
+}
+
+/// A process says of nothing which task it is about, and several may call theirs alike.
+#[tokio::test]
+async fn tasks_of_processes_are_told_apart() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    let mut number = 0;
+    let mut ask = async |method: &str, params: Value, capabilities: &Value| {
+        number += 1;
+        let answer = pipe
+            .ask(&modern(json!(number), method, params, capabilities))
+            .await;
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    };
+    let mut ids = Vec::new();
+    for asks in ["at once", "waits", "at once"] {
+        let call = json!({"name": "job", "arguments": {"ask": asks}});
+        let made = ask("tools/call", call, &can_be_asked()).await;
+        ids.push(made["taskId"].clone());
+    }
+    let mut processes = BTreeSet::new();
+    for (at, id) in ids.iter().enumerate() {
+        let get = json!({"taskId": id});
+        soon(async {
+            while ask("tasks/get", get.clone(), &can_be_asked()).await["status"] != "input_required"
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let said = json!({"1": {"action": "accept", "content": {"at": at}}});
+        let update = json!({"taskId": id, "inputResponses": said});
+        ask("tasks/update", update, &can_be_asked()).await;
+        let task = soon(async {
+            loop {
+                let task = ask("tasks/get", get.clone(), &can_be_asked()).await;
+                if task["status"] == "completed" {
+                    return task;
+                }
+            }
+        })
+        .await;
+        let text = task["result"]["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text["said"]["content"]["at"], at, "{text}");
+        processes.insert(text["pid"].to_string());
+    }
+    assert_eq!(processes.len(), 3);
+    // Who cannot be asked has the process that all share.
+    let call = json!({"name": "job", "arguments": {}});
+    let made = ask("tools/call", call, &knows_tasks()).await;
+    let get = json!({"taskId": made["taskId"]});
+    soon(async {
+        while ask("tasks/get", get.clone(), &knows_tasks()).await["status"] != "completed" {}
+    })
+    .await;
+}
+
+/// A client without sessions that knows no tasks gets what the task comes to, as if the call had taken so long.
+#[tokio::test]
+async fn who_knows_no_tasks_gets_the_result_of_one() {
+    for way in MODERN {
+        let works = Works::default();
+        let harness = harness(&works).await;
+        let client = Asks::new(&harness, way, json!({}));
+        let (answer, ()) = tokio::join!(
+            client.ask("tools/call", tool("job")),
+            works.ends("work-1", Ok(done()))
+        );
+        let mut result = done();
+        result["resultType"] = json!("complete");
+        result.as_object_mut().unwrap().remove("_meta");
+        assert_eq!(answer["result"], result, "{way:?}");
+        let (answer, ()) = tokio::join!(
+            client.ask("tools/call", tool("job")),
+            works.ends(
+                "work-2",
+                Err(json!({"code": -32050, "message": "no paper"}))
+            )
+        );
+        assert_eq!(answer["error"]["code"], -32050, "{answer}");
+        assert!(harness.peer.of("tasks/cancel").is_empty());
+    }
+}
+
+/// What it is told on the way is told as of any call, and who hangs up has cancelled.
+#[tokio::test]
+async fn a_call_that_is_a_task_is_heard_of_and_cancelled_like_any_other() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let mut http = harness.connect().await;
+    let mut call = tool("job");
+    call["_meta"]["progressToken"] = json!("mine");
+    let call = modern(json!(1), "tools/call", call, &json!({}));
+    http.send(&HttpRequest::modern(&call).bytes()).await;
+    let asked = harness.peer.wait_for("tools/call", 1).await;
+    let token = &asked[0].body["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1.5});
+    let progress = notification("notifications/progress", params);
+    works.tells("work-1", &progress).await;
+    assert_eq!(http.head().await.status, 200);
+    let heard = soon(http.event()).await.unwrap();
+    assert_eq!(
+        heard["params"],
+        json!({"progressToken": "mine", "progress": 1.5})
+    );
+    drop(http);
+    let cancelled = soon(harness.peer.wait_for("tasks/cancel", 1)).await;
+    assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
+}
+
+/// What is asked on the way is asked as by any call of a server with sessions, before the task is made and after.
+#[tokio::test]
+async fn a_call_that_is_a_task_may_ask() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    let can = json!({"elicitation": {}});
+    for (number, asks) in ["first", "waits"].into_iter().enumerate() {
+        let call = json!({"name": "job", "arguments": {"ask": asks}});
+        let first = modern(json!(2 * number), "tools/call", call.clone(), &can);
+        let asked = pipe.ask(&first).await;
+        let asked = &asked["result"];
+        assert_eq!(asked["resultType"], "input_required", "{asks} {asked}");
+        let mut again = call;
+        again["requestState"] = asked["requestState"].clone();
+        again["inputResponses"] = json!({"1": {"action": "accept", "content": {"n": number}}});
+        let answer = pipe
+            .ask(&modern(json!(2 * number + 1), "tools/call", again, &can))
+            .await;
+        let text = answer["result"]["content"][0]["text"].as_str();
+        let text: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{answer}"))).unwrap();
+        assert_eq!(text["said"]["content"]["n"], number, "{text}");
+    }
+    assert_eq!(gateway.status().suspended_calls, 0);
+}
+
+/// One that asks before it makes a task is come back to, and the task is watched then.
+#[tokio::test]
+async fn a_call_may_ask_before_it_becomes_a_task() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    let mut call = json!({"name": "job", "arguments": {"ask": "first"}});
+    let asked = pipe
+        .ask(&modern(
+            json!(1),
+            "tools/call",
+            call.clone(),
+            &can_be_asked(),
+        ))
+        .await;
+    call["requestState"] = asked["result"]["requestState"].clone();
+    call["inputResponses"] = json!({"1": {"action": "decline"}});
+    let made = pipe
+        .ask(&modern(json!(2), "tools/call", call, &can_be_asked()))
+        .await;
+    let id = &made["result"]["taskId"];
+    assert!(id.is_string(), "{made}");
+    let task = soon(async {
+        loop {
+            let get = modern(
+                json!(3),
+                "tasks/get",
+                json!({"taskId": id}),
+                &can_be_asked(),
+            );
+            let task = pipe.ask(&get).await;
+            if task["result"]["status"] == "completed" {
+                return task;
+            }
+        }
+    });
+    let task = task.await;
+    let text = task["result"]["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(text.contains("decline"), "{text}");
+}
+
+/// Servers that are still the same keep their tasks when the gateway is configured anew.
+#[tokio::test]
+async fn a_task_outlives_a_configuration() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let id = client.made().await;
+    works.is_waited_for("work-1").await;
+    let mut changed = config(Target::http(harness.peer.url.clone()));
+    changed.limits.max_rounds = 3;
+    harness.gateway.reload(changed).await.unwrap();
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    client.until(&id, "input_required").await;
+    client
+        .updated(&id, json!({"1": {"action": "decline"}}))
+        .await;
+    works.reply(number).await;
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    client.until(&id, "completed").await;
+}
+
+/// A process that ends takes its tasks with it, which have failed then, and is started again for others.
+#[tokio::test]
+async fn a_task_whose_process_ends_has_failed() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    for capabilities in [knows_tasks(), can_be_asked()] {
+        let call = json!({"name": "job", "arguments": {"ask": "die"}});
+        let made = soon(async {
+            loop {
+                let call = modern(json!(1), "tools/call", call.clone(), &capabilities);
+                let made = pipe.ask(&call).await;
+                if made["result"]["taskId"].is_string() {
+                    return made;
+                }
+            }
+        })
+        .await;
+        let get = json!({"taskId": made["result"]["taskId"]});
+        let task = soon(async {
+            loop {
+                let get = modern(json!(2), "tasks/get", get.clone(), &capabilities);
+                let task = pipe.ask(&get).await;
+                if task["result"]["status"] == "failed" {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let why = task["result"]["error"]["message"].as_str().unwrap();
+        assert!(why.contains("gone"), "{task}");
+    }
+    soon(async {
+        while gateway.status().proxied_tasks > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// What tasks came to is kept in so many bytes: the oldest gives way, and what is too large for itself is not kept.
+#[tokio::test]
+async fn what_tasks_came_to_is_kept_within_bounds() {
+    let works = Works::default();
+    let adapt = |mut config: Config| {
+        config.limits.result_store = 2_000;
+        config
+    };
+    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let of = |length: usize| json!({"content": [{"type": "text", "text": "x".repeat(length)}]});
+    let large = client.made().await;
+    works.ends("work-1", Ok(of(600))).await;
+    let task = client.until(&large, "failed").await;
+    let why = task["error"]["message"].as_str().unwrap();
+    assert!(why.contains("larger than what is kept"), "{task}");
+    let mut ids = Vec::new();
+    for at in 2..=5 {
+        let id = client.made().await;
+        works.ends(&format!("work-{at}"), Ok(of(400))).await;
+        client.until(&id, "completed").await;
+        ids.push(id);
+    }
+    for id in &ids[2..] {
+        assert_eq!(client.get(id).await["status"], "completed");
+    }
+    // Nobody knows it any more.
+    works.forgets("work-1");
+    soon(async {
+        let get = json!({"taskId": large});
+        while client.ask("tasks/get", get.clone()).await["error"]["code"] != -32602 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// A process says beside its calls what a task asks: a session that knows the extension finds it in the task.
+#[tokio::test]
+async fn what_a_process_asks_for_a_session_stands_in_its_task() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &can_be_asked()).await;
+    let call = json!({"name": "job", "arguments": {"ask": "waits"}});
+    let made = pipe.ask(&request(json!(1), "tools/call", call)).await;
+    let id = made["result"]["taskId"].clone();
+    let told = soon(async {
+        loop {
+            let heard = pipe.receive().await;
+            if heard["params"]["inputRequests"].is_object() {
+                return heard;
+            }
+            assert_ne!(heard["method"], "elicitation/create", "{heard}");
+        }
+    })
+    .await;
+    assert_eq!(told["params"]["taskId"], id, "{told}");
+    let said = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
+    pipe.send(request(json!(2), "tasks/update", said).to_string())
+        .await;
+    soon(async { while pipe.receive().await["params"]["status"] != "completed" {} }).await;
+}

@@ -1,0 +1,926 @@
+//! Tasks, extensions and traces of servers: whatever the gateway does not understand arrives.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{features, modern, notification, request, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{Harness, config, legacy_pipe, limits, open_pipe};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const OTHER: &str = "com.example/ledger";
+const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// A server whose tool `job` becomes a task where the client can and wants it.
+async fn jobs(name: &'static str, era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| answer(name, era, seen)).await
+}
+
+fn capabilities(era: Era) -> Value {
+    let mut all = json!({"tools": {}, "extensions": {OTHER: {"level": 1.5}}});
+    match era {
+        Era::Legacy => {
+            all["tasks"] = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+        }
+        Era::Modern => all["extensions"][TASKS] = json!({}),
+    }
+    all
+}
+
+fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let task = |status: &str| json!({"taskId": format!("{name}-7"), "status": status, "ttl": 1.50, "said": params});
+    let done = json!({
+        "content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1},
+        "_meta": {RELATED: {"taskId": format!("{name}-7")}},
+    });
+    let is_known = params["taskId"] == format!("{name}-7");
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => json!({
+            "protocolVersion": "2025-11-25", "capabilities": capabilities(era),
+            "serverInfo": {"name": name, "version": "1"},
+        }),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(era),
+        }),
+        ("tools/list", _) => json!({"tools": [
+            {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+        ]}),
+        ("tools/call", Era::Legacy) if params["task"].is_object() => {
+            return Some(begun(name, seen));
+        }
+        ("tools/call", Era::Modern) if wants_tasks(params) => {
+            let mut made = task("working");
+            made["resultType"] = json!("task");
+            made
+        }
+        ("tools/call", _) => json!({"content": [], "said": params}),
+        ("tasks/get" | "tasks/cancel" | "tasks/update", _) if !is_known => {
+            let why = format!("no task {}", params["taskId"].as_str().unwrap_or_default());
+            return Some(seen.refuse(200, -32602, &why));
+        }
+        ("tasks/get", Era::Modern) => {
+            let mut done_task = task("completed");
+            done_task["result"] = done;
+            done_task
+        }
+        ("tasks/get" | "tasks/cancel", Era::Legacy) => task("working"),
+        ("tasks/cancel" | "tasks/update", Era::Modern) => json!({"resultType": "complete"}),
+        ("tasks/result", Era::Legacy) => done,
+        ("tasks/list", Era::Legacy) if params["cursor"].is_null() => {
+            json!({"tasks": [{"taskId": "of-another", "status": "working"}], "nextCursor": "2"})
+        }
+        ("tasks/list", Era::Legacy) => json!({"tasks": [task("working")]}),
+        ("ledger/balance", _) => json!({"balance": 1.10, "said": params}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// Says first how tasks of two clients stand, one of which is made just now.
+fn begun(name: &str, seen: &ReceivedRequest) -> Reply {
+    let status = |id: &str| {
+        let params = json!({"taskId": id, "status": "working"});
+        event(&json!({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params}))
+    };
+    let made = json!({"task": {"taskId": format!("{name}-7"), "status": "working", "ttl": 1.50}});
+    let events = [
+        status("of-another"),
+        status(&format!("{name}-7")),
+        event(&seen.message(&made)),
+    ];
+    Reply::events(events.concat())
+}
+
+fn wants_tasks(params: &Value) -> bool {
+    let key = "io.modelcontextprotocol/clientCapabilities";
+    params["_meta"][key]["extensions"][TASKS].is_object()
+}
+
+/// A gateway before two servers of one era.
+async fn two(era: Era) -> (Harness, ScriptedServer) {
+    let (one, other) = (jobs("one", era).await, jobs("two", era).await);
+    let named = |name: &str, peer: &ScriptedServer| {
+        UpstreamConfig::new(name, Target::http(peer.url.clone()))
+    };
+    let servers = vec![named("one", &one), named("two", &other)];
+    let mut all: Config = config(Target::command("none", []));
+    all.servers = servers;
+    (Harness::behind(one, all).await, other)
+}
+
+fn knows_tasks() -> Value {
+    json!({"extensions": {TASKS: {}}})
+}
+
+#[track_caller]
+fn is_not_found(answer: &Value) {
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+/// SV-28: a task is asked for where it was made, by an id that is the client's alone.
+#[tokio::test]
+async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
+    let (harness, _two) = two(Era::Legacy).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    assert_eq!(
+        client.initialized["capabilities"]["tasks"],
+        json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
+    );
+    let mut call = under("compact", tool("two_job"));
+    call["task"] = json!({"ttl": 60_000});
+    let made = client.ask("tools/call", call).await;
+    let made = last_event(&made.text());
+    let task = &made["result"]["task"];
+    let id = task["taskId"].as_str().unwrap();
+    assert!(id != "two-7" && task["ttl"] == 1.50, "{made}");
+
+    for method in ["tasks/get", "tasks/cancel"] {
+        let answer = client.ask(method, json!({"taskId": id})).await.json();
+        assert_eq!(answer["result"]["taskId"], id, "{method}");
+        assert_eq!(answer["result"]["said"]["taskId"], "two-7", "{method}");
+    }
+    let result = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(result["result"]["_meta"][RELATED]["taskId"], id);
+    let unknown = client
+        .ask("tasks/get", json!({"taskId": "two-7"}))
+        .await
+        .json();
+    is_not_found(&unknown);
+    let update = client
+        .ask("tasks/update", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(update["error"]["code"], -32601);
+
+    let listed = client.ask("tasks/list", json!({})).await.json();
+    let ids: Vec<_> = listed["result"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| &task["taskId"])
+        .collect();
+    assert_eq!(ids, [id], "the client's own, and no other");
+    let mut other = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let listed = other.ask("tasks/list", json!({})).await.json();
+    assert_eq!(listed["result"]["tasks"], json!([]));
+}
+
+/// A client that can be asked something has its calls made on a connection of its own, and so its tasks.
+#[tokio::test]
+async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "initialize" => {
+            let params = &seen.body["params"];
+            let mut reply = answer("one", Era::Legacy, seen)?;
+            let own = if params["capabilities"]["roots"].is_object() {
+                "own"
+            } else {
+                "shared"
+            };
+            reply = reply.with_header("mcp-session-id", own);
+            Some(reply)
+        }
+        "tasks/list" if seen.header("mcp-session-id") != Some("own") => {
+            Some(seen.answer(&json!({"tasks": []})))
+        }
+        _ => answer("one", Era::Legacy, seen),
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"roots": {}})).await;
+    let mut call = tool("job");
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let listed = client.ask("tasks/list", json!({})).await.json();
+    let listed = &listed["result"]["tasks"];
+    assert_eq!(
+        listed[0]["taskId"], made["result"]["task"]["taskId"],
+        "{listed}"
+    );
+}
+
+/// The answer at the end of what was said, be it a stream or not.
+fn last_event(said: &str) -> Value {
+    let mut data = said
+        .lines()
+        .rev()
+        .filter_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(data.next().unwrap_or(said)).unwrap()
+}
+
+/// A status is told where the task is known to be the client's: not of others, and not before it has the id.
+#[tokio::test]
+async fn the_status_of_a_task_reaches_nobody_else() {
+    let (harness, _two) = two(Era::Legacy).await;
+    let mut call = tool("one_job");
+    call["task"] = json!({});
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    for told in [0, 1] {
+        let text = client.ask("tools/call", call.clone()).await.text();
+        assert_eq!(
+            text.matches("notifications/tasks/status").count(),
+            told,
+            "{text}"
+        );
+        assert!(
+            !text.contains("of-another") && !text.contains("one-7"),
+            "{text}"
+        );
+    }
+}
+
+/// SEP-2663, SV-28: the server decides; only clients that declare the extension get a task, or may ask for one.
+#[tokio::test]
+async fn a_task_of_the_extension_goes_back_to_its_server() {
+    let (harness, two) = two(Era::Modern).await;
+    for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        let knows_tasks = knows_tasks();
+        let ask = |method, params| way.ask(&harness, &knows_tasks, method, params);
+        let made = ask("tools/call", tool("two_job")).await;
+        let made = &made["result"];
+        assert_eq!(
+            (&made["resultType"], &made["ttl"]),
+            (&json!("task"), &json!(1.5))
+        );
+        let id = made["taskId"].as_str().unwrap().to_owned();
+        assert_ne!(id, "two-7");
+
+        let got = ask("tasks/get", json!({"taskId": id})).await;
+        assert_eq!(got["result"]["taskId"], id.as_str(), "{got}");
+        assert_eq!(got["result"]["resultType"], "complete");
+        assert_eq!(
+            got["result"]["result"]["structuredContent"],
+            json!({"a": 1})
+        );
+        for method in ["tasks/update", "tasks/cancel"] {
+            let answer = ask(
+                method,
+                json!({"taskId": id, "inputResponses": {"a": {"b": 1.0}}}),
+            )
+            .await;
+            assert_eq!(
+                answer["result"],
+                json!({"resultType": "complete"}),
+                "{method}"
+            );
+        }
+        is_not_found(&ask("tasks/get", json!({"taskId": "gone"})).await);
+        for method in ["tasks/result", "tasks/list"] {
+            let answer = ask(method, json!({"taskId": id})).await;
+            assert_eq!(answer["error"]["code"], -32601, "{method}");
+        }
+        let undeclared = way
+            .ask(&harness, &json!({}), "tasks/get", json!({"taskId": id}))
+            .await;
+        assert_eq!(undeclared["error"]["code"], -32021);
+        let missing = &undeclared["error"]["data"]["requiredCapabilities"]["extensions"];
+        assert_eq!(missing, &json!({TASKS: {}}));
+        let plain = way
+            .ask(&harness, &json!({}), "tools/call", tool("two_job"))
+            .await;
+        assert_eq!(plain["result"]["content"], json!([]));
+    }
+    for asked in two.of("tasks/update") {
+        assert_eq!(
+            asked.body["params"]["inputResponses"],
+            json!({"a": {"b": 1.0}})
+        );
+    }
+    for asked in two.of("tasks/get") {
+        assert_eq!(asked.header("mcp-name"), Some("two-7"));
+    }
+}
+
+/// FastMCP 4 sends no `Mcp-Name` with these.
+#[tokio::test]
+async fn a_task_is_found_without_the_header_that_repeats_its_id() {
+    let (harness, _two) = two(Era::Modern).await;
+    let knows_tasks = knows_tasks();
+    let call = modern(json!(1), "tools/call", tool("two_job"), &knows_tasks);
+    let mut http = harness.connect().await;
+    let made = http.ask(&HttpRequest::modern(&call)).await.json();
+    let id = &made["result"]["taskId"];
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({"taskId": id, "inputResponses": {}});
+        let post = HttpRequest::modern(&modern(json!(2), method, params, &knows_tasks));
+        let answer = http.ask(&post.clone().without("Mcp-Name")).await;
+        assert_eq!(answer.status, 200, "{method}");
+        assert!(answer.json()["result"].is_object(), "{}", answer.text());
+        let answer = http.ask(&post.clone().with("Mcp-Name", "another")).await;
+        assert_eq!(answer.refusal(), (400, -32020, json!(2)), "{method}");
+        let answer = http.ask(&post.without("Mcp-Method")).await;
+        assert_eq!(answer.refusal(), (400, -32020, json!(2)), "{method}");
+    }
+}
+
+/// A server that misses what the client has not declared is right; one that misses what it has, and the gateway does
+/// not carry, refuses the gateway.
+#[tokio::test]
+async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_is_asked_of_it() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "tools/call" => {
+            let data = json!({"requiredCapabilities": seen.body["params"]["arguments"]});
+            let error = json!({"code": -32021, "message": "no", "data": data});
+            let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+            Some(Reply::json(400, &message))
+        }
+        _ => answer("one", Era::Modern, seen),
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let extension = |id: &str| json!({"extensions": {id: {}}});
+    for (required, declared, code) in [
+        (extension(OTHER), extension(NEGOTIATION), -32021),
+        (extension(OTHER), extension(OTHER), -32603),
+        (
+            json!({"sampling": {"tools": {}}}),
+            json!({"sampling": {}}),
+            -32021,
+        ),
+        (
+            json!({"sampling": {}}),
+            json!({"sampling": {"tools": {}}}),
+            -32603,
+        ),
+    ] {
+        let call = json!({"name": "job", "arguments": required});
+        let answer = ClientKind::HttpModern
+            .ask(&harness, &declared, "tools/call", call)
+            .await;
+        assert_eq!(answer["error"]["code"], code, "{required}: {answer}");
+    }
+}
+
+/// CN-19, SV-28: what a task has come to is told as the call would have been, in the variant that it was made under.
+#[tokio::test]
+async fn the_result_of_a_task_is_shaped_as_that_of_a_call() {
+    let (harness, _two) = two(Era::Modern).await;
+    let mut capabilities = features(&["agent", "format=json"]);
+    capabilities["extensions"][TASKS] = json!({});
+    let ask = |method, params| ClientKind::HttpModern.ask(&harness, &capabilities, method, params);
+    let made = ask("tools/call", under("compact", tool("one_job"))).await;
+    let got = ask("tasks/get", json!({"taskId": made["result"]["taskId"]})).await;
+    let result = &got["result"]["result"];
+    assert_eq!(result["content"], json!([]), "{got}");
+    assert_eq!(result["_meta"]["vary/applied"]["variant"], "compact");
+
+    let (harness, _two) = two(Era::Legacy).await;
+    let mut client =
+        LegacyClient::open(&harness, "2025-11-25", &features(&["agent", "format=json"])).await;
+    let mut call = tool("one_job");
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let id = &made["result"]["task"]["taskId"];
+    let result = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(result["result"]["content"], json!([]), "{result}");
+}
+
+/// A modern client that wishes for a task as 2025-11-25 does gets an ordinary answer.
+#[tokio::test]
+async fn a_modern_client_has_no_wish() {
+    let mut wished = tool("one_job");
+    wished["task"] = json!({});
+    let (harness, _two) = two(Era::Legacy).await;
+    let ask = |method, params| {
+        let (harness, knows_tasks) = (&harness, knows_tasks());
+        async move {
+            ClientKind::HttpModern
+                .ask(harness, &knows_tasks, method, params)
+                .await
+        }
+    };
+    let answer = ask("tools/call", wished).await;
+    assert!(answer["result"]["said"]["task"].is_null(), "{answer}");
+    let found = ask("server/discover", json!({})).await;
+    assert!(
+        found["result"]["capabilities"]["tasks"].is_null(),
+        "{found}"
+    );
+}
+
+/// An extension belongs to no era: a legacy client that declares it gets the tasks of a modern server.
+#[tokio::test]
+async fn the_extension_crosses_the_eras() {
+    let (harness, _two) = two(Era::Modern).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &knows_tasks()).await;
+    let told = &client.initialized["capabilities"]["extensions"][TASKS];
+    assert_eq!(told, &json!({}));
+    let made = client.ask("tools/call", tool("one_job")).await.json();
+    let id = &made["result"]["taskId"];
+    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    assert_eq!(
+        (&got["result"]["taskId"], &got["result"]["status"]),
+        (id, &json!("completed"))
+    );
+    let none = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(none["error"]["code"], -32601);
+}
+
+/// What servers can do beside the protocol is told to clients of every era, settings and all.
+#[tokio::test]
+async fn other_extensions_are_told_as_the_servers_tell_them() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (harness, _two) = two(era).await;
+        let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let found = ClientKind::HttpModern
+            .ask(&harness, &json!({}), "server/discover", json!({}))
+            .await;
+        for told in [&client.initialized, &found["result"]] {
+            assert_eq!(
+                told["capabilities"]["extensions"][OTHER],
+                json!({"level": 1.5})
+            );
+        }
+    }
+}
+
+/// The methods of an extension go to the server that declares one, where that is only one.
+#[tokio::test]
+async fn methods_of_an_extension_reach_its_server() {
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = jobs("one", era).await;
+        let harness = Harness::behind_one(peer, |config| config).await;
+        for way in ClientKind::ALL {
+            let answer = way
+                .ask(&harness, &json!({}), "ledger/balance", json!({"of": 1.0}))
+                .await;
+            assert_eq!(answer["result"]["balance"], 1.10, "{way:?} {answer}");
+            assert_eq!(answer["result"]["said"]["of"], 1.0);
+            let none = way
+                .ask(&harness, &json!({}), "tools/unknown", json!({}))
+                .await;
+            assert_eq!(none["error"]["code"], -32601, "{way:?}");
+        }
+        let (harness, _two) = two(era).await;
+        let answer = ClientKind::HttpModern
+            .ask(&harness, &json!({}), "ledger/balance", json!({}))
+            .await;
+        assert_eq!(answer["error"]["code"], -32601);
+    }
+}
+
+/// > traceparent, tracestate, baggage (MCP 2026-07-28, basic/index, "`_meta`")
+#[tokio::test]
+async fn a_trace_goes_on_behind_the_gateway() {
+    let trace = json!({
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+        "tracestate": "vendor=1", "baggage": "a=b",
+    });
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = jobs("one", era).await;
+        let harness = Harness::behind_one(peer, |config| config).await;
+        for way in ClientKind::ALL {
+            let mut call = tool("job");
+            call["_meta"] = trace.clone();
+            let said = way.ask(&harness, &json!({}), "tools/call", call).await;
+            for (key, value) in trace.as_object().unwrap() {
+                assert_eq!(
+                    &said["result"]["said"]["_meta"][key], value,
+                    "{way:?} {said}"
+                );
+            }
+        }
+    }
+}
+
+/// What a process, or a session, works on is lost with it.
+#[tokio::test]
+async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
+    for lasts in [json!(60_000), json!(null)] {
+        let opened = AtomicUsize::new(0);
+        let peer = ScriptedServer::start(move |seen| {
+            let result = match seen.method() {
+                "initialize" => {
+                    let result = json!({
+                        "protocolVersion": "2025-11-25", "capabilities": capabilities(Era::Legacy),
+                        "serverInfo": {"name": "one", "version": "1"},
+                    });
+                    let id = format!("s-{}", opened.fetch_add(1, Ordering::Relaxed));
+                    return Some(seen.answer(&result).with_header("mcp-session-id", &id));
+                }
+                "tools/call" => {
+                    json!({"task": {"taskId": "one-7", "status": "working", "ttl": lasts}})
+                }
+                _ => return answer("one", Era::Legacy, seen),
+            };
+            Some(seen.answer(&result))
+        });
+        let harness = Harness::behind_one(peer.await, |mut config| {
+            config.servers[0].limits.idle_timeout = Duration::from_millis(1);
+            config
+        });
+        let harness = harness.await;
+        let ui = |n: usize| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &ui(1)).await;
+        let mut call = tool("job");
+        call["task"] = json!({});
+        let made = client.ask("tools/call", call).await.json();
+        let id = &made["result"]["task"]["taskId"];
+        // Another connection, which was used later, is closed.
+        ClientKind::HttpModern
+            .ask(&harness, &ui(2), "tools/list", json!({}))
+            .await;
+        soon(harness.peer.wait_for("DELETE", 1)).await;
+        client.ask("tasks/get", json!({"taskId": id})).await;
+        let session = |method| {
+            harness.peer.of(method)[0]
+                .header("mcp-session-id")
+                .map(str::to_owned)
+        };
+        assert_eq!(session("tasks/get"), session("tools/call"));
+        assert_ne!(session("DELETE"), session("tools/call"));
+    }
+}
+
+/// A server whose task asks something; what it says goes on where the result was asked for.
+async fn asking() -> (Harness, Slot) {
+    let slot = Slot::default();
+    let streams = slot.clone();
+    let peer = ScriptedServer::start(move |seen| {
+        let result = match seen.method() {
+            "initialize" => {
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": capabilities(Era::Legacy),
+                    "serverInfo": {"name": "asking", "version": "1"},
+                });
+                return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
+            }
+            "tools/list" => json!({"tools": [{"name": "job", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => json!({"task": {"taskId": "t-7", "status": "working"}}),
+            "tasks/result" => {
+                let (sender, reply) = Reply::stream();
+                *streams.lock().unwrap() = Some((seen.clone(), sender));
+                return Some(reply);
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    });
+    (Harness::behind_one(peer.await, |config| config).await, slot)
+}
+
+/// The request for a result, and where it is answered.
+type Slot = Arc<Mutex<Option<(ReceivedRequest, UnboundedSender<Bytes>)>>>;
+
+fn related(id: &str) -> Value {
+    json!({RELATED: {"taskId": id}, "x-vendor": 1.0})
+}
+
+/// > All requests, responses, and notifications associated with a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+#[tokio::test]
+async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
+    let (harness, slot) = asking().await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({"elicitation": {}})).await;
+    let mut call = tool("job");
+    call["task"] = json!({});
+    call["_meta"]["progressToken"] = json!("p");
+    let made = client.ask("tools/call", call).await.json();
+    let id = made["result"]["task"]["taskId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let token = harness.peer.of("tools/call")[0].body["params"]["_meta"]["progressToken"].clone();
+
+    let mut result = harness.connect().await;
+    let asked = json!({"taskId": id, "_meta": related(&id)});
+    let asked = client.post(&request(json!(9), "tasks/result", asked));
+    result.send(&asked.bytes()).await;
+    harness.peer.wait_for("tasks/result", 1).await;
+    let (seen, server) = slot.lock().unwrap().take().unwrap();
+    assert_eq!(
+        seen.body["params"]["_meta"][RELATED],
+        json!({"taskId": "t-7"})
+    );
+    let say = |message: &Value| server.send(event(message).into()).unwrap();
+    let log = json!({"level": "info", "data": 1.0, "_meta": related("t-7")});
+    say(&notification("notifications/message", log));
+    let progress = json!({"progressToken": token, "progress": 1.0, "_meta": related("t-7")});
+    say(&notification("notifications/progress", progress));
+    let question =
+        json!({"message": "m", "requestedSchema": {}, "task": {"ttl": 1}, "_meta": related("t-7")});
+    say(&request(json!(5), "elicitation/create", question));
+
+    assert_eq!(result.head().await.status, 200);
+    let mut hear = async || soon(result.event()).await.unwrap();
+    let ours = related(&id);
+    let log = hear().await;
+    assert_eq!(
+        log["params"],
+        json!({"level": "info", "data": 1.0, "_meta": ours})
+    );
+    // > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
+    let progress = hear().await;
+    assert_eq!(
+        progress["params"],
+        json!({"progressToken": "p", "progress": 1.0, "_meta": ours})
+    );
+    let question = hear().await;
+    let params = &question["params"];
+    // No server is told that the client makes tasks of its own.
+    assert_eq!(
+        params,
+        &json!({"message": "m", "requestedSchema": {}, "_meta": ours})
+    );
+    let answer = json!({"action": "accept", "content": {}, "_meta": ours});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+    assert_eq!(client.http.ask(&client.post(&answer)).await.status, 202);
+    let answered = soon(async {
+        loop {
+            let seen = harness.peer.received().into_iter();
+            let mut answers = seen.filter(|seen| *seen.id() == 5);
+            match answers.next() {
+                Some(answer) => return answer,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    });
+    assert_eq!(answered.await.body["result"]["_meta"], related("t-7"));
+    say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
+    assert_eq!(hear().await["result"]["_meta"], ours);
+}
+
+/// What a client is told of the task `id` by each method: code and message.
+async fn asked_in_vain(client: &mut LegacyClient, id: &str) -> Vec<(i64, String)> {
+    let mut told = Vec::new();
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let answer = soon(client.ask(method, json!({"taskId": id}))).await.json();
+        let error = &answer["error"];
+        let message = error["message"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"));
+        told.push((error["code"].as_i64().unwrap(), message.to_owned()));
+    }
+    told
+}
+
+async fn made_in_a_session(client: &mut LegacyClient, name: &str) -> String {
+    let mut call = tool(name);
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let id = made["result"]["task"]["taskId"].as_str();
+    id.unwrap_or_else(|| panic!("{made}")).to_owned()
+}
+
+/// SV-28: whoever asks for a task whose server is gone learns which server that was.
+#[tokio::test]
+async fn a_task_whose_server_is_gone_is_told_so() {
+    let (harness, two) = two(Era::Legacy).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let (one_task, two_task) = (
+        made_in_a_session(&mut client, "one_job").await,
+        made_in_a_session(&mut client, "two_job").await,
+    );
+    // It does not answer any more.
+    two.stop().await;
+    for (code, message) in asked_in_vain(&mut client, &two_task).await {
+        assert_eq!(code, -32603, "{message}");
+        assert!(message.contains("server `two`"), "{message}");
+    }
+    // It is taken out of the configuration, and then there is none left with tasks at all.
+    let plain = ScriptedServer::start(|_| None).await;
+    for servers in [
+        vec![("one", harness.peer.url.clone())],
+        vec![("three", plain.url.clone())],
+    ] {
+        let mut other: Config = config(Target::command("none", []));
+        let servers = servers.into_iter();
+        other.servers = servers
+            .map(|(name, url)| UpstreamConfig::new(name, Target::http(url)))
+            .collect();
+        harness.gateway.reload(other).await.unwrap();
+        for (code, message) in asked_in_vain(&mut client, &two_task).await {
+            let gone =
+                "Task not found: server `two`, which made it, is not behind this gateway any more";
+            assert_eq!((code, message.as_str()), (-32602, gone));
+        }
+    }
+    let (code, message) = asked_in_vain(&mut client, &one_task).await.remove(0);
+    assert!(
+        code == -32602 && message.contains("server `one`"),
+        "{message}"
+    );
+}
+
+/// A server that was started again knows nothing of its tasks, and says so in its own words.
+#[tokio::test]
+async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
+    let (harness, two) = two(Era::Legacy).await;
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let id = made_in_a_session(&mut client, "two_job").await;
+    let (code, message) = {
+        let address = two.stop().await;
+        let again = ScriptedServer::start_at(address, |seen| match seen.method() {
+            method if method.starts_with("tasks/") => {
+                let task = seen.body["params"]["taskId"].as_str().unwrap_or_default();
+                Some(seen.refuse(200, -32602, &format!("no task {task} here")))
+            }
+            _ => answer("two", Era::Legacy, seen),
+        });
+        let _again = again.await;
+        soon(async {
+            loop {
+                let told = asked_in_vain(&mut client, &id).await.remove(0);
+                if told.0 != -32603 {
+                    return told;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await
+    };
+    assert_eq!((code, message), (-32602, format!("no task {id} here")));
+}
+
+/// A task that nobody could ask for is none, and the server is named.
+#[tokio::test]
+async fn an_id_that_is_too_long_is_refused() {
+    for (length, is_made) in [(1024, true), (1025, false)] {
+        let peer = ScriptedServer::start(move |seen| match seen.method() {
+            "tools/call" => {
+                let id = "x".repeat(length);
+                let made = json!({"task": {"taskId": id, "status": "working"}});
+                Some(seen.answer(&made))
+            }
+            "tasks/get" => Some(seen.answer(&json!({"taskId": seen.body["params"]["taskId"]}))),
+            _ => answer("peer", Era::Legacy, seen),
+        });
+        let harness = Harness::behind_one(peer.await, |config| config).await;
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let mut call = tool("job");
+        call["task"] = json!({});
+        let made = client.ask("tools/call", call).await.json();
+        if is_made {
+            let id = &made["result"]["task"]["taskId"];
+            let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+            assert_eq!(&got["result"]["taskId"], id);
+        } else {
+            let message = made["error"]["message"].as_str().unwrap();
+            assert!(
+                message.starts_with("server `peer` made a task with an id of 1025 bytes"),
+                "{made}"
+            );
+        }
+    }
+}
+
+/// > Servers MUST NOT send an `inputRequests` that the client has not declared support for
+/// > (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
+#[tokio::test]
+async fn a_task_asks_only_what_its_client_declared() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "tasks/get" => {
+            let question = json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
+            Some(seen.answer(&json!({
+                "resultType": "complete", "taskId": "one-7", "status": "input_required",
+                "inputRequests": {"a": question},
+            })))
+        }
+        _ => answer("one", Era::Modern, seen),
+    });
+    let harness = Harness::behind_one(peer.await, |config| config).await;
+    let mut knows = knows_tasks();
+    let made = ClientKind::HttpModern
+        .ask(&harness, &knows, "tools/call", tool("job"))
+        .await;
+    let get = json!({"taskId": made["result"]["taskId"]});
+    let refused = ClientKind::HttpModern
+        .ask(&harness, &knows, "tasks/get", get.clone())
+        .await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("server `peer` asks for `elicitation/create`"),
+        "{refused}"
+    );
+    knows["elicitation"] = json!({"form": {}});
+    let asked = ClientKind::HttpModern
+        .ask(&harness, &knows, "tasks/get", get)
+        .await;
+    assert_eq!(
+        asked["result"]["inputRequests"]["a"]["params"]["message"],
+        "m"
+    );
+}
+
+/// A server that declares an extension, and its client's, hear of each other.
+async fn ledger(name: &'static str, era: Era) -> (ScriptedServer, UpstreamConfig) {
+    let peer = jobs(name, era).await;
+    let mut entry = UpstreamConfig::new(name, Target::http(peer.url.clone()));
+    entry.forwarded_extensions = vec![OTHER.to_owned()];
+    (peer, entry)
+}
+
+/// What a client of `capabilities` tells, each in its turn; a request after that is answered.
+async fn tells(harness: &Harness, way: ClientKind, capabilities: &Value, told: &[Value]) {
+    match way {
+        ClientKind::HttpLegacy => {
+            let mut client = LegacyClient::open(harness, "2025-11-25", capabilities).await;
+            for message in told {
+                let post = client.post(message);
+                assert_eq!(client.http.ask(&post).await.status, 202);
+            }
+        }
+        ClientKind::HttpModern => {
+            for message in told {
+                let post = HttpRequest::modern(&said_by(message, capabilities));
+                assert_eq!(harness.connect().await.ask(&post).await.status, 202);
+            }
+        }
+        ClientKind::StdioLegacy => {
+            let mut pipe = legacy_pipe(&harness.gateway, "2025-11-25", capabilities).await;
+            for message in told {
+                pipe.send(message.to_string()).await;
+            }
+            pipe.close().await;
+        }
+        ClientKind::StdioModern => {
+            let mut pipe = open_pipe(&harness.gateway);
+            for message in told {
+                pipe.send(said_by(message, capabilities).to_string()).await;
+            }
+            pipe.close().await;
+        }
+    }
+}
+
+/// A notification of a client without a session.
+fn said_by(message: &Value, capabilities: &Value) -> Value {
+    let params = message["params"].clone();
+    let mut said = modern(
+        json!(0),
+        message["method"].as_str().unwrap(),
+        params,
+        capabilities,
+    );
+    said.as_object_mut().unwrap().remove("id");
+    said
+}
+
+/// A notification of an extension goes to the server that declares the same one, in order; what the protocol
+/// does not have otherwise is ignored, as is one of a client that has not declared it.
+#[tokio::test]
+async fn notifications_of_an_extension_reach_its_server() {
+    let told = |of: f64| notification("notifications/ledger/changed", json!({"of": of}));
+    for era in [Era::Legacy, Era::Modern] {
+        let (one, entry) = ledger("one", era).await;
+        let plain = ScriptedServer::start(|_| None).await;
+        let mut all: Config = config(Target::command("none", []));
+        all.servers = vec![
+            entry,
+            UpstreamConfig::new("two", Target::http(plain.url.clone())),
+        ];
+        // What was said before the pipe was closed arrives, however slow the machine.
+        all.limits = limits().with_drain(Duration::from_secs(60));
+        let harness = Harness::behind(one, all).await;
+        let knows = json!({"extensions": {OTHER: {}}});
+        let heard = || harness.peer.of("notifications/ledger/changed");
+        for (round, way) in ClientKind::ALL.into_iter().enumerate() {
+            tells(&harness, way, &json!({}), &[told(7.0)]).await;
+            let foreign = notification("notifications/tools/unknown", json!({}));
+            tells(&harness, way, &knows, &[told(1.0), foreign, told(2.50)]).await;
+            let heard_all = harness
+                .peer
+                .wait_for("notifications/ledger/changed", 2 * (round + 1));
+            soon(heard_all).await;
+            let said: Vec<_> = heard()
+                .iter()
+                .map(|seen| seen.body["params"]["of"].clone())
+                .collect();
+            assert_eq!(
+                said[2 * round..],
+                [json!(1.0), json!(2.5)],
+                "{era:?} {way:?}"
+            );
+        }
+        for seen in heard() {
+            let meta = &seen.body["params"]["_meta"];
+            let era_of = meta["io.modelcontextprotocol/protocolVersion"].as_str();
+            assert_eq!(era_of.is_some(), era == Era::Modern, "{}", seen.body);
+        }
+        for peer in [&harness.peer, &plain] {
+            assert!(peer.of("notifications/tools/unknown").is_empty());
+        }
+        assert!(plain.of("notifications/ledger/changed").is_empty());
+    }
+}

@@ -1,0 +1,137 @@
+//! MCP Apps (SEP-1865) behind several servers: user interfaces call tools by their servers' own names.
+
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{tool, under};
+use mcp_vary_testkit::scripted_server::ScriptedServer;
+use serde_json::{Value, json};
+
+use crate::support::{Harness, config};
+
+const UI: &str = "io.modelcontextprotocol/ui";
+
+/// A server with tools for models and for its app, whose interface is in no list.
+async fn clock(name: &'static str, only: &'static [&'static str]) -> ScriptedServer {
+    ScriptedServer::start(move |seen| {
+        let interface = |visibility: Value| json!({"ui": {"resourceUri": format!("ui://{name}"), "visibility": visibility}});
+        let listed = |tool: &str, visibility: Value| json!({"name": tool, "inputSchema": {"type": "object"}, "_meta": interface(visibility)});
+        let tools: Vec<_> = [
+            ("get-time", json!(["model", "app"])),
+            ("refresh", json!(["app"])),
+            ("secret", json!(["model"])),
+        ]
+        .into_iter()
+        .filter(|(tool, _)| only.contains(tool))
+        .map(|(tool, visibility)| listed(tool, visibility))
+        .collect();
+        let params = &seen.body["params"];
+        let result = match seen.method() {
+            "initialize" => {
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}},
+                    "serverInfo": {"name": name, "version": "1"},
+                });
+                return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
+            }
+            "resources/list" => json!({"resources": []}),
+            "resources/templates/list" => json!({"resourceTemplates": []}),
+            "tools/list" => json!({"tools": tools}),
+            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": name}]}),
+            "tools/call" => json!({"content": [], "structuredContent": {"of": name, "called": params["name"]}}),
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    })
+    .await
+}
+
+async fn harness() -> (Harness, ScriptedServer) {
+    let one = clock("one", &["get-time", "refresh", "secret"]).await;
+    let two = clock("two", &["get-time"]).await;
+    let named = |name: &str, peer: &ScriptedServer| {
+        UpstreamConfig::new(name, Target::http(peer.url.clone()))
+    };
+    let mut all: Config = config(Target::command("none", []));
+    all.servers = vec![named("one", &one), named("two", &two)];
+    (Harness::behind(one, all).await, two)
+}
+
+fn has_apps() -> Value {
+    json!({"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}})
+}
+
+/// SV-12: what the variant does not list does not exist for apps either.
+///
+/// > Tool is callable by the app from the same server connection only (MCP Apps, 2026-01-26)
+#[tokio::test]
+async fn an_app_calls_a_tool_by_its_servers_name() {
+    let (harness, _two) = harness().await;
+    for way in ClientKind::ALL {
+        let call = |name: &'static str, capabilities: Value| {
+            let harness = &harness;
+            async move {
+                way.ask(harness, &capabilities, "tools/call", tool(name))
+                    .await
+            }
+        };
+        let called = call("refresh", has_apps()).await;
+        let expected = json!({"of": "one", "called": "refresh"});
+        assert_eq!(
+            called["result"]["structuredContent"], expected,
+            "{way:?} {called}"
+        );
+        let called = call("one_refresh", json!({})).await;
+        assert_eq!(
+            called["result"]["structuredContent"], expected,
+            "{way:?} {called}"
+        );
+        // It is not for apps; and who has none knows the name that was listed.
+        for (name, capabilities) in [("secret", has_apps()), ("refresh", json!({}))] {
+            let refused = call(name, capabilities).await;
+            assert_eq!(refused["error"]["code"], -32602, "{way:?} {name} {refused}");
+        }
+        let unclear = call("get-time", has_apps()).await;
+        let why =
+            "several servers have a tool `get-time`; call one of `one_get-time`, `two_get-time`";
+        assert_eq!(unclear["error"]["message"], why, "{way:?}");
+        // What the variant does not list does not exist for its apps either.
+        let hidden = under("read-only", tool("refresh"));
+        let hidden = way.ask(&harness, &has_apps(), "tools/call", hidden).await;
+        assert_eq!(hidden["error"]["code"], -32602, "{way:?} {hidden}");
+    }
+}
+
+/// SV-14: an interface exists where a tool that has it is visible.
+///
+/// > Servers MAY omit UI-only resources from `resources/list` (MCP Apps, 2026-01-26)
+#[tokio::test]
+async fn the_interface_of_a_tool_is_read_from_its_server() {
+    let (harness, _two) = harness().await;
+    for way in ClientKind::ALL {
+        for name in ["one", "two"] {
+            let uri = json!({"uri": format!("ui://{name}")});
+            let read = way
+                .ask(&harness, &has_apps(), "resources/read", uri.clone())
+                .await;
+            assert_eq!(
+                read["result"]["contents"][0]["text"], name,
+                "{way:?} {read}"
+            );
+            // The tool that has it is not in this variant, and neither is it.
+            let hidden = way
+                .ask(
+                    &harness,
+                    &has_apps(),
+                    "resources/read",
+                    under("read-only", uri),
+                )
+                .await;
+            let code = if way.is_modern() { -32602 } else { -32002 };
+            assert_eq!(hidden["error"]["code"], code, "{way:?} {hidden}");
+            assert_eq!(
+                hidden["error"]["data"]["activeVariant"], "read-only",
+                "{way:?} {hidden}"
+            );
+        }
+    }
+}

@@ -1,0 +1,666 @@
+//! Resources that a variant hides, asked for by other spellings of their URIs: behind the gateway is a server that
+//! resolves paths as file servers do.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::{Config, VariantConfig};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::{SUBSCRIPTION, notification, under};
+use mcp_vary_testkit::notification_client::{NotificationClient, updated};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_view::ResourceOverride;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::support::{Harness, variant};
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+/// A server that lists these resources and a template for all files below `/srv/docs`.
+async fn file_server(
+    era: Era,
+    resources: &'static [&'static str],
+    streams: &Streams,
+) -> ScriptedServer {
+    let streams = streams.clone();
+    ScriptedServer::start(move |seen| answer(era, resources, &streams, seen)).await
+}
+
+/// Where the server says that something changed, and of which subscription each is.
+type Streams = Arc<Mutex<Vec<(Value, UnboundedSender<Bytes>)>>>;
+
+fn answer(
+    era: Era,
+    resources: &[&str],
+    streams: &Streams,
+    seen: &ReceivedRequest,
+) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let capabilities = json!({"tools": {}, "resources": {"subscribe": true}, "completions": {}});
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => mcp_vary_testkit::message::introduced("files", capabilities),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        }),
+        ("subscriptions/listen", Era::Modern) => {
+            let (sender, reply) = Reply::stream();
+            let acknowledged = json!({
+                "notifications": params["notifications"], "_meta": {SUBSCRIPTION: seen.id()},
+            });
+            let method = "notifications/subscriptions/acknowledged";
+            let acknowledged = notification(method, acknowledged);
+            sender.send(event(&acknowledged).into()).unwrap();
+            streams.lock().unwrap().push((seen.id().clone(), sender));
+            return Some(reply);
+        }
+        ("GET", Era::Legacy) => {
+            let (sender, reply) = Reply::stream();
+            streams.lock().unwrap().push((Value::Null, sender));
+            return Some(reply);
+        }
+        ("resources/subscribe" | "resources/unsubscribe", Era::Legacy) => json!({}),
+        ("resources/list", _) => {
+            let resource = |uri: &&str| json!({"uri": uri, "name": uri});
+            json!({"resources": resources.iter().map(resource).collect::<Vec<_>>()})
+        }
+        ("resources/templates/list", _) => json!({"resourceTemplates": [
+            {"uriTemplate": "file:///srv/docs/{+path}", "name": "file"},
+            {"uriTemplate": "file:///srv/docs/app/{+path}", "name": "of the app"},
+            {"uriTemplate": "file:///srv/docs/notes/{name}.md", "name": "note"},
+        ]}),
+        ("resources/read", _) => {
+            let uri = params["uri"].as_str()?;
+            json!({"contents": [{"uri": uri, "text": resolved(uri)}]})
+        }
+        ("tools/list", _) => {
+            json!({"tools": [{"name": "point", "inputSchema": {"type": "object"}}]})
+        }
+        ("tools/call", _) => json!({"content": [
+            {"type": "resource_link", "uri": params["arguments"]["to"], "name": "x"},
+        ]}),
+        ("completion/complete", _) => json!({"completion": {"values": ["one"]}}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// The path that a lenient file server reads for `uri`: without query and fragment, decoded, with `\` as `/`, and with
+/// dot segments and empty segments taken out.
+fn resolved(uri: &str) -> String {
+    let trimmed = uri.trim().replace(['\t', '\r', '\n'], "");
+    let path = trimmed
+        .split_once("://")
+        .map_or(&*trimmed, |(_, path)| path);
+    let path = path.split(['?', '#', ';']).next().unwrap_or_default();
+    let path = decoded(path).replace('\\', "/");
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('\0').next().unwrap_or_default().split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(hex.unwrap_or(*first));
+        rest = if hex.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `all` hides nothing; `only` shows what is below `app`, `moved` the same under other URIs, `excl` all but what begins
+/// with `secret`, `exact` all but the secret itself, `suffix` notes in markdown, and `renamed` calls the secret
+/// otherwise.
+fn variants() -> Vec<VariantConfig> {
+    let with = |id: &str, resources: Value, moves: &[(&str, &str)]| {
+        let mut variant = variant(id);
+        variant.resources = serde_json::from_value(resources).unwrap();
+        for (own, uri) in moves {
+            let uri = Some((*uri).to_owned());
+            let change = ResourceOverride {
+                uri,
+                ..ResourceOverride::default()
+            };
+            variant.resource_overrides.insert((*own).to_owned(), change);
+        }
+        variant
+    };
+    let app = json!({"include": ["file:///srv/docs/app/*"]});
+    let excl = json!({"include": ["file:///srv/docs/*"], "exclude": ["file:///srv/docs/secret*"]});
+    let exact = json!({"exclude": ["file:///srv/docs/secret"]});
+    let suffix = json!({"include": ["file:///srv/docs/notes/*.md"]});
+    vec![
+        with("all", json!({}), &[]),
+        with("only", app.clone(), &[]),
+        with("excl", excl, &[]),
+        with("exact", exact, &[]),
+        with("suffix", suffix, &[]),
+        with(
+            "moved",
+            app,
+            &[("file:///srv/docs/app/{+path}", "app:///{+path}")],
+        ),
+        with(
+            "renamed",
+            json!({}),
+            &[("file:///srv/docs/secret", "hidden:place")],
+        ),
+    ]
+}
+
+/// Spellings by which a server that resolves paths reads a secret, and the variants that do not show it so.
+const SPELLINGS: &[(&str, &[&str])] = &[
+    (
+        "only",
+        &[
+            "file:///srv/docs/secret",
+            "file:///srv/docs/app/../secret",
+            "file:///srv/docs/app/%2e%2e/secret",
+            "file:///srv/docs/app/%2E%2E/secret",
+            "file:///srv/docs/app/.%2e/secret",
+            "file:///srv/docs/app/..%2fsecret",
+            "file:///srv/docs/app/..%2Fsecret",
+            "file:///srv/docs/app/%2e%2e%2fsecret",
+            "file:///srv/docs/app/..%5csecret",
+            "file:///srv/docs/app/..\\secret",
+            "file:///srv/docs/app/x/../../secret",
+            "file:///srv/docs/app//../secret",
+            "file:///srv/docs/app/./../secret",
+            "file:///srv/docs/app/.\t./secret",
+            "file:///srv/docs/app/..;x/../secret",
+            "file:///srv/docs/app/../secret?x",
+        ],
+    ),
+    (
+        "excl",
+        &[
+            "file:///srv/docs/secret",
+            "file:///srv/docs/./secret",
+            "file:///srv/docs//secret",
+            "file:///srv/docs/%73ecret",
+            "file:///srv/docs/secre%74",
+            "file:///srv/docs/app/../secret",
+            "file:///srv/docs/%2fsecret",
+            "file:///srv/docs/%5csecret",
+            "file:///srv/docs/\\secret",
+            "file:///srv/docs/\tsecret",
+            "file:///srv/docs/se\ncret",
+            "file:///srv//docs/secret",
+            "file:////srv/docs/secret",
+        ],
+    ),
+    (
+        "exact",
+        &[
+            "file:///srv/docs/secret",
+            "file:///srv/docs/secret/",
+            "file:///srv/docs/secret?x",
+            "file:///srv/docs/secret#x",
+            "file:///srv/docs/secret;x",
+            "file:///srv/docs/secret ",
+            "file:///srv/docs/secret%00",
+            "file:///srv/docs/secret%00.md",
+            "FILE:///srv/docs/secret",
+            "file:///srv/docs/%73ecret",
+            "file:///srv/docs/app/../secret",
+        ],
+    ),
+    (
+        "suffix",
+        &[
+            "file:///srv/docs/notes/secret?.md",
+            "file:///srv/docs/notes/secret#.md",
+            "file:///srv/docs/notes/secret;.md",
+            "file:///srv/docs/notes/secret%00.md",
+            "file:///srv/docs/notes/../secret?.md",
+        ],
+    ),
+    (
+        "moved",
+        &[
+            "file:///srv/docs/app/../secret",
+            "file:///srv/docs/secret",
+            "app:///../secret",
+            "app:///%2e%2e/secret",
+            "app:////../secret",
+            "app:///x/../../secret",
+            "app:///..%2fsecret",
+            "app:///..%5Csecret",
+        ],
+    ),
+    (
+        "renamed",
+        &[
+            "file:///srv/docs/secret",
+            "file:///srv/docs/%73ecret",
+            "file:///srv/docs/./secret",
+            "file:///srv/docs//secret",
+            "file:///srv/docs/app/../secret",
+            "FILE:///srv/docs/secret",
+            "file:/srv/docs/secret",
+            "file://localhost/srv/docs/secret",
+        ],
+    ),
+];
+
+/// The URIs that the server was asked for and that it takes for a secret.
+fn reached(peer: &ScriptedServer) -> Vec<String> {
+    let seen = peer.received();
+    let uris = seen.iter().flat_map(|seen| {
+        let params = &seen.body["params"];
+        let listened = params["notifications"]["resourceSubscriptions"].as_array();
+        let mut uris = listened.cloned().unwrap_or_default();
+        uris.extend([params["uri"].clone(), params["ref"]["uri"].clone()]);
+        uris
+    });
+    let uris = uris.filter_map(|uri| uri.as_str().map(str::to_owned));
+    uris.filter(|uri| resolved(uri).ends_with("/secret"))
+        .collect()
+}
+
+/// The answer is that there is no such resource, or that it cannot be decided which one is meant.
+#[track_caller]
+fn is_refused(answer: &Value, variant: &str, uri: &str) {
+    let error = &answer["error"];
+    let message = error["message"].as_str().unwrap_or_default();
+    match message.starts_with("`uri` has ") {
+        true => assert_eq!(error["code"], -32602, "{variant} {uri:?} {answer}"),
+        false => assert!(
+            message.starts_with("Resource not found"),
+            "{variant} {uri:?} {answer}"
+        ),
+    }
+    assert_eq!(error["data"]["activeVariant"], *variant, "{uri:?}");
+}
+
+async fn harness(era: Era, resources: &'static [&'static str]) -> Harness {
+    house_and_streams(era, resources).await.0
+}
+
+/// The same, and where the server says that something changed.
+async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Harness, Streams) {
+    let streams = Streams::default();
+    let peer = file_server(era, resources, &streams).await;
+    let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
+    (Harness::behind_one(peer, adapt).await, streams)
+}
+
+/// The server reports a change of the resource as soon as a stream is open.
+async fn say_updated(streams: &Streams, uri: &str) {
+    let method = "notifications/resources/updated";
+    let said = || {
+        let mut streams = streams.lock().unwrap();
+        streams.retain(|(_, sender)| !sender.is_closed());
+        for (id, sender) in streams.iter() {
+            let mut params = json!({"uri": uri});
+            if !id.is_null() {
+                params["_meta"][SUBSCRIPTION] = id.clone();
+            }
+            let _ = sender.send(event(&notification(method, params)).into());
+        }
+        !streams.is_empty()
+    };
+    soon(async {
+        while !said() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+const FILES: &[&str] = &["file:///srv/docs/app/readme", "file:///srv/docs/secret"];
+
+/// SV-11, SV-12: a hidden resource is reached by no spelling of its URI.
+#[tokio::test]
+async fn a_hidden_resource_is_not_read_by_another_spelling() {
+    for era in ERAS {
+        let harness = harness(era, FILES).await;
+        for (variant, spellings) in SPELLINGS {
+            for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
+                for uri in *spellings {
+                    let read = under(*variant, json!({"uri": uri}));
+                    let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                    is_refused(&answer, variant, uri);
+                }
+            }
+        }
+        assert_eq!(reached(&harness.peer), [""; 0], "{era:?}");
+    }
+}
+
+/// SV-14: a hidden resource is not subscribed to by another spelling of its URI.
+#[tokio::test]
+async fn a_hidden_resource_is_not_subscribed_to_by_another_spelling() {
+    for era in ERAS {
+        let harness = harness(era, FILES).await;
+        for (variant, spellings) in SPELLINGS {
+            for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
+                let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+                for uri in *spellings {
+                    let params = under(*variant, json!({"uri": uri}));
+                    let answer = subscriber.ask("resources/subscribe", params).await;
+                    is_refused(&answer, variant, uri);
+                }
+            }
+        }
+        assert_eq!(reached(&harness.peer), [""; 0], "{era:?}");
+    }
+}
+
+/// SV-15: a hidden resource is not listened to by another spelling of its URI.
+#[tokio::test]
+async fn a_hidden_resource_is_not_listened_to_by_another_spelling() {
+    for era in ERAS {
+        let harness = harness(era, FILES).await;
+        for (variant, spellings) in SPELLINGS {
+            for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
+                let filter = json!({"resourceSubscriptions": spellings});
+                let mut subscriber =
+                    NotificationClient::open(&harness, way, filter, Some(variant)).await;
+                let told = subscriber.receive().await;
+                let honoured = &told["params"]["notifications"]["resourceSubscriptions"];
+                assert_eq!(*honoured, json!([]), "{variant} {way:?} {told}");
+            }
+        }
+        assert_eq!(reached(&harness.peer), [""; 0], "{era:?}");
+    }
+}
+
+/// SV-11: a hidden resource is not completed by another spelling of its URI.
+#[tokio::test]
+async fn a_hidden_resource_is_not_completed_by_another_spelling() {
+    for era in ERAS {
+        let harness = harness(era, FILES).await;
+        for (variant, spellings) in SPELLINGS {
+            for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
+                for uri in *spellings {
+                    let params = json!({
+                        "ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "path", "value": "a"},
+                    });
+                    let params = under(*variant, params);
+                    let answer = way
+                        .ask(&harness, &json!({}), "completion/complete", params)
+                        .await;
+                    is_refused(&answer, variant, uri);
+                }
+            }
+        }
+        assert_eq!(reached(&harness.peer), [""; 0], "{era:?}");
+    }
+}
+
+/// SV-11, SV-12: what is refused says which form to write, and that form is looked up like any other.
+#[tokio::test]
+async fn a_refused_spelling_names_the_form_to_write() {
+    let harness = harness(Era::Modern, FILES).await;
+    let cases = [
+        (
+            "only",
+            "file:///srv/docs/app/x/%2e%2e/readme",
+            "`uri` has the segment `%2e%2e`; write `file:///srv/docs/app/readme`",
+        ),
+        (
+            "excl",
+            "file:///srv/docs/%6eotes/a",
+            "`uri` has `%6e`, which is not in normal form; write `file:///srv/docs/notes/a`",
+        ),
+        (
+            "moved",
+            "app:///a%2fb",
+            "`uri` has `%2f` in its path; write `app:///a/b`",
+        ),
+        (
+            "renamed",
+            "file:///srv//docs",
+            "`uri` has an empty path segment, `//`; write `file:///srv/docs`",
+        ),
+        (
+            "only",
+            "file:///srv/docs/app/%00",
+            "`uri` has a control character, or white space around it: `%00`; leave it out",
+        ),
+    ];
+    for way in ClientKind::ALL {
+        for (variant, uri, message) in cases {
+            let read = under(variant, json!({"uri": uri}));
+            let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+            let error =
+                json!({"code": -32602, "message": message, "data": {"activeVariant": variant}});
+            assert_eq!(answer["error"], error, "{way:?}");
+        }
+    }
+    // All of them, and nothing that is merely not there.
+    let read = under("only", json!({"uri": "file:///srv/docs/secret"}));
+    ClientKind::HttpModern
+        .ask(&harness, &json!({}), "resources/read", read)
+        .await;
+    let status = harness.gateway.status();
+    let refused = cases.len() * ClientKind::ALL.len();
+    assert_eq!(
+        serde_json::to_value(&status).unwrap()["counters"]["refused-uris"],
+        refused
+    );
+}
+
+const ODD: &[&str] = &[
+    "file:///srv/docs/app/my%20file",
+    "file:///srv/docs/app/%7eme",
+    "file:///srv/docs/app/./a//b",
+    "FILE:///srv/docs/app/x",
+    "file:///srv/docs/app/caf\u{e9}",
+];
+
+/// SV-11: what a server lists is read by the spelling that it lists, and by others of the same URI. The server is asked by
+/// the one that it lists.
+#[tokio::test]
+async fn a_listed_resource_is_read_in_the_listed_spelling() {
+    for era in ERAS {
+        let harness = harness(era, ODD).await;
+        for (uri, listed) in [
+            (ODD[0], ODD[0]),
+            ("file:///srv/docs/app/my file", ODD[0]),
+            ("file:///srv/docs/app/m%79%20file", ODD[0]),
+            (ODD[1], ODD[1]),
+            ("file:///srv/docs/app/~me", ODD[1]),
+            (ODD[2], ODD[2]),
+            (ODD[4], ODD[4]),
+            ("file:///srv/docs/app/caf%c3%a9", ODD[4]),
+            // No server lists it: sent as it was written.
+            (
+                "file:///srv/docs/app/your%20file",
+                "file:///srv/docs/app/your%20file",
+            ),
+            (
+                "file:///srv/docs/app/your file",
+                "file:///srv/docs/app/your file",
+            ),
+            (
+                "file:///srv/docs/app/\u{fc}(1)",
+                "file:///srv/docs/app/\u{fc}(1)",
+            ),
+        ] {
+            for (way, variant) in [
+                (ClientKind::HttpLegacy, "only"),
+                (ClientKind::StdioModern, "excl"),
+            ] {
+                let read = under(variant, json!({"uri": uri}));
+                let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                let content = &answer["result"]["contents"][0];
+                assert_eq!(content["uri"], listed, "{uri} {variant} {way:?} {answer}");
+            }
+        }
+        let read = under("exact", json!({"uri": "file:///srv/docs/app/x"}));
+        let answer = ClientKind::HttpModern
+            .ask(&harness, &json!({}), "resources/read", read)
+            .await;
+        assert_eq!(answer["result"]["contents"][0]["uri"], ODD[3]);
+    }
+}
+
+/// SV-11: where a variant neither selects nor renames resources, a URI is sent as it was written, whatever is listed.
+#[tokio::test]
+async fn a_variant_without_rules_sends_every_uri_as_written() {
+    for era in ERAS {
+        let harness = harness(era, ODD).await;
+        let spellings = SPELLINGS.iter().flat_map(|(_, spellings)| *spellings);
+        for uri in spellings.chain(ODD) {
+            for way in [ClientKind::HttpLegacy, ClientKind::StdioModern] {
+                let read = under("all", json!({"uri": uri}));
+                let answer = way.ask(&harness, &json!({}), "resources/read", read).await;
+                let content = &answer["result"]["contents"][0];
+                assert_eq!(content["uri"], *uri, "{way:?} {answer}");
+                let reference = json!({"type": "ref/resource", "uri": uri});
+                let argument = json!({"name": "path", "value": "a"});
+                let params = under("all", json!({"ref": reference, "argument": argument}));
+                way.ask(&harness, &json!({}), "completion/complete", params)
+                    .await;
+                let seen = harness.peer.of("completion/complete");
+                assert_eq!(seen.last().unwrap().body["params"]["ref"]["uri"], *uri);
+            }
+        }
+    }
+}
+
+/// Texts that a client may give as a URI: of odd parts, and any.
+fn any_uri() -> impl Strategy<Value = String> {
+    let parts = [
+        "file:", "HTTP:", "/", "//", "a", "..", "%2e", "%2F", "%5c", "\\", "%7e", "é", "%c3%a9",
+        "%", "?", "#", ";", "%00", "\t", " ", "{+x}", "A",
+    ];
+    let odd = prop::collection::vec(prop::sample::select(parts.to_vec()), 0..9);
+    prop_oneof![3 => odd.prop_map(|parts| parts.concat()), 1 => any::<String>()]
+}
+
+/// SV-11: the same of any text that is read, in both eras of servers: a law.
+#[test]
+fn any_text_passes_a_variant_without_rules_as_written() {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    for era in ERAS {
+        let started = async {
+            let harness = harness(era, ODD).await;
+            let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+            (harness, client)
+        };
+        let (harness, client) = runtime.block_on(started);
+        let client = std::cell::RefCell::new(client);
+        let mut runner = TestRunner::new(proptest::test_runner::Config {
+            cases: 48,
+            failure_persistence: None,
+            ..Default::default()
+        });
+        let batches = prop::collection::vec(any_uri(), 1..16);
+        let result = runner.run(&batches, |uris| {
+            for uri in uris {
+                let mut client = client.borrow_mut();
+                let params = under("all", json!({"uri": uri}));
+                let answer = runtime
+                    .block_on(client.ask("resources/read", params))
+                    .json();
+                prop_assert_eq!(&answer["result"]["contents"][0]["uri"], &json!(uri));
+            }
+            Ok(())
+        });
+        result.unwrap_or_else(|why| panic!("{era:?}: {why}"));
+        runtime.block_on(async { harness.stop() });
+    }
+}
+
+/// SV-14, SV-15: a client is notified of a resource in the spelling that it subscribed to, and of nothing after it has
+/// unsubscribed in it.
+#[tokio::test]
+async fn changes_are_told_in_the_spelling_that_was_subscribed_to() {
+    for era in ERAS {
+        let (harness, streams) = house_and_streams(era, ODD).await;
+        let uri = "file:///srv/docs/app/my file";
+        for way in [ClientKind::HttpLegacy, ClientKind::StdioLegacy] {
+            let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+            let params = under("only", json!({"uri": uri}));
+            let answer = subscriber.ask("resources/subscribe", params.clone()).await;
+            assert_eq!(answer["result"], json!({}), "{answer}");
+            say_updated(&streams, ODD[0]).await;
+            assert_eq!(subscriber.change().await, updated(uri, "only"), "{way:?}");
+            let answer = subscriber.ask("resources/unsubscribe", params).await;
+            assert_eq!(answer["result"], json!({}), "{answer}");
+        }
+        for way in [ClientKind::HttpModern, ClientKind::StdioModern] {
+            let filter = json!({"resourceSubscriptions": [uri]});
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, filter, Some("only")).await;
+            say_updated(&streams, ODD[0]).await;
+            assert_eq!(subscriber.change().await, updated(uri, "only"), "{way:?}");
+        }
+    }
+}
+
+/// SV-14: a subscription ends by any spelling of its URI.
+#[tokio::test]
+async fn a_subscription_ends_by_another_spelling() {
+    let harness = harness(Era::Legacy, ODD).await;
+    for (count, way) in [ClientKind::HttpLegacy, ClientKind::StdioLegacy]
+        .into_iter()
+        .enumerate()
+    {
+        let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
+        let subscribe = under("only", json!({"uri": "file:///srv/docs/app/my file"}));
+        let answer = subscriber.ask("resources/subscribe", subscribe).await;
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        let unsubscribe = json!({"uri": ODD[0]});
+        subscriber.ask("resources/unsubscribe", unsubscribe).await;
+        let seen = soon(harness.peer.wait_for("resources/unsubscribe", count + 1)).await;
+        assert_eq!(seen[count].body["params"]["uri"], ODD[0], "{way:?}");
+    }
+}
+
+/// SV-12, SV-14: what a server points to is read in the spelling of the link, but not past what the variant hides.
+#[tokio::test]
+async fn a_link_is_followed_in_its_own_spelling_and_not_past_a_selection() {
+    for era in ERAS {
+        let harness = harness(era, FILES).await;
+        let way = ClientKind::HttpModern;
+        let read = async |uri: &str| {
+            let read = under("suffix", json!({"uri": uri}));
+            way.ask(&harness, &json!({}), "resources/read", read).await
+        };
+        let point = async |to: &str| {
+            let call = json!({"name": "point", "arguments": {"to": to}});
+            way.ask(&harness, &json!({}), "tools/call", under("suffix", call))
+                .await
+        };
+        let odd = "file:///srv/docs/notes/deep/%7ea.md";
+        let normal = "file:///srv/docs/notes/deep/~a.md";
+        for uri in [odd, normal] {
+            assert!(read(uri).await["error"].is_object(), "nothing points to it");
+        }
+        point(odd).await;
+        for uri in [odd, normal] {
+            let answer = read(uri).await;
+            assert_eq!(answer["result"]["contents"][0]["uri"], uri, "{answer}");
+        }
+        for uri in [
+            "file:///srv/docs/notes/deep/../../secret/.md",
+            "file:///srv/docs/secret",
+            "file:///srv/docs/notes/secret?.md",
+            "file:///srv/docs/notes/..%2fsecret#.md",
+        ] {
+            point(uri).await;
+            is_refused(&read(uri).await, "suffix", uri);
+        }
+        let read = harness.peer.of("resources/read");
+        assert_eq!(read.len(), 2, "{era:?}");
+    }
+}

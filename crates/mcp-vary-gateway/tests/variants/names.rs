@@ -1,0 +1,561 @@
+//! The names of a view and those of the server: on the way there, on the way back, and in headers.
+
+use std::num::NonZeroUsize;
+
+use mcp_vary::json::Json;
+use mcp_vary_gateway::{Base, VariantConfig};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{modern, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, before, json_text, variant};
+
+/// A modern server whose tool `search` has arguments that travel as headers, and that fails on request.
+async fn server() -> ScriptedServer {
+    ScriptedServer::start(answer).await
+}
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let told = seen.answer(&json!({
+        "content": [], "isError": false, "said": params, "messages": [], "contents": [],
+        "completion": {"values": ["one"]},
+    }));
+    let result = match seen.method() {
+        "server/discover" => return Some(discovered(seen)),
+        "tools/list" => json!({"tools": tools()}),
+        "prompts/list" => json!({"prompts": [
+            {"name": "triage", "arguments": [
+                {"name": "repository", "required": true}, {"name": "owner"}, {"name": "tone"},
+            ]},
+            {"name": "secret", "arguments": [{"name": "x"}]},
+        ]}),
+        "resources/list" => json!({"resources": [{"uri": "doc:index", "name": "index"}]}),
+        "resources/templates/list" => json!({"resourceTemplates": [
+            {"uriTemplate": "doc:{name}", "name": "doc"},
+            {"uriTemplate": "log:{day}", "name": "log"},
+        ]}),
+        "resources/read" => json!({"contents": [{"uri": "deep:1", "text": ""}], "said": params}),
+        "tools/call" => return Some(called(seen, params).unwrap_or(told)),
+        "prompts/get" if params["arguments"]["tone"] == "rude" => {
+            return Some(seen.refuse(200, -32602, "prompt triage takes no 'repository'"));
+        }
+        "prompts/get" | "completion/complete" => return Some(told),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn discovered(seen: &ReceivedRequest) -> Reply {
+    let mut capabilities = json!({});
+    for name in ["tools", "resources", "prompts", "completions"] {
+        capabilities[name] = json!({});
+    }
+    seen.answer(&json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+    }))
+}
+
+fn tools() -> Value {
+    let schema = json!({
+        "type": "object", "required": ["query"],
+        "properties": {
+            "query": {"type": "string", "x-mcp-header": "Query"},
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "limit": {"type": "integer", "x-mcp-header": "Limit"},
+            "deep": {"type": "object", "properties": {
+                "flag": {"type": "boolean", "x-mcp-header": "Flag"},
+            }},
+        },
+    });
+    json!([
+        {"name": "search", "description": "Searches. In ways.", "inputSchema": schema,
+         "annotations": {"readOnlyHint": true}},
+        {"name": "point", "description": "Points.", "inputSchema": {"type": "object"}},
+    ])
+}
+
+/// What a call does that the arguments ask to go wrong, or to point somewhere.
+fn called(seen: &ReceivedRequest, params: &Value) -> Option<Reply> {
+    let arguments = &params["arguments"];
+    let text = "Tool search failed: 'query' is 'short'; see \"limit\".\nquery\n  too short";
+    let content =
+        json!([{"type": "text", "text": text}, {"type": "image", "data": "", "mimeType": "i/p"}]);
+    match arguments["query"].as_str().or(arguments["to"].as_str())? {
+        "fail" => Some(seen.answer(&json!({"content": content, "isError": true}))),
+        "tell" => Some(seen.answer(&json!({"content": content}))),
+        "refuse" => Some(seen.refuse(200, -32602, "Tool search takes no `region`")),
+        uri if params["name"] == "point" => Some(seen.answer(&json!({"content": [
+            {"type": "resource_link", "uri": uri, "name": "x"},
+        ]}))),
+        _ => None,
+    }
+}
+
+fn renamed(name: &str) -> ArgumentOverride {
+    ArgumentOverride {
+        name: Some(name.into()),
+        ..ArgumentOverride::default()
+    }
+}
+
+fn fixed(value: &'static str) -> ArgumentOverride {
+    ArgumentOverride {
+        fixed: json_text(value),
+        ..ArgumentOverride::default()
+    }
+}
+
+/// `all`, and `ours` that calls most things otherwise.
+fn variants(prefix: &str) -> Vec<VariantConfig> {
+    let mut ours = variant("ours");
+    let mut search = ToolOverride {
+        name: Some("find".into()),
+        ..ToolOverride::default()
+    };
+    search.arguments.insert("query".into(), renamed("q"));
+    search.arguments.insert("region".into(), fixed("eu"));
+    let limit = ArgumentOverride {
+        default: Some(Json::parse("10").unwrap()),
+        ..ArgumentOverride::default()
+    };
+    search.arguments.insert("limit".into(), limit);
+    ours.tool_overrides
+        .insert(format!("{prefix}search"), search);
+    let mut triage = PromptOverride {
+        name: Some("sort".into()),
+        ..PromptOverride::default()
+    };
+    triage
+        .arguments
+        .insert("repository".into(), renamed("repo"));
+    triage.arguments.insert("owner".into(), fixed("acme"));
+    ours.prompt_overrides
+        .insert(format!("{prefix}triage"), triage);
+    ours.prompts = serde_json::from_str(r#"{"exclude": ["*secret"]}"#).unwrap();
+    ours.resources = serde_json::from_str(r#"{"exclude": ["log:*"]}"#).unwrap();
+    ours.tools = serde_json::from_str(r#"{"exclude": ["*point"]}"#).unwrap();
+    let mut hiding = variant("hiding");
+    let mut search = ToolOverride::default();
+    let hidden = ArgumentOverride {
+        hidden: true,
+        ..ArgumentOverride::default()
+    };
+    search.arguments.insert("region".into(), hidden);
+    hiding
+        .tool_overrides
+        .insert(format!("{prefix}search"), search);
+    let mut gemini = variant("gemini");
+    gemini.style.dialect = Some(Dialect::Gemini);
+    let compact = variant("compact").with_base(Base::Compact);
+    vec![variant("all"), ours, hiding, gemini, compact]
+}
+
+async fn harness() -> Harness {
+    Harness::behind_one(server().await, |config| {
+        config.with_variants_of(variants("")).unwrap()
+    })
+    .await
+}
+
+async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
+    ClientKind::HttpModern
+        .ask(harness, &json!({}), method, under(variant, params))
+        .await
+}
+
+const HEADERS: [&str; 4] = [
+    "mcp-param-query",
+    "mcp-param-region",
+    "mcp-param-limit",
+    "mcp-param-flag",
+];
+
+/// Calls a tool with these headers. What the server got: the arguments, and its own headers.
+async fn call(
+    harness: &Harness,
+    variant: &str,
+    params: Value,
+    headers: &[(&str, &str)],
+) -> Result<(Value, Vec<String>), (u16, Value)> {
+    let before = harness.peer.of("tools/call").len();
+    let params = under(variant, params);
+    let mut post = HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
+    for (name, value) in headers {
+        post = post.with(&format!("Mcp-Param-{name}"), *value);
+    }
+    let answer = harness.connect().await.ask(&post).await;
+    let message = answer.json();
+    if message.get("error").is_some() {
+        assert_eq!(
+            harness.peer.of("tools/call").len(),
+            before,
+            "nothing is sent on"
+        );
+        return Err((answer.status, message["error"].clone()));
+    }
+    let seen = soon(harness.peer.wait_for("tools/call", before + 1)).await;
+    let seen = &seen[before];
+    let headers = HEADERS.iter().filter_map(|name| {
+        let value = seen.header(name)?;
+        Some(format!("{}={value}", name.trim_start_matches("mcp-param-")))
+    });
+    Ok((seen.body["params"]["arguments"].clone(), headers.collect()))
+}
+
+#[track_caller]
+fn reached(
+    outcome: Result<(Value, Vec<String>), (u16, Value)>,
+    arguments: Value,
+    headers: &[&str],
+) {
+    let (got, sent) = outcome.unwrap();
+    assert_eq!(got, arguments);
+    assert_eq!(sent, headers);
+}
+
+/// SV-11, SV-12: what a client sends is held against the view's schema; what goes on is made from the
+/// server's own.
+#[tokio::test]
+async fn headers_are_those_of_the_view_in_front_and_of_the_server_behind() {
+    let harness = harness().await;
+    let find = |arguments: Value| json!({"name": "find", "arguments": arguments});
+    // The header of a renamed argument says what it says by its new name; what is fixed or left out has
+    // no header in front, and its own behind.
+    let outcome = call(
+        &harness,
+        "ours",
+        find(json!({"q": "é"})),
+        &[("Query", "=?base64?w6k=?=")],
+    );
+    reached(
+        outcome.await,
+        json!({"query": "é", "region": "eu", "limit": 10}),
+        &["query==?base64?w6k=?=", "region=eu", "limit=10"],
+    );
+    let all = [("Query", "x"), ("Limit", "7.0"), ("Flag", "true")];
+    let given = json!({"q": "x", "limit": 7, "deep": {"flag": true}});
+    reached(
+        call(&harness, "ours", find(given), &all).await,
+        json!({"query": "x", "limit": 7, "deep": {"flag": true}, "region": "eu"}),
+        &["query=x", "region=eu", "limit=7", "flag=true"],
+    );
+    let search = |arguments: Value| json!({"name": "search", "arguments": arguments});
+    reached(
+        call(
+            &harness,
+            "hiding",
+            search(json!({"query": "x"})),
+            &[("Query", "x")],
+        )
+        .await,
+        json!({"query": "x"}),
+        &["query=x"],
+    );
+    for variant in ["all", "compact"] {
+        let headers = [("Query", "x"), ("Region", "us")];
+        let given = json!({"query": "x", "region": "us"});
+        reached(
+            call(&harness, variant, search(given.clone()), &headers).await,
+            given,
+            &["query=x", "region=us"],
+        );
+    }
+    // Whatever the dialect lists of the annotations, the server gets its headers.
+    let list = ask(&harness, "gemini", "tools/list", json!({})).await;
+    let is_listed = list.to_string().contains("x-mcp-header");
+    let headers: &[_] = if is_listed { &[("Query", "x")] } else { &[] };
+    reached(
+        call(&harness, "gemini", search(json!({"query": "x"})), headers).await,
+        json!({"query": "x"}),
+        &["query=x"],
+    );
+}
+
+/// SV-11: a header that does not say what the view's argument says is refused in the view's words.
+#[tokio::test]
+async fn headers_that_contradict_the_views_arguments_are_refused() {
+    let harness = harness().await;
+    let find = json!({"name": "find", "arguments": {"q": "x"}});
+    for (headers, named) in [
+        (&[][..], "`q`"),
+        (&[("Query", "y")], "`q`"),
+        (&[("Query", "x"), ("Limit", "10")], "`limit`"),
+        (&[("Query", "x"), ("Flag", "true")], "`deep.flag`"),
+    ] {
+        let (status, error) = call(&harness, "ours", find.clone(), headers)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (status, &error["code"]),
+            (400, &json!(-32020)),
+            "{headers:?}"
+        );
+        let why = error["message"].as_str().unwrap();
+        assert!(why.contains(named), "{headers:?}: {why}");
+        assert!(!why.contains("argument `query`"), "{why}");
+    }
+    // A header that belongs to nothing in the view is nobody's business, and is not sent on.
+    let headers = [("Query", "x"), ("Region", "us")];
+    reached(
+        call(&harness, "ours", find, &headers).await,
+        json!({"query": "x", "region": "eu", "limit": 10}),
+        &["query=x", "region=eu", "limit=10"],
+    );
+}
+
+/// SV-12: what goes wrong is said in the view's names, where they are sure to be meant.
+#[tokio::test]
+async fn errors_speak_of_what_the_view_lists() {
+    let harness = harness().await;
+    let ask_for = async |variant: &str, name: &str, key: &str, what: &str| {
+        let params = json!({"name": name, "arguments": {key: what}});
+        let post = under(variant, params);
+        ClientKind::StdioModern
+            .ask(&harness, &json!({}), "tools/call", post)
+            .await
+    };
+    let failed = ask_for("ours", "find", "q", "fail").await;
+    let said = &failed["result"]["content"][0]["text"];
+    let expected = "Tool find failed: 'q' is 'short'; see \"limit\".\nq\n  too short";
+    assert_eq!(said, expected);
+    assert_eq!(failed["result"]["content"][1]["type"], "image");
+    let refused = ask_for("ours", "find", "q", "refuse").await;
+    assert_eq!(refused["error"]["message"], "Tool find takes no `region`");
+    // What is no error is the server's word, and so is everything where nothing is renamed.
+    let told = ask_for("ours", "find", "q", "tell").await;
+    let own = "Tool search failed: 'query' is 'short'; see \"limit\".\nquery\n  too short";
+    assert_eq!(told["result"]["content"][0]["text"], own);
+    let failed = ask_for("all", "search", "query", "fail").await;
+    assert_eq!(failed["result"]["content"][0]["text"], own);
+    let get = json!({"name": "sort", "arguments": {"repo": "r", "tone": "rude"}});
+    let refused = ask(&harness, "ours", "prompts/get", get).await;
+    assert_eq!(refused["error"]["message"], "prompt sort takes no 'repo'");
+}
+
+fn complete(reference: Value, name: &str, context: Option<Value>) -> Value {
+    let mut params = json!({"ref": reference, "argument": {"name": name, "value": "v"}});
+    if let Some(context) = context {
+        params["context"] = json!({"arguments": context, "x": 1.0});
+    }
+    params
+}
+
+fn prompt(name: &str) -> Value {
+    json!({"type": "ref/prompt", "name": name})
+}
+
+/// SV-11: a completion is asked for in the view's names, and what was completed before is, too.
+#[tokio::test]
+async fn completions_are_those_of_the_view() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let ask = async |params: Value| {
+            let answer = way
+                .ask(
+                    &harness,
+                    &json!({}),
+                    "completion/complete",
+                    under("ours", params),
+                )
+                .await;
+            assert_eq!(
+                answer["result"]["completion"]["values"],
+                json!(["one"]),
+                "{answer}"
+            );
+            answer["result"]["said"].clone()
+        };
+        let said = ask(complete(
+            prompt("sort"),
+            "repo",
+            Some(json!({"tone": "mild"})),
+        ))
+        .await;
+        assert_eq!(said["ref"]["name"], "triage", "{way:?}");
+        assert_eq!(
+            said["argument"],
+            json!({"name": "repository", "value": "v"})
+        );
+        let context = json!({"arguments": {"tone": "mild", "owner": "acme"}, "x": 1.0});
+        assert_eq!(
+            said["context"], context,
+            "what is fixed is known to the server"
+        );
+        let said = ask(complete(prompt("sort"), "tone", Some(json!({"repo": "r"})))).await;
+        let context = json!({"repository": "r", "owner": "acme"});
+        assert_eq!(said["context"]["arguments"], context);
+        let said = ask(complete(prompt("sort"), "tone", None)).await;
+        assert_eq!(said["context"]["arguments"], json!({"owner": "acme"}));
+    }
+    let own = ask(
+        &harness,
+        "all",
+        "completion/complete",
+        complete(prompt("triage"), "tone", None),
+    )
+    .await;
+    assert_eq!(
+        own["result"]["said"].get("context"),
+        None,
+        "nothing is added to what is not changed"
+    );
+}
+
+/// SV-12: what a view hides or calls otherwise cannot be completed in it.
+#[tokio::test]
+async fn what_a_view_does_not_show_has_no_completions() {
+    let harness = harness().await;
+    let template = |uri: &str| json!({"type": "ref/resource", "uri": uri});
+    for params in [
+        complete(prompt("triage"), "tone", None),
+        complete(prompt("secret"), "x", None),
+        complete(prompt("nobody"), "x", None),
+        complete(prompt("sort"), "repository", None),
+        complete(prompt("sort"), "owner", None),
+        complete(prompt("sort"), "tone", Some(json!({"owner": "evil"}))),
+        complete(prompt("sort"), "tone", Some(json!({"repository": "r"}))),
+        complete(template("log:{day}"), "day", None),
+        complete(template("no:{x}"), "x", None),
+    ] {
+        let before = harness.peer.of("completion/complete").len();
+        let answer = ask(&harness, "ours", "completion/complete", params.clone()).await;
+        let error = &answer["error"];
+        assert_eq!(error["code"], -32602, "{params} {answer}");
+        assert_eq!(error["data"]["activeVariant"], "ours", "{params} {answer}");
+        assert_eq!(
+            harness.peer.of("completion/complete").len(),
+            before,
+            "{params}"
+        );
+    }
+    let shown = complete(template("doc:{name}"), "name", None);
+    let answer = ask(&harness, "ours", "completion/complete", shown).await;
+    assert!(answer["result"].is_object(), "{answer}");
+    let hidden_elsewhere = complete(template("log:{day}"), "day", None);
+    let answer = ask(&harness, "all", "completion/complete", hidden_elsewhere).await;
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+/// Before two servers of that kind, so that links decide what exists.
+async fn two() -> (Harness, ScriptedServer) {
+    let (one, two) = (server().await, server().await);
+    let config = before(&[("one", &one), ("two", &two)]);
+    let mut all = variants("*");
+    let mut no_prompts = variant("no-prompts");
+    no_prompts.prompts = serde_json::from_str(r#"{"exclude": ["*"]}"#).unwrap();
+    all.push(no_prompts);
+    let config = config.with_variants_of(all).unwrap();
+    (Harness::behind(one, config).await, two)
+}
+
+async fn can_read(harness: &Harness, variant: &str, uri: &str) -> bool {
+    let answer = ask(harness, variant, "resources/read", json!({"uri": uri})).await;
+    if answer["result"].is_object() {
+        return true;
+    }
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+    false
+}
+
+/// SV-14: what a tool pointed to exists where that tool does, whoever called it.
+#[tokio::test]
+async fn a_link_exists_where_the_tool_that_gave_it_is_visible() {
+    let (harness, two) = two().await;
+    assert!(!can_read(&harness, "all", "see:1").await);
+    let point = json!({"name": "two_point", "arguments": {"to": "see:1"}});
+    let answer = ask(&harness, "all", "tools/call", point).await;
+    assert_eq!(answer["result"]["content"][0]["uri"], "see:1");
+    for (variant, exists) in [("all", true), ("no-prompts", true), ("ours", false)] {
+        assert_eq!(
+            can_read(&harness, variant, "see:1").await,
+            exists,
+            "{variant}"
+        );
+    }
+    assert!(two.of("resources/read").len() == 2 && harness.peer.of("resources/read").is_empty());
+    // What was read there points on.
+    assert!(can_read(&harness, "all", "deep:1").await);
+    assert!(!can_read(&harness, "ours", "deep:1").await);
+}
+
+/// SV-14: what a view lists, has a template for, or neither.
+#[tokio::test]
+async fn a_resource_exists_where_it_is_listed_or_has_a_template() {
+    let (harness, _two) = two().await;
+    for (variant, uri, exists) in [
+        ("all", "doc:index", true),
+        ("all", "doc:other", true),
+        ("all", "log:monday", true),
+        ("ours", "doc:index", true),
+        ("ours", "doc:other", true),
+        ("ours", "log:monday", false),
+        ("ours", "see:2", false),
+        ("all", "see:2", false),
+    ] {
+        assert_eq!(
+            can_read(&harness, variant, uri).await,
+            exists,
+            "{variant} {uri}"
+        );
+    }
+}
+
+/// SV-14: a tool that points to many things makes none be forgotten that another pointed to.
+#[tokio::test]
+async fn a_loud_tool_does_not_end_the_links_of_another() {
+    let loud = |seen: &ReceivedRequest| match seen.method() {
+        "tools/call" if seen.body["params"]["arguments"]["to"] == "many" => {
+            let turn = &seen.body["params"]["arguments"]["turn"];
+            let link = |n: u32| json!({"type": "resource_link", "uri": format!("many:{turn}:{n}"), "name": "x"});
+            let content: Vec<_> = (0..250).map(link).collect();
+            Some(seen.answer(&json!({"content": content})))
+        }
+        _ => answer(seen),
+    };
+    let (one, two) = (ScriptedServer::start(loud).await, server().await);
+    let config = before(&[("one", &one), ("two", &two)]);
+    let harness = Harness::behind(one, config.with_page_size(NonZeroUsize::MAX)).await;
+    for name in ["one_point", "two_point"] {
+        let call = json!({"name": name, "arguments": {"to": format!("see:{name}")}});
+        ask(&harness, "standard", "tools/call", call).await;
+    }
+    let mut http = harness.connect().await;
+    for turn in 0..40 {
+        // The same tool under the name that a call of the other gives it would be the same one.
+        let arguments = json!({"query": "x", "to": "many", "turn": turn});
+        let params = json!({"name": "one_search", "arguments": arguments});
+        let post = HttpRequest::modern(&modern(json!(1), "tools/call", params, &json!({})));
+        let answer = http.ask(&post.with("Mcp-Param-Query", "x")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    assert!(can_read(&harness, "standard", "see:one_point").await);
+    assert!(can_read(&harness, "standard", "see:two_point").await);
+    assert!(can_read(&harness, "standard", "many:39:249").await);
+    assert!(
+        !can_read(&harness, "standard", "many:0:0").await,
+        "memory has a bound"
+    );
+}
+
+/// SV-12: a call of what another view shows says what one of nothing says.
+#[tokio::test]
+async fn what_is_hidden_is_as_unknown_as_what_is_not() {
+    let harness = harness().await;
+    let answer = ask(&harness, "ours", "tools/call", tool("point")).await["error"].to_string();
+    let unknown = ask(&harness, "ours", "tools/call", tool("nobody")).await["error"].to_string();
+    assert_eq!(answer.replace("point", "nobody"), unknown);
+    let get = |name: &str| json!({"name": name});
+    let answer = ask(&harness, "ours", "prompts/get", get("secret")).await["error"].to_string();
+    let unknown = ask(&harness, "ours", "prompts/get", get("nobody")).await["error"].to_string();
+    assert_eq!(answer.replace("secret", "nobody"), unknown);
+    let read = |uri: &str| json!({"uri": uri});
+    let answer = ask(&harness, "ours", "resources/read", read("log:x")).await["error"].to_string();
+    let unknown = ask(&harness, "ours", "resources/read", read("nil:x")).await["error"].to_string();
+    assert_eq!(answer.replace("log:", "nil:"), unknown);
+}

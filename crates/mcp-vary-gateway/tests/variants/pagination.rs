@@ -1,0 +1,360 @@
+//! Lists in pages: what a client reads that follows the cursors, whatever happens in the meantime.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Harness, config};
+
+/// What a server lists, by the tests' hand; a call of any tool announces that it changed.
+type Names = Arc<Mutex<Vec<u8>>>;
+
+async fn listing(names: &Names) -> ScriptedServer {
+    let names = Arc::clone(names);
+    ScriptedServer::start(move |seen| answer(&names.lock().unwrap(), seen)).await
+}
+
+fn answer(names: &[u8], seen: &ReceivedRequest) -> Option<Reply> {
+    let all = |make: fn(u8) -> Value| names.iter().map(|name| make(*name)).collect::<Vec<_>>();
+    let told = |kind: &str| json!({"listChanged": kind != "completions"});
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "p", "version": "1"},
+            "capabilities": {
+                "tools": told("tools"), "resources": told("resources"), "prompts": told("prompts"),
+            },
+        }),
+        "tools/list" => json!({"tools": all(|name| json!({
+            "name": format!("t{name}"), "inputSchema": {"type": "object"},
+        }))}),
+        "resources/list" => json!({"resources": all(|name| json!({
+            "uri": format!("r:{name}"), "name": "r",
+        }))}),
+        "resources/templates/list" => json!({"resourceTemplates": all(|name| json!({
+            "uriTemplate": format!("t:{name}/{{x}}"), "name": "t",
+        }))}),
+        "prompts/list" => json!({"prompts": all(|name| json!({"name": format!("p{name}")}))}),
+        "tools/call" => {
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            let done = seen.message(&json!({"content": []}));
+            return Some(Reply::events(event(&changed) + &event(&done)));
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn names(all: impl IntoIterator<Item = u8>) -> Names {
+    Arc::new(Mutex::new(all.into_iter().collect()))
+}
+
+fn paged(config: Config, size: usize) -> Config {
+    config.with_page_size(NonZeroUsize::new(size).unwrap())
+}
+
+/// A gateway before servers with these names, that puts so many items on a page.
+async fn harness(servers: &[&Names], size: usize) -> (Harness, Vec<ScriptedServer>) {
+    let mut peers = Vec::new();
+    for names in servers {
+        peers.push(listing(names).await);
+    }
+    let mut all = config(Target::command("none", []));
+    let servers = peers.iter().enumerate();
+    let servers = servers.map(|(at, peer)| {
+        let name = char::from(b'a' + u8::try_from(at).unwrap()).to_string();
+        UpstreamConfig::new(name, Target::http(peer.url.clone()))
+    });
+    all.servers = servers.collect();
+    let first = peers.remove(0);
+    (Harness::behind(first, paged(all, size)).await, peers)
+}
+
+const LISTS: [(&str, &str, &str); 4] = [
+    ("tools/list", "tools", "name"),
+    ("resources/list", "resources", "uri"),
+    (
+        "resources/templates/list",
+        "resourceTemplates",
+        "uriTemplate",
+    ),
+    ("prompts/list", "prompts", "name"),
+];
+
+fn ids(answer: &Value, key: &str, id: &str) -> Vec<String> {
+    let items = answer["result"][key].as_array();
+    let items = items.unwrap_or_else(|| panic!("{answer}"));
+    items
+        .iter()
+        .map(|item| item[id].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// SV-13: over several servers and all kinds, pages of the size that was asked for make up the list.
+#[tokio::test]
+async fn pages_of_every_list_of_several_servers_make_up_the_list() {
+    let (one, two) = (names(0..3), names(3..7));
+    let (harness, _peers) = harness(&[&one, &two], 2).await;
+    for way in ClientKind::ALL {
+        for (method, key, id) in LISTS {
+            for variant in ["standard", "compact"] {
+                let (mut pages, mut params) = (Vec::new(), json!({}));
+                loop {
+                    let page = way
+                        .ask(&harness, &json!({}), method, under(variant, params.clone()))
+                        .await;
+                    pages.push(ids(&page, key, id));
+                    let Some(cursor) = page["result"]["nextCursor"].as_str() else {
+                        break;
+                    };
+                    assert!(cursor.len() < 200, "{}", cursor.len());
+                    params = json!({"cursor": cursor});
+                }
+                let sizes: Vec<_> = pages.iter().map(Vec::len).collect();
+                assert_eq!(sizes, [2, 2, 2, 1], "{way:?} {method}");
+                let mut all = pages.concat();
+                assert_eq!(all.len(), 7);
+                all.sort();
+                all.dedup();
+                assert_eq!(all.len(), 7, "{way:?} {method}: {all:?}");
+            }
+        }
+    }
+}
+
+/// SV-13: a cursor opens for its own list and variant only, whichever list it is of.
+#[tokio::test]
+async fn a_cursor_of_one_list_opens_no_other() {
+    let (one, two) = (names(0..3), names(3..7));
+    let (harness, _peers) = harness(&[&one, &two], 2).await;
+    let ask = async |variant: &str, method: &str, params: Value| {
+        ClientKind::HttpModern
+            .ask(&harness, &json!({}), method, under(variant, params))
+            .await
+    };
+    for (made_for, ..) in LISTS {
+        let page = ask("standard", made_for, json!({})).await;
+        let cursor = &page["result"]["nextCursor"];
+        for (method, ..) in LISTS {
+            let answer = ask("standard", method, json!({"cursor": cursor})).await;
+            if method == made_for {
+                assert!(answer["result"].is_object(), "{answer}");
+            } else {
+                assert_eq!(answer["error"]["message"], "Invalid cursor", "{method}");
+            }
+            let answer = ask("compact", method, json!({"cursor": cursor})).await;
+            let why = match method == made_for {
+                true => "Cursor invalid for requested variant",
+                false => "Invalid cursor",
+            };
+            assert_eq!(answer["error"]["message"], why, "{method}");
+        }
+    }
+    for cursor in [json!(7), json!(null), json!({}), json!(["x"])] {
+        let answer = ask("standard", "tools/list", json!({"cursor": cursor})).await;
+        assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
+    }
+}
+
+/// SV-13: replicas that share the key share cursors, also while it is being replaced.
+#[tokio::test]
+async fn cursors_outlive_a_rotation_of_the_key() {
+    let all = names(0..5);
+    let start = async |adapt: fn(Config) -> Config| {
+        let peer = listing(&all).await;
+        Harness::behind_one(peer, |config| adapt(paged(config, 2))).await
+    };
+    let old = start(|config| config.with_key([1; 32])).await;
+    let ask = async |harness: &Harness, params: Value| {
+        ClientKind::HttpModern
+            .ask(harness, &json!({}), "tools/list", params)
+            .await
+    };
+    let page = ask(&old, json!({})).await;
+    let cursor = json!({"cursor": page["result"]["nextCursor"]});
+    let same = start(|config| config.with_key([1; 32])).await;
+    let rotated = start(|config| config.with_key([2; 32]).with_previous_keys([[1; 32]])).await;
+    for harness in [&same, &rotated] {
+        let answer = ask(harness, cursor.clone()).await;
+        assert_eq!(ids(&answer, "tools", "name"), ["t2", "t3"]);
+    }
+    let other = start(|config| config.with_key([2; 32])).await;
+    let answer = ask(&other, cursor).await;
+    assert_eq!(answer["error"]["message"], "Invalid cursor");
+    let page = ask(&rotated, json!({})).await;
+    let cursor = json!({"cursor": page["result"]["nextCursor"]});
+    let answer = ask(&same, cursor).await;
+    assert_eq!(
+        answer["error"]["message"], "Invalid cursor",
+        "a new cursor is sealed with the new key"
+    );
+}
+
+/// Reads the tools of a server page by page; between two pages its list becomes the next of `lists`.
+async fn read(size: usize, lists: &[Vec<u8>]) -> Vec<u8> {
+    let names = names(lists[0].iter().copied());
+    let peer = listing(&names).await;
+    let harness = Harness::behind_one(peer, |config| paged(config, size)).await;
+    let ask = async |method: &str, params: Value| {
+        ClientKind::HttpModern
+            .ask(&harness, &json!({}), method, params)
+            .await
+    };
+    let (mut read, mut params) = (Vec::new(), json!({}));
+    for turn in 1.. {
+        let page = ask("tools/list", params).await;
+        let listed = ids(&page, "tools", "name");
+        read.extend(listed.iter().map(|name| name[1..].parse::<u8>().unwrap()));
+        let Some(cursor) = page["result"]["nextCursor"].as_str() else {
+            break;
+        };
+        params = json!({"cursor": cursor});
+        if let Some(next) = lists.get(turn) {
+            next.clone_into(&mut names.lock().unwrap());
+            // What stays can be called; what the call announces is read before the next list.
+            let told = ask("tools/call", tool("t200")).await;
+            assert!(told["result"].is_object(), "{told}");
+        }
+    }
+    read
+}
+
+/// SV-13: what is listed before and after a change is not skipped, and what was read is not repeated.
+#[tokio::test]
+async fn a_list_that_changes_between_two_pages_loses_nothing() {
+    let first: Vec<u8> = (10..16).chain([200]).collect();
+    for (then, expected) in [
+        // Something came, before and behind the place.
+        (
+            vec![1, 10, 11, 12, 13, 14, 15, 200],
+            vec![10, 11, 12, 13, 14, 15, 200],
+        ),
+        (
+            vec![10, 11, 99, 12, 13, 14, 15, 200],
+            vec![10, 11, 99, 12, 13, 14, 15, 200],
+        ),
+        // Something went: what was read, what was read last, what was to be read next.
+        (
+            vec![11, 12, 13, 14, 15, 200],
+            vec![10, 11, 12, 13, 14, 15, 200],
+        ),
+        (
+            vec![10, 12, 13, 14, 15, 200],
+            vec![10, 11, 12, 13, 14, 15, 200],
+        ),
+        (vec![10, 11, 13, 14, 15, 200], vec![10, 11, 13, 14, 15, 200]),
+        // All that was read went, and all that was to be read.
+        (vec![12, 13, 14, 15, 200], vec![10, 11, 12, 13, 14, 15, 200]),
+        (vec![10, 11], vec![10, 11]),
+    ] {
+        let lists = [first.clone(), then.clone()];
+        assert_eq!(read(2, &lists).await, expected, "{then:?}");
+    }
+}
+
+fn changes() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let list = prop::collection::btree_set(0..30_u8, 0..12);
+    let list = list.prop_map(|names| names.into_iter().chain([200]).collect());
+    prop::collection::vec(list, 2..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    /// SV-13: through a whole gateway, whatever comes and goes.
+    #[test]
+    fn what_stays_is_read_through_a_gateway(size in 1..5_usize, lists in changes()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let read = runtime.block_on(read(size, &lists));
+        for name in &lists[0] {
+            if lists.iter().all(|list| list.contains(name)) {
+                prop_assert!(read.contains(name), "{name} is missing in {read:?}");
+            }
+        }
+    }
+}
+
+/// SV-23: a server's change reaches every variant that shows it, and the lists of others stay.
+#[tokio::test]
+async fn a_change_of_one_server_reaches_every_variant() {
+    let (one, two) = (names([1, 200]), names([2]));
+    let (harness, _peers) = harness(&[&one, &two], 100).await;
+    one.lock().unwrap().push(3);
+    let told = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "tools/call", tool("a_t200"))
+        .await;
+    assert!(told["result"].is_object(), "{told}");
+    for (variant, tools) in [
+        ("standard", &["a_t1", "a_t200", "a_t3", "b_t2"][..]),
+        ("compact", &["a_t1", "a_t200", "a_t3", "b_t2"]),
+        ("read-only", &[]),
+    ] {
+        for way in ClientKind::ALL {
+            let list = way
+                .ask(
+                    &harness,
+                    &json!({}),
+                    "tools/list",
+                    under(variant, json!({})),
+                )
+                .await;
+            assert_eq!(ids(&list, "tools", "name"), tools, "{way:?} {variant}");
+        }
+    }
+    let prompts = harness.peer.of("prompts/list").len();
+    assert_eq!(prompts, 1, "only the list that was announced is read again");
+}
+
+/// SV-13: the keys of a file are the same in every process that reads it; the first seals, the others open.
+#[tokio::test]
+async fn the_keys_of_a_file_are_shared_and_rotate() {
+    let all = names(0..5);
+    let start = async |keys: &str| {
+        let peer = listing(&all).await;
+        let text = format!(
+            "servers: {{a: {{url: '{}'}}}}\npage-size: 2\n{keys}",
+            peer.url
+        );
+        let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
+        let shown = format!("{file:?}");
+        assert!(!shown.contains("secret"), "{shown}");
+        Harness::behind_one(peer, |config| file.into_config(config.environment)).await
+    };
+    let [one, two] = ["one secret", "two secret"].map(|key| key.repeat(4));
+    let ask = async |harness: &Harness, params: Value| {
+        ClientKind::HttpModern
+            .ask(harness, &json!({}), "tools/list", params)
+            .await
+    };
+    let old = start(&format!("keys: ['{one}']")).await;
+    let page = ask(&old, json!({})).await;
+    let cursor = json!({"cursor": page["result"]["nextCursor"]});
+    for (keys, opens) in [
+        (format!("keys: ['{one}']"), true),
+        (format!("keys: ['{two}', '{one}']"), true),
+        (format!("keys: ['{two}']"), false),
+        (String::new(), false),
+    ] {
+        let harness = start(&keys).await;
+        let answer = ask(&harness, cursor.clone()).await;
+        assert_eq!(answer["result"].is_object(), opens, "{keys}: {answer}");
+    }
+}
+
+#[test]
+fn a_key_that_can_be_guessed_is_refused_and_not_shown() {
+    let text = "servers: {a: {command: x}}\nkeys: [hunter2]\n";
+    let mistakes = Source::new("vary.yaml", text).read(&|_| None).unwrap_err();
+    let said = mistakes.to_string();
+    assert!(
+        said.contains("keys[0]") && said.contains("openssl rand"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2"), "{said}");
+}

@@ -1,0 +1,302 @@
+//! Which variant a client gets that names none in `_meta`: each way against the next.
+
+use mcp_vary_gateway::{ClientPattern, ClientRule, Config, SelectionConfig};
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{hints, initialize, modern, request, under};
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
+
+/// `default`, and rules for clients called `bot*` and for those of a team.
+fn choosing(config: Config) -> Config {
+    let rule = |variant: &str| ClientRule::new(variant.parse().unwrap());
+    let pattern = |glob| ClientPattern::new(glob).unwrap();
+    let mut choosing = SelectionConfig::default();
+    choosing.rules = vec![
+        rule("read-only").with_header("x-team".parse().unwrap(), pattern("audit*")),
+        rule("compact")
+            .with_name(pattern("bot*"))
+            .with_version(pattern("{1,2}.*")),
+    ];
+    config.with_selection(choosing)
+}
+
+/// How a client asks.
+#[derive(Clone, Default)]
+pub(crate) struct Asks {
+    pub(crate) path: Option<&'static str>,
+    pub(crate) header: Option<&'static str>,
+    pub(crate) team: Option<&'static str>,
+    pub(crate) name: &'static str,
+    pub(crate) selector: Option<&'static str>,
+    pub(crate) capabilities: Value,
+    /// What it asks with; nothing when `null`.
+    pub(crate) params: Value,
+}
+
+impl Asks {
+    fn dressed(&self, post: HttpRequest) -> HttpRequest {
+        let mut post = post.line(&format!("POST {} HTTP/1.1", self.path.unwrap_or("/mcp")));
+        for (name, value) in [("MCP-Server-Variant", self.header), ("X-Team", self.team)] {
+            if let Some(value) = value {
+                post = post.with(name, value);
+            }
+        }
+        post
+    }
+
+    fn info(&self) -> Value {
+        json!({"name": self.name, "version": "2.1"})
+    }
+
+    /// What it asks with, and which variant it names.
+    fn params(&self) -> Value {
+        let params = match &self.params {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        match self.selector {
+            Some(selector) => under(selector, params),
+            None => params,
+        }
+    }
+
+    /// What a modern client is answered.
+    pub(crate) async fn modern(&self, harness: &Harness, method: &str) -> Value {
+        let mut params = self.params();
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] = self.info();
+        let capabilities = match &self.capabilities {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        let post = HttpRequest::modern(&modern(json!(1), method, params, &capabilities));
+        harness
+            .connect()
+            .await
+            .ask(&self.dressed(post))
+            .await
+            .json()
+    }
+
+    /// What a legacy client is answered that has begun a session in the same way.
+    pub(crate) async fn legacy(&self, harness: &Harness, method: &str) -> Value {
+        let capabilities = match &self.capabilities {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        let mut begin = initialize("2025-11-25", &capabilities);
+        begin["params"]["clientInfo"] = self.info();
+        let mut http = harness.connect().await;
+        let begun = http
+            .ask(&self.dressed(HttpRequest::new(begin.to_string())))
+            .await;
+        let Some(session) = begun.header("mcp-session-id") else {
+            return begun.json();
+        };
+        let message = request(json!(1), method, self.params());
+        let post = HttpRequest::of(session, message.to_string());
+        http.ask(&self.dressed(post)).await.json()
+    }
+}
+
+/// The variant that a list shows, by what is particular of each.
+fn shown(list: &Value) -> &'static str {
+    let Some(tools) = list["result"]["tools"].as_array() else {
+        panic!("no list: {list}");
+    };
+    let all_read = tools
+        .iter()
+        .all(|tool| tool["annotations"]["readOnlyHint"] == true);
+    match tools[0]["description"].as_str() {
+        Some("Says odd things.") => "compact",
+        _ if all_read => "read-only",
+        _ => "standard",
+    }
+}
+
+async fn gets(harness: &Harness, asks: Asks, expected: &str) {
+    let list = asks.modern(harness, "tools/list").await;
+    assert_eq!(shown(&list), expected, "modern");
+    let list = asks.legacy(harness, "tools/list").await;
+    assert_eq!(shown(&list), expected, "legacy");
+    let first = asks.modern(harness, "server/discover").await;
+    let first = &first["result"]["capabilities"]["extensions"][EXTENSION]["availableVariants"];
+    if asks.selector.is_none() {
+        assert_eq!(first[0]["id"], expected, "the first of the offers");
+    }
+    assert_eq!(first.as_array().unwrap().len(), 3);
+}
+
+/// SV-2: whatever fixes a client's default moves that variant to the front; a selector wins over all of it.
+#[tokio::test]
+async fn the_first_way_that_applies_decides() {
+    let harness = Harness::with(choosing).await;
+    let compact = hints(json!({"contextSize": "compact"}));
+    let mut asks = Asks {
+        name: "person",
+        ..Asks::default()
+    };
+    gets(&harness, asks.clone(), "standard").await;
+    asks.capabilities = hints(json!({"accessLevel": "readonly"}));
+    gets(&harness, asks.clone(), "read-only").await;
+    asks.name = "Bot 7";
+    gets(&harness, asks.clone(), "compact").await;
+    asks.team = Some("audit-2");
+    asks.capabilities = compact;
+    gets(&harness, asks.clone(), "read-only").await;
+    asks.header = Some("standard");
+    gets(&harness, asks.clone(), "standard").await;
+    asks.path = Some("/mcp/v/%63ompact");
+    gets(&harness, asks.clone(), "compact").await;
+    asks.selector = Some("read-only");
+    gets(&harness, asks, "read-only").await;
+}
+
+#[tokio::test]
+async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
+    let harness = Harness::with(|config| {
+        let mut config = choosing(config);
+        config.selection.default = Some("read-only".parse().unwrap());
+        config
+    })
+    .await;
+    let mut asks = Asks {
+        name: "person",
+        ..Asks::default()
+    };
+    gets(&harness, asks.clone(), "read-only").await;
+    // Whatever the client's hints ask for.
+    asks.capabilities = hints(json!({"contextSize": "compact"}));
+    gets(&harness, asks, "read-only").await;
+    let asks = Asks {
+        name: "bot",
+        ..Asks::default()
+    };
+    gets(&harness, asks, "compact").await;
+}
+
+/// SV-9: a name that address or header get wrong never leads to the default.
+#[tokio::test]
+async fn what_names_no_variant_is_an_error() {
+    let harness = Harness::with(choosing).await;
+    let path = Asks {
+        path: Some("/mcp/v/no-such"),
+        ..Asks::default()
+    };
+    let header = Asks {
+        header: Some("no-such"),
+        ..Asks::default()
+    };
+    let twice = Asks {
+        header: Some("compact, standard"),
+        ..Asks::default()
+    };
+    for (asks, named) in [
+        (path, "no-such"),
+        (header, "no-such"),
+        (twice, "compact, standard"),
+    ] {
+        for answer in [
+            asks.modern(&harness, "tools/list").await,
+            asks.legacy(&harness, "tools/list").await,
+        ] {
+            assert_eq!(
+                answer["error"]["message"], "Invalid server variant",
+                "{answer}"
+            );
+            assert_eq!(answer["error"]["data"]["requestedVariant"], named);
+        }
+    }
+    let elsewhere = Asks {
+        path: Some("/mcp/v/a/b"),
+        ..Asks::default()
+    };
+    let answer = elsewhere.modern(&harness, "tools/list").await;
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+}
+
+/// SV-18
+#[tokio::test]
+async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
+    let asks = Asks {
+        header: Some("compact"),
+        selector: Some("read-only"),
+        ..Asks::default()
+    };
+    let agrees = Asks {
+        header: Some("compact"),
+        selector: Some("compact"),
+        ..Asks::default()
+    };
+    let lenient = Harness::start().await;
+    gets(&lenient, asks.clone(), "read-only").await;
+    let strict = Harness::with(|mut config| {
+        config.selection.strict_header = true;
+        config
+    })
+    .await;
+    gets(&strict, agrees, "compact").await;
+    refuses(&strict, &asks, "read-only").await;
+}
+
+/// What a strict gateway answers: the header selects another variant than `other`.
+async fn refuses(strict: &Harness, asks: &Asks, other: &str) {
+    for (answer, code) in [
+        (asks.modern(strict, "tools/list").await, -32020),
+        (asks.legacy(strict, "tools/list").await, -32602),
+    ] {
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        let data = json!({"headerVariant": asks.header, "requestedVariant": other});
+        assert_eq!(answer["error"]["data"], data, "{answer}");
+    }
+}
+
+/// SV-18: the address is heard before the header, and a strict gateway wants both to say the same.
+#[tokio::test]
+async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
+    let asks = |header, selector| Asks {
+        path: Some("/mcp/v/compact"),
+        header: Some(header),
+        selector,
+        ..Asks::default()
+    };
+    let lenient = Harness::start().await;
+    gets(&lenient, asks("read-only", None), "compact").await;
+    let strict = Harness::with(|mut config| {
+        config.selection.strict_header = true;
+        config
+    })
+    .await;
+    gets(&strict, asks("compact", None), "compact").await;
+    gets(&strict, asks("compact", Some("compact")), "compact").await;
+    refuses(&strict, &asks("read-only", None), "compact").await;
+    // Although the header names no variant, or what `_meta` names.
+    refuses(&strict, &asks("no-such", None), "compact").await;
+    refuses(&strict, &asks("read-only", Some("read-only")), "compact").await;
+    refuses(&strict, &asks("compact", Some("read-only")), "read-only").await;
+}
+
+/// SV-10
+#[tokio::test]
+async fn without_variants_nothing_can_be_chosen() {
+    let harness = Harness::with(|config| config.with_variants(false)).await;
+    for asks in [
+        Asks {
+            path: Some("/mcp/v/compact"),
+            ..Asks::default()
+        },
+        Asks {
+            header: Some("compact"),
+            ..Asks::default()
+        },
+    ] {
+        for answer in [
+            asks.modern(&harness, "tools/list").await,
+            asks.legacy(&harness, "tools/list").await,
+        ] {
+            assert_eq!(answer["error"]["message"], "Server variants not supported");
+        }
+    }
+}

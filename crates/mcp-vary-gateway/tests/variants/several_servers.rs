@@ -1,0 +1,516 @@
+//! Several servers behind one gateway: who is asked for what, and who learns what of whom.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_gateway::{Collision, Config, Naming, Target};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{modern, names, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::{ConnectionState, Isolation, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, before, config};
+
+const UI: &str = "io.modelcontextprotocol/ui";
+
+/// A server that says who it is. Its session tells whether it was made for a client with a UI.
+async fn named(name: &'static str, era: Era) -> ScriptedServer {
+    ScriptedServer::start(move |seen| answer(name, era, seen)).await
+}
+
+fn answer(name: &str, era: Era, seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let of_ui = seen
+        .header("mcp-session-id")
+        .is_some_and(|id| id.starts_with("ui"));
+    let mut tools = vec![json!({"name": "who", "inputSchema": {"type": "object"}})];
+    if of_ui {
+        tools.push(json!({"name": "show", "inputSchema": {"type": "object"}}));
+    }
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => return Some(initialized(name, seen)),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(),
+        }),
+        ("tools/list", _) => json!({"tools": tools}),
+        ("tools/call", _) if params["arguments"]["stay"] == true => return Some(Reply::silence()),
+        ("tools/call", _) => json!({"by": name, "ui": of_ui, "said": params, "content": [
+            {"type": "resource_link", "uri": format!("linked:{name}"), "name": "x"},
+        ]}),
+        ("resources/list", _) => json!({"resources": [
+            {"uri": format!("{name}:1"), "name": "one"}, {"uri": "same:1", "name": "same"},
+        ]}),
+        ("resources/templates/list", _) => json!({"resourceTemplates": [
+            {"uriTemplate": format!("{name}://{{path}}/end"), "name": "t"},
+        ]}),
+        ("resources/read", _) => json!({"contents": [], "by": name}),
+        ("prompts/list", _) => json!({"prompts": [{"name": "greet"}]}),
+        ("prompts/get", _) => json!({"messages": [], "by": name, "said": params}),
+        ("completion/complete", _) => {
+            json!({"completion": {"values": []}, "by": name, "said": params})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}})
+}
+
+fn initialized(name: &str, seen: &ReceivedRequest) -> Reply {
+    let result = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities(),
+        "serverInfo": {"name": name, "version": "1"}, "instructions": format!("Ask {name}."),
+    });
+    let declared = &seen.body["params"]["capabilities"]["extensions"][UI];
+    let session = if declared.is_object() { "ui" } else { "plain" };
+    static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+    let session = format!("{session}-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
+    seen.answer(&result).with_header("Mcp-Session-Id", session)
+}
+
+/// A gateway before two servers, a legacy and a modern one; and the second of them.
+async fn two(adapt: impl FnOnce(Config) -> Config) -> (Harness, ScriptedServer) {
+    let (git, web) = (
+        named("git", Era::Legacy).await,
+        named("web", Era::Modern).await,
+    );
+    let config = adapt(before(&[("git", &git), ("web", &web)]));
+    (Harness::behind(git, config).await, web)
+}
+
+async fn ask(harness: &Harness, method: &str, params: Value) -> Value {
+    ClientKind::HttpModern
+        .ask(harness, &json!({}), method, params)
+        .await
+}
+
+#[tokio::test]
+async fn tools_are_called_by_the_name_of_their_server() {
+    let (harness, web) = two(|config| config).await;
+    for way in ClientKind::ALL {
+        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["git_who", "web_who"], "{way:?}");
+        for name in ["git", "web"] {
+            let call = tool(&format!("{name}_who"));
+            let said = way.ask(&harness, &json!({}), "tools/call", call).await;
+            let said = &said["result"];
+            assert_eq!(
+                (&said["by"], &said["said"]["name"]),
+                (&json!(name), &json!("who"))
+            );
+        }
+        let bare = way
+            .ask(&harness, &json!({}), "tools/call", tool("who"))
+            .await;
+        assert_eq!(bare["error"]["code"], -32602, "{way:?}");
+        assert_eq!(bare["error"]["data"]["activeVariant"], "standard");
+    }
+    for call in web.of("tools/call") {
+        assert_eq!(call.header("mcp-name"), Some("who"));
+    }
+}
+
+#[tokio::test]
+async fn every_variant_shows_the_tools_of_all_servers() {
+    let (harness, _web) = two(|config| config).await;
+    let list = ask(&harness, "tools/list", under("compact", json!({}))).await;
+    assert_eq!(names(&list), ["git_who", "web_who"]);
+    let list = ask(&harness, "tools/list", under("read-only", json!({}))).await;
+    assert!(names(&list).is_empty());
+    let call = ask(&harness, "tools/call", under("read-only", tool("web_who"))).await;
+    assert_eq!(call["error"]["data"]["activeVariant"], "read-only");
+}
+
+/// SV-14: a URI leads to the server that lists it, has a template for it, or pointed to it.
+#[tokio::test]
+async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
+    let (harness, _web) = two(|config| config).await;
+    #[track_caller]
+    fn was_read(answer: &Value, by: &str) {
+        assert_eq!(answer["result"]["by"], by, "{answer}");
+    }
+    for (uri, by) in [
+        ("git:1", "git"),
+        ("web:1", "web"),
+        // Of two that list it the first.
+        ("same:1", "git"),
+        ("web://a/b/end", "web"),
+    ] {
+        was_read(
+            &ask(&harness, "resources/read", json!({"uri": uri})).await,
+            by,
+        );
+    }
+    let linked = json!({"uri": "linked:web"});
+    let unknown = ask(&harness, "resources/read", linked.clone()).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert_eq!(unknown["error"]["data"]["activeVariant"], "standard");
+    ask(&harness, "tools/call", tool("web_who")).await;
+    was_read(&ask(&harness, "resources/read", linked).await, "web");
+}
+
+#[tokio::test]
+async fn prompts_and_completions_reach_their_server_under_its_own_name() {
+    let (harness, _web) = two(|config| config).await;
+    let got = ask(&harness, "prompts/get", json!({"name": "web_greet"})).await;
+    assert_eq!(got["result"]["by"], "web");
+    assert_eq!(got["result"]["said"]["name"], "greet");
+    let argument = json!({"name": "a", "value": "b"});
+    for (reference, by, own) in [
+        (
+            json!({"type": "ref/prompt", "name": "web_greet"}),
+            "web",
+            json!({"type": "ref/prompt", "name": "greet"}),
+        ),
+        (
+            json!({"type": "ref/resource", "uri": "git://{path}/end"}),
+            "git",
+            json!({"type": "ref/resource", "uri": "git://{path}/end"}),
+        ),
+    ] {
+        let params = json!({"ref": reference, "argument": argument});
+        let completed = ask(&harness, "completion/complete", params).await;
+        assert_eq!(completed["result"]["by"], by, "{completed}");
+        assert_eq!(completed["result"]["said"]["ref"], own);
+    }
+    let params = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": argument});
+    let unknown = ask(&harness, "completion/complete", params).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+}
+
+/// SV-14: on a collision the server that was configured first wins, and that is said.
+#[tokio::test]
+async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
+    let (harness, _web) = two(|config| config.with_naming(Naming::Never)).await;
+    let list = ask(&harness, "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["who"]);
+    let call = ask(&harness, "tools/call", tool("who")).await;
+    assert_eq!(call["result"]["by"], "git");
+    let collisions = harness.gateway.collisions();
+    let told: Vec<_> = collisions
+        .iter()
+        .map(
+            |Collision {
+                 list,
+                 id,
+                 reachable,
+                 hidden,
+                 ..
+             }| (*list, id.as_str(), reachable.as_str(), hidden.as_str()),
+        )
+        .collect();
+    let expected = [
+        ("tools/list", "who", "git", "web"),
+        ("resources/list", "same:1", "git", "web"),
+        ("prompts/list", "greet", "git", "web"),
+    ];
+    assert_eq!(told, expected);
+    let served = harness.gateway.served();
+    let who: Vec<_> = served.iter().filter(|it| it.list == "tools/list").collect();
+    assert_eq!(
+        (
+            who[0].server.as_str(),
+            who[0].upstream_name.as_str(),
+            who.len()
+        ),
+        ("git", "who", 1)
+    );
+}
+
+#[tokio::test]
+async fn a_client_meets_all_servers_as_one() {
+    let (harness, _web) = two(|config| config).await;
+    let client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let told = &client.initialized;
+    assert_eq!(told["serverInfo"]["name"], "vary");
+    assert_eq!(told["instructions"], "# git\n\nAsk git.");
+    let offered = told["capabilities"].as_object().unwrap();
+    for capability in ["tools", "resources", "prompts", "completions"] {
+        assert!(offered.contains_key(capability), "{told}");
+    }
+    assert!(!offered.contains_key("logging"));
+}
+
+/// A server that cannot be reached: nobody listens where it should be.
+async fn nobody() -> Target {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    Target::http(url.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_stops_nobody() {
+    let web = named("web", Era::Modern).await;
+    let mut config = before(&[("git", &web), ("web", &web)]);
+    config.servers[0].target = nobody().await;
+    let harness = Harness::behind(web, config).await;
+    let list = ask(&harness, "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["web_who"]);
+    let call = ask(&harness, "tools/call", tool("web_who")).await;
+    assert_eq!(call["result"]["by"], "web");
+    let servers = harness.gateway.servers();
+    assert!(
+        matches!(servers[0].state, ConnectionState::Disconnected { .. }),
+        "{servers:?}"
+    );
+    assert!(matches!(servers[1].state, ConnectionState::Connected(_)));
+    assert_eq!(servers[1].counts[0], ("tools/list", 1));
+}
+
+#[tokio::test]
+async fn a_gateway_without_any_server_starts_only_if_it_may() {
+    let down = config(nobody().await);
+    let error = mcp_vary_gateway::Gateway::start(down.clone()).await;
+    assert!(error.unwrap_err().to_string().contains("server `peer`"));
+    let waiting = down.allow_empty_start(Duration::ZERO);
+    let gateway = mcp_vary_gateway::Gateway::start(waiting).await.unwrap();
+    assert_eq!(gateway.servers()[0].counts, []);
+    gateway.close().await;
+}
+
+/// The capabilities of a client that can show a UI, with something that no server needs to know.
+fn with_ui() -> Value {
+    json!({"sampling": {}, "extensions": {"x/secret": {"key": "k"}, UI: {"mimeTypes": ["text/html"]}}})
+}
+
+#[tokio::test]
+async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
+    let harness = Harness::behind_one(named("git", Era::Legacy).await, |config| config).await;
+    for way in ClientKind::ALL {
+        let list = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["who"], "{way:?}");
+        let list = way.ask(&harness, &with_ui(), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["who", "show"], "{way:?}");
+        let call = way
+            .ask(&harness, &with_ui(), "tools/call", tool("show"))
+            .await;
+        assert_eq!(call["result"]["ui"], true, "{call}");
+        let call = way
+            .ask(&harness, &json!({}), "tools/call", tool("show"))
+            .await;
+        assert_eq!(call["error"]["code"], -32602);
+    }
+    // All clients that can do the same share one connection; for the calls of those that can be asked something
+    // there is one for each session, and one for requests without.
+    let told: Vec<_> = harness.peer.of("initialize");
+    let told: Vec<_> = told
+        .iter()
+        .map(|seen| &seen.body["params"]["capabilities"])
+        .collect();
+    let mirrored = json!({"sampling": {}, "extensions": {UI: {"mimeTypes": ["text/html"]}}});
+    let own = [&mirrored; 3];
+    assert_eq!(told, [&[&json!({}), &mirrored][..], &own].concat());
+}
+
+#[tokio::test]
+async fn classes_are_few_and_closed_when_nobody_uses_them() {
+    let peer = named("git", Era::Legacy).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        config.servers[0].limits.idle_timeout = Duration::from_millis(1);
+        config.servers[0].limits.connections = 3;
+        config
+    })
+    .await;
+    for n in 0..10 {
+        let capabilities = json!({"extensions": {UI: {"n": n}}});
+        let list = ClientKind::HttpModern
+            .ask(&harness, &capabilities, "tools/list", json!({}))
+            .await;
+        assert!(names(&list).contains(&"who"), "{list}");
+    }
+    soon(harness.peer.wait_for("DELETE", 2)).await;
+    // There is room again.
+    let shows = async {
+        loop {
+            let list = ClientKind::HttpModern
+                .ask(&harness, &with_ui(), "tools/list", json!({}))
+                .await;
+            if names(&list) == ["who", "show"] {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(shows).await;
+}
+
+#[tokio::test]
+async fn the_calls_of_all_classes_count_together() {
+    let peer = named("git", Era::Legacy).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        config.servers[0].limits.concurrency = 1;
+        config.servers[0].limits.ready_timeout = Duration::from_millis(20);
+        config
+    })
+    .await;
+    let mut busy = harness.connect().await;
+    let stay = json!({"name": "who", "arguments": {"stay": true}});
+    let post = HttpRequest::modern(&modern(json!(1), "tools/call", stay, &json!({})));
+    busy.send(&post.bytes()).await;
+    soon(harness.peer.wait_for("tools/call", 1)).await;
+    let answer = ClientKind::HttpModern
+        .ask(&harness, &with_ui(), "tools/call", tool("show"))
+        .await;
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(why.contains("server `peer`"), "{why}");
+    // Who leaves makes room.
+    drop(busy);
+    soon(harness.peer.wait_for_abandoned(1)).await;
+    let answer = ClientKind::HttpModern
+        .ask(&harness, &with_ui(), "tools/call", tool("show"))
+        .await;
+    assert_eq!(answer["result"]["ui"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn a_server_may_have_a_connection_for_each_session() {
+    let peer = named("git", Era::Legacy).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        config.servers[0].isolation = Isolation::Session;
+        // One for clients without sessions, two for sessions.
+        config.servers[0].limits.connections = 3;
+        config
+    })
+    .await;
+    let sessions_of = |harness: &Harness| {
+        let calls = harness.peer.of("tools/call");
+        let ids = calls
+            .iter()
+            .map(|call| call.header("mcp-session-id").unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(LegacyClient::open(&harness, "2025-11-25", &json!({})).await);
+    }
+    for client in clients.iter_mut().take(2) {
+        for _ in 0..2 {
+            let answer = client.ask("tools/call", tool("who")).await.json();
+            assert_eq!(answer["result"]["by"], "git");
+        }
+    }
+    let ids = sessions_of(&harness);
+    assert!(
+        ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2],
+        "{ids:?}"
+    );
+    for _ in 0..3 {
+        let again = clients[2].ask("tools/call", tool("who")).await.json();
+        assert_eq!(
+            again["error"]["code"], -32603,
+            "never on a connection of others"
+        );
+    }
+    let refused = clients[2].ask("tools/call", tool("who")).await.json();
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        why.starts_with("server `peer` serves each session on a connection of its own"),
+        "{why}"
+    );
+    // A session that ends makes room.
+    let delete = clients[0].post(&json!({})).line("DELETE /mcp HTTP/1.1");
+    assert_eq!(clients[0].http.ask(&delete).await.status, 200);
+    soon(harness.peer.wait_for("DELETE", 1)).await;
+    let answer = clients[2].ask("tools/call", tool("who")).await.json();
+    assert_eq!(answer["result"]["by"], "git");
+}
+
+/// A server that ends the connection instead of answering a call, `times` times.
+async fn faint(times: usize, annotations: Value) -> ScriptedServer {
+    let calls = AtomicUsize::new(0);
+    ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" if calls.fetch_add(1, Ordering::Relaxed) < times => Some(Reply::broken()),
+        "tools/list" => {
+            let schema = json!({"type": "object"});
+            let tool = json!({"name": "who", "inputSchema": schema, "annotations": annotations});
+            Some(seen.answer(&json!({"tools": [tool]})))
+        }
+        _ => answer("git", Era::Legacy, seen),
+    })
+    .await
+}
+
+/// How often a call reached a server that broke the first of them off, and what the client got.
+async fn called(repeat: RetryPolicy, annotations: Value) -> (usize, Value) {
+    let peer = faint(1, annotations).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        config.servers[0].retry = repeat;
+        config
+    })
+    .await;
+    let answer = ask(&harness, "tools/call", tool("who")).await;
+    (harness.peer.of("tools/call").len(), answer)
+}
+
+#[tokio::test]
+async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
+    let (times, answer) = called(RetryPolicy::Idempotent, json!({"idempotentHint": true})).await;
+    assert_eq!(
+        (times, &answer["result"]["by"]),
+        (2, &json!("git")),
+        "{answer}"
+    );
+    for (repeat, annotations) in [
+        (RetryPolicy::Never, json!({"idempotentHint": true})),
+        (RetryPolicy::Idempotent, json!({"idempotentHint": false})),
+        (RetryPolicy::Idempotent, json!({})),
+    ] {
+        let (times, answer) = called(repeat, annotations).await;
+        assert_eq!(times, 1, "{answer}");
+        let why = answer["error"]["message"].as_str().unwrap();
+        assert!(why.contains("server `peer`"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_repeated_once() {
+    let peer = faint(9, json!({"readOnlyHint": true})).await;
+    let harness = Harness::behind_one(peer, |mut config| {
+        config.servers[0].retry = RetryPolicy::Idempotent;
+        config
+    })
+    .await;
+    let answer = ask(&harness, "tools/call", tool("who")).await;
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+    assert_eq!(harness.peer.of("tools/call").len(), 2);
+}
+
+/// One that answers the first `tools/list` and no other.
+async fn slow_to_list() -> ScriptedServer {
+    let lists = AtomicUsize::new(0);
+    ScriptedServer::start(move |seen| match seen.method() {
+        "tools/list" if lists.fetch_add(1, Ordering::Relaxed) > 0 => Some(Reply::silence()),
+        _ => answer("slow", Era::Modern, seen),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
+    let (slow, web) = (slow_to_list().await, named("web", Era::Modern).await);
+    let mut config = before(&[("slow", &slow), ("web", &web)]);
+    config.servers[0].limits.ready_timeout = Duration::from_millis(20);
+    config.servers[0].limits.list_ttl = Duration::from_millis(1);
+    let harness = Harness::behind(slow, config).await;
+    // A list that has expired is read again in the background, and the old one is shown meanwhile.
+    soon(async {
+        while harness.peer.of("tools/list").len() < 2 {
+            let list = ask(&harness, "tools/list", json!({})).await;
+            assert_eq!(names(&list), ["slow_who", "web_who"]);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    for _ in 0..3 {
+        let list = ask(&harness, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["slow_who", "web_who"]);
+    }
+    let call = ask(&harness, "tools/call", tool("slow_who")).await;
+    assert_eq!(call["result"]["by"], "slow");
+}

@@ -1,0 +1,399 @@
+//! Resources under the URIs of a variant: what is listed, asked for, pointed to and said of failures.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_config::read_resources;
+use mcp_vary_gateway::VariantConfig;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{features, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_view::ResourceOverride;
+use serde_json::{Value, json};
+
+use crate::support::{Harness, before};
+
+/// A modern server with files, whose tool `point` points to what its argument `to` says.
+async fn server() -> ScriptedServer {
+    ScriptedServer::start(answer).await
+}
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let result = match seen.method() {
+        "server/discover" => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+        }),
+        "tools/list" => json!({"tools": [{"name": "point", "inputSchema": {"type": "object"}}]}),
+        "prompts/list" => json!({"prompts": [{"name": "look"}]}),
+        "resources/list" => json!({"resources": [
+            {"uri": "doc:index", "name": "index", "mimeType": "text/plain"},
+            {"uri": "file:///srv/app/README", "name": "readme", "mimeType": "text/plain"},
+            {"uri": "file:///srv/app/src/main", "name": "main"},
+        ]}),
+        "resources/templates/list" => json!({"resourceTemplates": [
+            {"uriTemplate": "file:///srv/app/{+path}", "name": "file", "mimeType": "text/plain"},
+            {"uriTemplate": "log:{day}", "name": "log"},
+        ]}),
+        "resources/read" => return Some(read(seen, params["uri"].as_str()?)),
+        "tools/call" => pointed(params["arguments"]["to"].as_str()?),
+        "prompts/get" => {
+            let content = json!({"type": "resource_link", "uri": "doc:index", "name": "x"});
+            json!({"messages": [{"role": "user", "content": content}]})
+        }
+        "completion/complete" => json!({"completion": {"values": ["one"]}, "said": params}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// What is at a URI; beside it another one, as a directory has it.
+fn read(seen: &ReceivedRequest, uri: &str) -> Reply {
+    if uri.ends_with("gone") {
+        let error = json!({
+            "code": -32602, "message": format!("Resource not found: {uri}."), "data": {"uri": uri},
+        });
+        let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+        return Reply::json(400, &message);
+    }
+    let content = |uri: &str| json!({"uri": uri, "mimeType": "text/plain", "text": uri});
+    seen.answer(&json!({
+        "contents": [content(uri), content("doc:index"), content("log:1")], "said": seen.body["params"]["uri"],
+        "name": seen.header("mcp-name"),
+    }))
+}
+
+fn pointed(to: &str) -> Value {
+    let text = json!({"type": "text", "text": format!("see {to}")});
+    if to.ends_with("gone") {
+        return json!({"content": [text], "isError": true});
+    }
+    let link = json!({"type": "resource_link", "uri": to, "name": "x"});
+    let held = json!({"type": "resource", "resource": {"uri": to, "text": to}});
+    json!({"content": [text, link, held]})
+}
+
+/// `all`, and `ours` that has URIs of its own.
+fn variants() -> Vec<VariantConfig> {
+    let variant =
+        |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."));
+    let mut ours = variant("ours");
+    for (own, uri, mime_type) in [
+        ("doc:index", "doc:start", None),
+        (
+            "file:///srv/app/{+path}",
+            "app:/{+path}",
+            Some("text/markdown"),
+        ),
+        (
+            "file:///srv/app/README",
+            "app:readme",
+            Some("text/markdown"),
+        ),
+        ("log:{day}", "day:{day}/log", None),
+    ] {
+        let change = ResourceOverride {
+            uri: Some(uri.to_owned()),
+            mime_type: mime_type.map(str::to_owned),
+            ..ResourceOverride::default()
+        };
+        ours.resource_overrides.insert(own.to_owned(), change);
+    }
+    let mut few = ours.clone();
+    few.variant = ServerVariant::new("few".parse().unwrap(), "For tests.");
+    few.resources = serde_json::from_value(json!({"exclude": ["log:*", "*secret*"]})).unwrap();
+    vec![variant("all"), ours, few]
+}
+
+async fn harness() -> Harness {
+    Harness::behind_one(server().await, |config| {
+        config.with_variants_of(variants()).unwrap()
+    })
+    .await
+}
+
+/// Before two servers of that kind, so that lists, templates and links decide what exists.
+async fn two() -> (Harness, ScriptedServer) {
+    let (one, two) = (server().await, server().await);
+    let config = before(&[("one", &one), ("two", &two)]);
+    let config = config.with_variants_of(variants()).unwrap();
+    (Harness::behind(one, config).await, two)
+}
+
+async fn ask(
+    harness: &Harness,
+    way: ClientKind,
+    variant: &str,
+    method: &str,
+    params: Value,
+) -> Value {
+    way.ask(harness, &json!({}), method, under(variant, params))
+        .await
+}
+
+fn column(list: &Value, key: &str, members: [&str; 2]) -> Vec<Value> {
+    let items = list["result"][key].as_array().unwrap().iter();
+    items
+        .map(|item| json!([item[members[0]], item[members[1]]]))
+        .collect()
+}
+
+/// SV-11: URIs and MIME types are listed as the variant has them; what a template stands for moves with it.
+#[tokio::test]
+async fn a_variant_lists_uris_and_mime_types_of_its_own() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let list = ask(&harness, way, "ours", "resources/list", json!({})).await;
+        let listed = column(&list, "resources", ["uri", "mimeType"]);
+        let expected = [
+            json!(["doc:start", "text/plain"]),
+            json!(["app:readme", "text/markdown"]),
+            json!(["app:/src/main", null]),
+        ];
+        assert_eq!(listed, expected, "{way:?}");
+        let list = ask(&harness, way, "ours", "resources/templates/list", json!({})).await;
+        let listed = column(&list, "resourceTemplates", ["uriTemplate", "mimeType"]);
+        let expected = [
+            json!(["app:/{+path}", "text/markdown"]),
+            json!(["day:{day}/log", null]),
+        ];
+        assert_eq!(listed, expected, "{way:?}");
+    }
+    let list = ask(
+        &harness,
+        ClientKind::HttpModern,
+        "all",
+        "resources/list",
+        json!({}),
+    )
+    .await;
+    assert!(
+        list.to_string().contains("file:///srv/app/README"),
+        "{list}"
+    );
+}
+
+/// What is read as `uri`, and what the server was asked for.
+async fn is_read(harness: &Harness, way: ClientKind, variant: &str, uri: &str, own: &str) {
+    let answer = ask(harness, way, variant, "resources/read", json!({"uri": uri})).await;
+    let result = &answer["result"];
+    assert_eq!(result["said"], own, "{variant} {uri} {way:?} {answer}");
+    assert_eq!(
+        result["name"], own,
+        "the header that a modern server checks"
+    );
+    assert_eq!(result["contents"][0]["uri"], uri, "{answer}");
+    // What is read says what the server has, whatever is listed.
+    assert_eq!(result["contents"][0]["mimeType"], "text/plain");
+    assert_eq!(result["contents"][0]["text"], own);
+}
+
+/// SV-11, SV-12, SV-14: a resource is read by the variant's URI, and by no other.
+#[tokio::test]
+async fn a_resource_is_read_by_the_uri_of_its_variant() {
+    let (alone, (together, _two)) = (harness().await, two().await);
+    for harness in [&alone, &together] {
+        for way in ClientKind::ALL {
+            is_read(harness, way, "ours", "doc:start", "doc:index").await;
+        }
+        let way = ClientKind::HttpModern;
+        is_read(harness, way, "ours", "app:readme", "file:///srv/app/README").await;
+        is_read(harness, way, "ours", "app:/a/b c", "file:///srv/app/a/b c").await;
+        is_read(harness, way, "few", "app:/a", "file:///srv/app/a").await;
+        is_read(harness, way, "ours", "day:1/log", "log:1").await;
+        is_read(
+            harness,
+            way,
+            "all",
+            "file:///srv/app/README",
+            "file:///srv/app/README",
+        )
+        .await;
+        let read = json!({"uri": "app:/a"});
+        let answer = ask(harness, way, "ours", "resources/read", read).await;
+        let uris = ["app:/a", "doc:start", "day:1/log"];
+        for (content, uri) in answer["result"]["contents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(uris)
+        {
+            assert_eq!(content["uri"], uri, "{answer}");
+        }
+        for (variant, uri) in [
+            ("ours", "doc:index"),
+            ("ours", "file:///srv/app/README"),
+            ("ours", "file:///srv/app/a"),
+            ("ours", "log:1"),
+            // It is `app:readme`.
+            ("ours", "app:/README"),
+            ("few", "day:1/log"),
+            ("few", "app:/secret"),
+        ] {
+            let answer = ask(harness, way, variant, "resources/read", json!({"uri": uri})).await;
+            let error = &answer["error"];
+            assert_eq!(error["code"], -32602, "{variant} {uri} {answer}");
+            assert_eq!(error["data"]["activeVariant"], variant, "{uri}");
+        }
+    }
+}
+
+/// SV-12: that there is something of that URI in another variant is not told.
+#[tokio::test]
+async fn what_moved_is_as_unknown_as_what_is_not() {
+    let (harness, _two) = two().await;
+    let error = async |uri: &str| {
+        let read = json!({"uri": uri});
+        let answer = ask(
+            &harness,
+            ClientKind::HttpModern,
+            "ours",
+            "resources/read",
+            read,
+        )
+        .await;
+        answer["error"].to_string()
+    };
+    let moved = error("doc:index").await;
+    assert_eq!(moved.replace("index", "nobody"), error("doc:nobody").await);
+}
+
+/// SV-11, SV-14: what a result points to is what the variant's clients can read.
+#[tokio::test]
+async fn links_lead_to_the_variants_own_resources() {
+    let (harness, _two) = two().await;
+    let way = ClientKind::StdioModern;
+    for (to, shown) in [
+        ("doc:index", "doc:start"),
+        ("file:///srv/app/x", "app:/x"),
+        ("see:1", "see:1"),
+        ("file:///srv/app/README", "app:readme"),
+    ] {
+        let call = json!({"name": "one_point", "arguments": {"to": to}});
+        let answer = ask(&harness, way, "ours", "tools/call", call).await;
+        let content = &answer["result"]["content"];
+        assert_eq!(content[1]["uri"], shown, "{answer}");
+        assert_eq!(content[2]["resource"]["uri"], shown, "{answer}");
+        assert_eq!(
+            content[0]["text"],
+            format!("see {to}"),
+            "what a tool says stays"
+        );
+        is_read(&harness, ClientKind::HttpModern, "ours", shown, to).await;
+    }
+    let look = json!({"name": "one_look"});
+    let answer = ask(&harness, way, "ours", "prompts/get", look).await;
+    let link = &answer["result"]["messages"][0]["content"];
+    assert_eq!(link["uri"], "doc:start", "{answer}");
+}
+
+/// SV-11: completions are asked for by the variant's template, and of no other.
+#[tokio::test]
+async fn completions_are_those_of_the_variants_template() {
+    let (alone, (together, _two)) = (harness().await, two().await);
+    for harness in [&alone, &together] {
+        let complete = async |variant: &str, uri: &str| {
+            let params = json!({
+                "ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "path", "value": "a"},
+            });
+            ask(
+                harness,
+                ClientKind::HttpModern,
+                variant,
+                "completion/complete",
+                params,
+            )
+            .await
+        };
+        let answer = complete("ours", "app:/{+path}").await;
+        let reference = &answer["result"]["said"]["ref"];
+        assert_eq!(reference["uri"], "file:///srv/app/{+path}", "{answer}");
+        let answer = complete("ours", "file:///srv/app/{+path}").await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert_eq!(answer["error"]["data"]["activeVariant"], "ours");
+    }
+}
+
+/// SV-12: what a server says of its own URI is told of the variant's.
+#[tokio::test]
+async fn failures_speak_of_the_variants_uris() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let read = json!({"uri": "app:/gone"});
+        let answer = ask(&harness, way, "ours", "resources/read", read).await;
+        let error = &answer["error"];
+        assert_eq!(
+            error["message"], "Resource not found: app:/gone.",
+            "{way:?}"
+        );
+        let data = json!({"uri": "app:/gone", "activeVariant": "ours"});
+        assert_eq!(error["data"], data, "{way:?}");
+        let call = json!({"name": "point", "arguments": {"to": "file:///srv/app/gone"}});
+        let answer = ask(&harness, way, "ours", "tools/call", call).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "see app:/gone");
+    }
+}
+
+/// CN-15: the operator's rules are about the server's URIs, and what they make says the variant's.
+#[tokio::test]
+async fn what_is_told_otherwise_has_the_variants_uri() {
+    let rules = "- {uris: ['doc:index'], template: 'at {{ uri }}', type: text/markdown}";
+    let told = read_resources(rules).unwrap();
+    let harness = Harness::behind_one(server().await, |mut config| {
+        config.resource_results = told;
+        config.with_variants_of(variants()).unwrap()
+    })
+    .await;
+    let read = under("ours", json!({"uri": "doc:start"}));
+    let wishes = features(&["format=markdown"]);
+    let answer = ClientKind::HttpModern
+        .ask(&harness, &wishes, "resources/read", read)
+        .await;
+    let content = &answer["result"]["contents"][0];
+    assert_eq!(content["uri"], "doc:start", "{answer}");
+    assert_eq!(content["mimeType"], "text/markdown");
+    assert_eq!(content["text"], "at doc:start");
+}
+
+/// What is wrong with a variant that calls these so.
+async fn slips(moves: &[(&str, &str)]) -> Vec<String> {
+    let mut variant = VariantConfig::new(ServerVariant::new("v".parse().unwrap(), "d"));
+    for (own, uri) in moves {
+        let uri = Some((*uri).to_owned());
+        let change = ResourceOverride {
+            uri,
+            ..ResourceOverride::default()
+        };
+        variant.resource_overrides.insert((*own).to_owned(), change);
+    }
+    let harness = Harness::behind_one(server().await, |config| {
+        config.with_variants_of(vec![variant]).unwrap()
+    })
+    .await;
+    let slips = harness.gateway.unmatched_overrides();
+    slips.iter().map(|(_, slip)| slip.to_string()).collect()
+}
+
+/// SV-11: two resources under one URI, one that there is not, and what is no URI are mistakes.
+#[tokio::test]
+async fn what_a_variant_calls_wrongly_is_a_slip() {
+    assert_eq!(slips(&[("doc:index", "doc:start")]).await, [""; 0]);
+    let said = slips(&[("doc:index", "file:///srv/app/README")]).await;
+    let taken = "`resources.doc:index.uri` leaves no URI for `file:///srv/app/README`: another item has `file:///srv/app/README` in this \
+                 view; give one of them another `uri`";
+    assert_eq!(said, [taken]);
+    let said = slips(&[("doc:index", "a:1"), ("file:///srv/app/README", "a:1")]).await;
+    let taken = "`resources.file:///srv/app/README.uri` leaves no URI for `file:///srv/app/README`: another item has `a:1` in this view; give \
+                 one of them another `uri`";
+    assert_eq!(said, [taken]);
+    let said = slips(&[("doc:indxe", "a:1")]).await;
+    let unknown =
+        "`resources.doc:indxe` is not in any list of this view; did you mean `doc:index`?";
+    assert_eq!(said, [unknown]);
+    let said = slips(&[("log:{day}", "day:{date}"), ("doc:index", "index")]).await;
+    let unfit = [
+        "`resources.doc:index.uri` is not a URI; begin with a scheme, such as `docs:`, and leave out white space",
+        "`resources.log:{day}.uri` has `{date}` instead of `{day}` of the server's template; write the same expressions in \
+         the same order, and change only the text around them",
+    ];
+    assert_eq!(said, unfit);
+}

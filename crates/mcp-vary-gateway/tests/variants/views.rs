@@ -1,0 +1,476 @@
+//! Variants as an operator configures them: what each shows, and what becomes of calls to it.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{features, introduced, names, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_view::{
+    ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
+    SchemaStyle, ToolOverride,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, config, json_text, limits, variant};
+
+/// A server with issues, that says what it was asked.
+async fn issues() -> ScriptedServer {
+    ScriptedServer::start(answer).await
+}
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let schema = json!({
+        "type": "object", "required": ["owner", "query"],
+        "properties": {
+            "owner": {"type": "string", "description": "Whose."},
+            "query": {"type": "string", "minLength": 2, "description": "What to look for."},
+            "limit": {"type": "integer"},
+        },
+    });
+    let tool = |name: &str, reads: bool| {
+        json!({"name": name, "title": "T", "description": format!("Does {name}. In many ways."),
+            "inputSchema": schema, "annotations": {"readOnlyHint": reads},
+            "outputSchema": {"type": "object"}})
+    };
+    let result = match seen.method() {
+        "initialize" => introduced(
+            "issues",
+            json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}}),
+        ),
+        "tools/list" => json!({"tools": [
+            tool("search_issues", true), tool("close_issue", false), tool("admin_purge", false),
+        ]}),
+        "tools/call" => json!({
+            "said": params,
+            "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "", "mimeType": "image/png"}],
+
+            "structuredContent": {"found": 2},
+        }),
+        "resources/list" => json!({"resources": [
+            {"uri": "doc:a", "name": "a"}, {"uri": "log:b", "name": "b"},
+        ]}),
+        "resources/templates/list" => json!({"resourceTemplates": [
+            {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "any:{name}", "name": "a"},
+        ]}),
+        "resources/read" => json!({"contents": [], "said": params}),
+        "prompts/list" => json!({"prompts": [
+            {"name": "triage", "arguments": [{"name": "repository", "required": true}, {"name": "tone"}]},
+            {"name": "report"},
+        ]}),
+        "prompts/get" | "completion/complete" => {
+            json!({"messages": [], "completion": {"values": []}, "said": params})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// The variants of these tests.
+fn variants() -> Vec<VariantConfig> {
+    let mut finder = variant("finder");
+    finder.tools =
+        serde_json::from_str(r#"{"include": ["*_issue*"], "exclude": ["close*"]}"#).unwrap();
+    finder.prompts = serde_json::from_str(r#"{"include": ["triage"]}"#).unwrap();
+    finder.resources =
+        serde_json::from_str(r#"{"exclude": ["log:*", "any:x*", "see:secret"]}"#).unwrap();
+    let mut change = ToolOverride {
+        name: Some("find".into()),
+        description: Some("Finds issues of ours.".into()),
+        ..ToolOverride::default()
+    };
+    let argument = |name: Option<&str>, fixed, default| ArgumentOverride {
+        name: name.map(str::to_owned),
+        fixed,
+        default,
+        ..ArgumentOverride::default()
+    };
+    change
+        .arguments
+        .insert("query".into(), argument(Some("q"), None, None));
+    change
+        .arguments
+        .insert("owner".into(), argument(None, json_text("acme"), None));
+    finder.tool_overrides.insert("search_issues".into(), change);
+    let mut triage = PromptOverride::default();
+    triage
+        .arguments
+        .insert("repository".into(), argument(Some("repo"), None, None));
+    finder.prompt_overrides.insert("triage".into(), triage);
+
+    let mut words = variant("words").with_base(Base::ReadOnly);
+    words.style.description = Description::FirstSentence;
+    words.style.result = ResultFields::Content;
+
+    let mut program = variant("program");
+    program.style.schema = SchemaStyle::Compact;
+    program.style.result = ResultFields::Structured;
+
+    let mut gemini = variant("gemini");
+    gemini.style.dialect = Some(Dialect::Gemini);
+
+    let mut casual = variant("casual");
+    casual.features = Some(
+        mcp_vary::feature::Features::from_tags(["human", "format=markdown"])
+            .0
+            .into(),
+    );
+    vec![variant("all"), finder, words, program, gemini, casual]
+}
+
+async fn harness() -> Harness {
+    Harness::behind_one(issues().await, |config| {
+        config.with_variants_of(variants()).unwrap()
+    })
+    .await
+}
+
+async fn ask(harness: &Harness, variant: &str, method: &str, params: Value) -> Value {
+    ClientKind::HttpModern
+        .ask(harness, &json!({}), method, under(variant, params))
+        .await
+}
+
+/// SV-11: a variant chooses what it shows, and how.
+#[tokio::test]
+async fn a_variant_shows_what_it_selects() {
+    let harness = harness().await;
+    for (variant, tools) in [
+        ("all", &["search_issues", "close_issue", "admin_purge"][..]),
+        ("finder", &["find"]),
+        ("words", &["search_issues"]),
+    ] {
+        for way in ClientKind::ALL {
+            let list = way
+                .ask(
+                    &harness,
+                    &json!({}),
+                    "tools/list",
+                    under(variant, json!({})),
+                )
+                .await;
+            assert_eq!(names(&list), tools, "{variant} {way:?}");
+        }
+    }
+    let list = ask(&harness, "finder", "resources/list", json!({})).await;
+    assert_eq!(
+        list["result"]["resources"],
+        json!([{"uri": "doc:a", "name": "a"}])
+    );
+    let list = ask(&harness, "finder", "prompts/list", json!({})).await;
+    assert_eq!(list["result"]["prompts"].as_array().unwrap().len(), 1);
+    let list = ask(&harness, "words", "tools/list", json!({})).await;
+    assert_eq!(
+        list["result"]["tools"][0]["description"],
+        "Does search_issues."
+    );
+}
+
+/// SV-14: a URI exists in a view that lists it or has a template for it.
+#[tokio::test]
+async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
+    let harness = harness().await;
+    for (variant, uri, exists) in [
+        ("finder", "doc:a", true),
+        ("finder", "doc:z", true),
+        ("finder", "any:y", true),
+        ("finder", "any:x1", false),
+        ("finder", "log:b", false),
+        ("finder", "no:where", false),
+        ("all", "log:b", true),
+        ("all", "no:where", true),
+    ] {
+        let answer = ask(&harness, variant, "resources/read", json!({"uri": uri})).await;
+        assert_eq!(
+            answer["result"].is_object(),
+            exists,
+            "{variant} {uri} {answer}"
+        );
+        if !exists {
+            assert_eq!(answer["error"]["code"], -32602);
+            assert_eq!(answer["error"]["data"]["activeVariant"], "finder");
+        }
+    }
+}
+
+/// SV-12: the names of another view lead nowhere.
+#[tokio::test]
+async fn what_a_variant_calls_otherwise_exists_only_so() {
+    let harness = harness().await;
+    for (variant, name) in [
+        ("finder", "search_issues"),
+        ("all", "find"),
+        ("words", "close_issue"),
+    ] {
+        let answer = ask(&harness, variant, "tools/call", tool(name)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{variant} {name}");
+        assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+    }
+}
+
+#[tokio::test]
+async fn a_call_reaches_the_server_in_its_own_words() {
+    let harness = harness().await;
+    let list = ask(&harness, "finder", "tools/list", json!({})).await;
+    let listed = &list["result"]["tools"][0];
+    assert_eq!(listed["description"], "Finds issues of ours.");
+    let schema = &listed["inputSchema"];
+    let properties: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(properties, ["q", "limit"]);
+    assert_eq!(schema["required"], json!(["q"]));
+    for way in ClientKind::ALL {
+        let call = under(
+            "finder",
+            json!({"name": "find", "arguments": {"q": "é", "limit": 1.0}}),
+        );
+        let answer = way.ask(&harness, &json!({}), "tools/call", call).await;
+        let said = &answer["result"]["said"];
+        assert_eq!(said["name"], "search_issues", "{way:?} {answer}");
+        assert_eq!(
+            said["arguments"],
+            json!({"query": "é", "limit": 1.0, "owner": "acme"})
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_a_view_does_not_have_is_an_error_that_a_model_can_act_on() {
+    let harness = harness().await;
+    let call = json!({"name": "find", "arguments": {"q": "x", "owner": "evil"}});
+    let answer = ask(&harness, "finder", "tools/call", call).await;
+    let result = &answer["result"];
+    assert_eq!(result["isError"], true, "{answer}");
+    assert_eq!(
+        result["content"][0]["text"],
+        "invalid arguments: there is no argument `owner`; leave it out"
+    );
+    assert!(harness.peer.of("tools/call").is_empty());
+}
+
+#[tokio::test]
+async fn prompts_and_their_completions_are_asked_in_the_servers_words() {
+    let harness = harness().await;
+    let get = json!({"name": "triage", "arguments": {"repo": "x"}});
+    let answer = ask(&harness, "finder", "prompts/get", get).await;
+    assert_eq!(
+        answer["result"]["said"]["arguments"],
+        json!({"repository": "x"})
+    );
+    let get = json!({"name": "triage", "arguments": {"repository": "x"}});
+    let answer = ask(&harness, "finder", "prompts/get", get).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let reference = json!({"type": "ref/prompt", "name": "triage"});
+    let complete = json!({"ref": reference, "argument": {"name": "repo", "value": "v"}});
+    let answer = ask(&harness, "finder", "completion/complete", complete).await;
+    assert_eq!(
+        answer["result"]["said"]["argument"],
+        json!({"name": "repository", "value": "v"})
+    );
+}
+
+/// A dialect's arguments are held against the server's own schema before they go on.
+#[tokio::test]
+async fn a_dialect_lists_what_its_models_take_and_checks_what_the_server_takes() {
+    let harness = harness().await;
+    let good = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "long"}});
+    let answer = ask(&harness, "gemini", "tools/call", good).await;
+    assert_eq!(
+        answer["result"]["said"]["arguments"],
+        json!({"owner": "o", "query": "long"})
+    );
+    let bad = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "x"}});
+    let answer = ask(&harness, "gemini", "tools/call", bad).await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let why = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(why.contains("`/query`") || why.contains("query"), "{why}");
+}
+
+#[tokio::test]
+async fn a_variant_decides_which_field_its_clients_read() {
+    let harness = harness().await;
+    let call = json!({"name": "search_issues", "arguments": {}});
+    let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
+    let words = ask(&harness, "words", "tools/call", call.clone()).await;
+    assert_eq!(words["result"].get("structuredContent"), None);
+    assert_eq!(words["result"]["content"].as_array().unwrap().len(), 2);
+    let program = ask(&harness, "program", "tools/call", call).await;
+    assert_eq!(program["result"]["structuredContent"], json!({"found": 2}));
+    assert_eq!(program["result"]["content"], json!([image]));
+    for (variant, has) in [("words", false), ("program", true)] {
+        let list = ask(&harness, variant, "tools/list", json!({})).await;
+        let tool = &list["result"]["tools"][0];
+        assert_eq!(tool.get("outputSchema").is_some(), has, "{variant}");
+    }
+}
+
+#[tokio::test]
+async fn a_variants_features_are_for_clients_that_declare_none() {
+    let harness = harness().await;
+    let call = || under("casual", json!({"name": "search_issues", "arguments": {}}));
+    let plain = ClientKind::HttpModern
+        .ask(&harness, &json!({}), "tools/call", call())
+        .await;
+    let text = plain["result"]["content"][0]["text"].as_str().unwrap();
+    assert_ne!(text, "{\"found\":2}");
+    // CN-19: only who declared something is told what became of it.
+    assert_eq!(plain["result"].get("_meta"), None, "{plain}");
+    let declared = features(&["agent", "format=json"]);
+    let json = ClientKind::HttpModern
+        .ask(&harness, &declared, "tools/call", call())
+        .await;
+    assert!(
+        json["result"]["_meta"]["vary/applied"].is_object(),
+        "{json}"
+    );
+}
+
+/// The server of [`issues`] as one that knows no templates, or that cannot list its resources, or has none.
+fn lacking(seen: &ReceivedRequest, what: &str) -> Option<Reply> {
+    let error = |code: i32| Some(seen.refuse(200, code, "no"));
+    match (what, seen.method()) {
+        ("templates", "resources/templates/list") => error(-32601),
+        ("answers", "resources/list") => error(-32603),
+        _ => answer(seen),
+    }
+}
+
+/// What is said of a variant that shows `resources` and overrides them.
+async fn resource_slips(
+    peer: ScriptedServer,
+    include: &[&str],
+    overridden: &[&str],
+) -> Vec<String> {
+    let mut variant = VariantConfig::new(ServerVariant::new("v".parse().unwrap(), "d"));
+    variant.resources = serde_json::from_value(json!({"include": include})).unwrap();
+    for uri in overridden {
+        let change = ResourceOverride::default();
+        variant.resource_overrides.insert((*uri).to_owned(), change);
+    }
+    let harness = Harness::behind_one(peer, |config| {
+        config.with_variants_of(vec![variant]).unwrap()
+    })
+    .await;
+    let slips = harness.gateway.unmatched_overrides();
+    slips.iter().map(|(_, slip)| slip.to_string()).collect()
+}
+
+/// Resources and templates are one part of a configuration: what is in either list is there.
+#[tokio::test]
+async fn a_resource_that_no_server_lists_is_a_slip() {
+    // A template stands for URIs that are in no list: `any:x`.
+    let fine = (["doc:*", "any:x*"], ["log:b", "doc:{name}"]);
+    let slipped = (["doc:*", "dok:*", "a*"], ["log:b", "log:c"]);
+    let said = resource_slips(issues().await, &fine.0, &fine.1).await;
+    assert_eq!(said, [""; 0]);
+    let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].starts_with("`resources.log:c` is not in any list"),
+        "{said:?}"
+    );
+    assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
+    assert!(said[1].contains("`dok:*` matches nothing"), "{said:?}");
+    let without = ScriptedServer::start(|seen| lacking(seen, "templates")).await;
+    let said = resource_slips(without, &["doc:*"], &["doc:{name}"]).await;
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("`resources.doc:{name}`"), "{said:?}");
+    // What cannot be listed may be there.
+    let silent = ScriptedServer::start(|seen| lacking(seen, "answers")).await;
+    let said = resource_slips(silent, &["dok:*"], &["log:c"]).await;
+    assert_eq!(said, [""; 0]);
+}
+
+#[tokio::test]
+async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
+    let mut slipped = variants();
+    slipped[1]
+        .tools
+        .include
+        .push(serde_json::from_str(r#""serch_*""#).unwrap());
+    let unknown = ToolOverride::default();
+    slipped[1]
+        .tool_overrides
+        .insert("close_isue".into(), unknown);
+    let renamed = |name: &str| ToolOverride {
+        name: Some(name.into()),
+        ..ToolOverride::default()
+    };
+    slipped[0]
+        .tool_overrides
+        .insert("close_issue".into(), renamed("search_issues"));
+    let harness = Harness::behind_one(issues().await, |config| {
+        config.with_variants_of(slipped).unwrap()
+    })
+    .await;
+    let slips = harness.gateway.unmatched_overrides();
+    let said: Vec<_> = slips
+        .iter()
+        .map(|(id, slip)| format!("{id}: {slip}"))
+        .collect();
+    assert_eq!(said.len(), 4, "{said:#?}");
+    // What is only ever linked is in no list, so that it looks like a slip.
+    assert!(said[3].contains("`see:secret` matches nothing"), "{said:?}");
+    assert!(said[0].starts_with("all: ") && said[0].contains("both called `search_issues`"));
+    assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
+    assert!(said[2].contains("`serch_*` matches nothing"), "{said:?}");
+    // Of two with one name the first is shown and reached.
+    let list = ask(&harness, "all", "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["search_issues", "admin_purge"]);
+}
+
+/// What the file's `variants` make of two servers with issues: the names of the tools in `v`, and the slips.
+async fn behind_two(variants: &str) -> ((Harness, ScriptedServer), Vec<String>, Vec<String>) {
+    let text =
+        format!("servers: {{a: {{command: x}}, b: {{command: x}}}}\nvariants:\n  v: {variants}\n");
+    let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
+    let (one, two) = (issues().await, issues().await);
+    let outside = config(Target::command("none", [])).environment;
+    let mut config = file.clone().into_config(outside).with_limits(limits());
+    let targets = [("a", &one), ("b", &two)];
+    config.servers = targets
+        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
+        .into();
+    let harness = Harness::behind(one, config).await;
+    let list = ask(&harness, "v", "tools/list", json!({})).await;
+    let names = names(&list).into_iter().map(str::to_owned).collect();
+    let slips = harness.gateway.unmatched_overrides().into_iter();
+    let slips = slips.map(|(id, slip)| file.places.slip(&id, &slip).to_string());
+    let slips = slips.collect();
+    ((harness, two), names, slips)
+}
+
+/// SV-11: what a variant takes away or fixes holds for the servers' own names; what it shows is meant by the
+/// names that clients see, and a pattern that is not says so with its line and the fix.
+#[tokio::test]
+async fn names_of_the_servers_narrow_and_never_widen() {
+    let (_servers, shown, slips) = behind_two("{tools: [search_*]}").await;
+    assert_eq!(shown, [""; 0]);
+    let said = "3:15: `variants.v.tools[0]` matches nothing that clients see: the item is `search_issues` on server `a`, and clients see \
+                `a_search_issues`; name the server, as in `{server: a, name: search_*}`, or write `server: \"*\"` for all servers";
+    assert_eq!(slips, [said]);
+    let all = "{tools: [{name: search_*, server: \"*\"}]}";
+    let (_servers, shown, slips) = behind_two(all).await;
+    assert_eq!(shown, ["a_search_issues", "b_search_issues"]);
+    assert_eq!(slips, [""; 0]);
+    let (_servers, shown, slips) = behind_two("{tools: {exclude: [\"*_issue*\"]}}").await;
+    assert_eq!(shown, ["a_admin_purge", "b_admin_purge"]);
+    assert_eq!(slips, [""; 0]);
+
+    let fixed =
+        "{overrides: {tools: {search_issues: {arguments: {owner: {fixed: acme}, ownr: {}}}}}}";
+    let ((harness, _two), shown, slips) = behind_two(fixed).await;
+    assert_eq!(shown.len(), 6);
+    let said = "3:77: `variants.v.overrides.tools.search_issues.arguments.ownr` is not an argument; did you mean `owner`?";
+    assert_eq!(slips, [said, said]);
+    for name in ["a_search_issues", "b_search_issues"] {
+        let call = |arguments: Value| json!({"name": name, "arguments": arguments});
+        let given = call(json!({"query": "xy"}));
+        let answer = ask(&harness, "v", "tools/call", given).await;
+        let sent = &answer["result"]["said"]["arguments"];
+        assert_eq!(sent, &json!({"query": "xy", "owner": "acme"}), "{answer}");
+        let given = call(json!({"query": "xy", "owner": "evil"}));
+        let answer = ask(&harness, "v", "tools/call", given).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+    }
+}

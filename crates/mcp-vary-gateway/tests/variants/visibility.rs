@@ -1,0 +1,186 @@
+//! Which fields of a result reach the clients of a variant.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::VariantConfig;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::message::{features, introduced};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_view::ResultFields;
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+/// What the server answers, by the tool.
+fn said(tool: &str) -> Value {
+    let value = json!({"rows": [1, 2]});
+    let text = json!({"type": "text", "text": value.to_string()});
+    let others = others();
+    let with = |block: Value| -> Value { others.iter().cloned().chain([block]).collect() };
+    match tool {
+        "both" | "bound" | "ui" => json!({"content": with(text), "structuredContent": value}),
+        "author" => json!({
+            "content": with(json!({"type": "text", "text": "two rows"})), "structuredContent": value,
+        }),
+        "value" => json!({"content": others, "structuredContent": value}),
+        "list" => json!({"content": with(text), "structuredContent": [1, 2]}),
+        "null" => json!({"content": with(text), "structuredContent": null}),
+        "prose" => json!({"content": with(json!({"type": "text", "text": "prose"}))}),
+        "error" => json!({
+            "content": with(json!({"type": "text", "text": "went wrong"})), "structuredContent": value, "isError": true,
+        }),
+        other => panic!("{other} is no tool"),
+    }
+}
+
+const TOOLS: &[&str] = &[
+    "both", "bound", "ui", "author", "value", "list", "null", "prose", "error",
+];
+
+/// The blocks that are no texts.
+fn others() -> Vec<Value> {
+    vec![
+        json!({"type": "image", "data": "aGk=", "mimeType": "image/png"}),
+        json!({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}),
+        json!({"type": "resource", "resource": {"uri": "a://b", "text": "embedded"}}),
+        json!({"type": "x-own", "text": "unknown"}),
+    ]
+}
+
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let listed = |name: &&str| {
+        let mut tool = json!({"name": name, "inputSchema": {"type": "object"}});
+        if *name == "bound" {
+            tool["outputSchema"] = json!({"type": "object", "required": ["rows"]});
+        }
+        if *name == "ui" {
+            tool["_meta"] = json!({"ui": {"resourceUri": "ui://rows"}});
+        }
+        tool
+    };
+    let result = match seen.method() {
+        "initialize" => introduced("rows", json!({"tools": {}})),
+        "tools/list" => json!({"tools": TOOLS.iter().map(listed).collect::<Vec<_>>()}),
+        "tools/call" => said(seen.body["params"]["name"].as_str()?),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn harness(fields: ResultFields) -> Harness {
+    let mut variant = VariantConfig::new(ServerVariant::new("only".parse().unwrap(), "x"));
+    variant.style.result = fields;
+    let peer = ScriptedServer::start(answer).await;
+    Harness::behind_one(peer, |config| {
+        config.with_variants_of(vec![variant]).unwrap()
+    })
+    .await
+}
+
+fn texts(result: &Value) -> Vec<&str> {
+    let blocks = result["content"].as_array().unwrap().iter();
+    let texts = blocks.filter(|block| block["type"] == "text");
+    texts.filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// What holds of `told` for a client that knows structured values or does not.
+#[track_caller]
+fn holds(told: &Value, tool: &str, fields: ResultFields, knows: bool, about: &str) {
+    let blocks = told["content"].as_array().unwrap().iter();
+    let kept: Vec<_> = blocks
+        .filter(|block| block["type"] != "text")
+        .cloned()
+        .collect();
+    assert_eq!(kept, others(), "{about}");
+    let structured = told
+        .get("structuredContent")
+        .filter(|value| !value.is_null());
+    let is_said = !texts(told).is_empty();
+    assert!(
+        is_said || structured.is_some() && knows,
+        "it says nothing: {about}"
+    );
+    match tool {
+        "error" => {
+            assert_eq!(told["isError"], true, "{about}");
+            assert_eq!(texts(told), ["went wrong"], "{about}");
+        }
+        // The data of a user interface reach it whatever its model reads.
+        "ui" => assert!(structured.is_some(), "{about}"),
+        "bound" => assert_eq!(
+            structured.is_some(),
+            fields != ResultFields::Content,
+            "{about}"
+        ),
+        _ => {}
+    }
+    if fields == ResultFields::Content && tool != "ui" {
+        assert_eq!(told.get("structuredContent"), None, "{about}");
+    }
+    if fields == ResultFields::Structured && knows && structured.is_some() && tool != "error" {
+        assert_eq!(texts(told), [""; 0], "{about}");
+    }
+}
+
+const FIELDS: [ResultFields; 3] = [
+    ResultFields::Both,
+    ResultFields::Content,
+    ResultFields::Structured,
+];
+
+/// TR-2, TR-5, CN-8: whatever fields a variant's clients get, no image, audio, embedded resource, unknown block or
+/// error is lost, something is said, and what the list promises is there.
+#[tokio::test]
+async fn fields_lose_nothing() {
+    for fields in FIELDS {
+        let harness = harness(fields).await;
+        for tags in [
+            &[][..],
+            &["agent", "format=json"],
+            &["human"],
+            &["format=text"],
+        ] {
+            let declared = match tags {
+                [] => json!({}),
+                tags => features(tags),
+            };
+            let list = ClientKind::HttpModern
+                .ask(&harness, &declared, "tools/list", json!({}))
+                .await;
+            let bound = &list["result"]["tools"][1];
+            let is_promised = fields != ResultFields::Content;
+            assert_eq!(
+                bound.get("outputSchema").is_some(),
+                is_promised,
+                "{fields:?}"
+            );
+            for tool in TOOLS {
+                let about = format!("{tool} {fields:?} {tags:?}");
+                let params = json!({"name": tool, "arguments": {}});
+                let told = ClientKind::HttpModern
+                    .ask(&harness, &declared, "tools/call", params)
+                    .await;
+                let told = &told["result"];
+                holds(told, tool, fields, true, &format!("{about}: {told}"));
+            }
+        }
+    }
+}
+
+/// A client of a revision that has no `structuredContent` gets the texts, whatever the variant's clients get.
+#[tokio::test]
+async fn who_knows_no_structure_gets_the_texts() {
+    for fields in FIELDS {
+        let harness = harness(fields).await;
+        for (revision, knows) in [("2025-03-26", false), ("2025-11-25", true)] {
+            let mut client = LegacyClient::open(&harness, revision, &json!({})).await;
+            for tool in TOOLS {
+                let params = json!({"name": tool, "arguments": {}});
+                let told = client.ask("tools/call", params).await.json();
+                let told = &told["result"];
+                let about = format!("{tool} {fields:?} {revision}: {told}");
+                let is_value = *tool == "value" && fields != ResultFields::Content;
+                holds(told, tool, fields, knows || is_value, &about);
+            }
+        }
+    }
+}

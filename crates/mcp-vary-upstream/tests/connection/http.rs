@@ -1,0 +1,1213 @@
+//! The gateway as a client of HTTP endpoints, against a scripted peer on a socket.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::HeaderValue;
+use mcp_vary_testkit::scripted_server::{
+    ReceivedRequest, Reply, ScriptedServer, discover, event, initialize,
+};
+use mcp_vary_upstream::{
+    CallerId, ConnectError, Event, Exchange, Limits, Message, Request, Target, UpstreamConfig,
+    UpstreamConnection, UpstreamError,
+};
+use mcp_vary_wire::headers::header_value;
+use mcp_vary_wire::list_kind::Kind;
+use mcp_vary_wire::revision::Revision;
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, mpsc};
+
+fn config(peer: &ScriptedServer) -> UpstreamConfig {
+    let mut limits = Limits::default();
+    limits.body = 1 << 20;
+    limits.line = 1 << 20;
+    UpstreamConfig::new("remote", Target::http(peer.url.clone())).with_limits(limits)
+}
+
+async fn connect(peer: &ScriptedServer) -> Arc<UpstreamConnection> {
+    UpstreamConnection::connect(config(peer)).await.unwrap()
+}
+
+fn call(name: &str) -> Request {
+    let params = json!({"name": name, "arguments": {}});
+    Request::new("tools/call", Some(params.to_string())).with_name(name)
+}
+
+fn parse(message: &[u8]) -> Value {
+    serde_json::from_slice(message).unwrap()
+}
+
+/// What comes until the answer, and the answer.
+async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
+    let mut notifications = Vec::new();
+    loop {
+        match exchange.next().await {
+            Ok(Message::Notification(message)) => notifications.push(parse(&message)),
+            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
+            Ok(Message::Answer(answer)) => {
+                let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
+                return (notifications, outcome.map_err(str::to_owned));
+            }
+            Err(error) => return (notifications, Err(error.details())),
+        }
+    }
+}
+
+async fn result(upstream: &Arc<UpstreamConnection>, name: &str) -> Result<Value, String> {
+    all(upstream.request(call(name)).await.unwrap()).await.1
+}
+
+#[track_caller]
+fn says(error: &impl ToString, parts: &[&str]) {
+    let error = error.to_string();
+    for part in parts {
+        assert!(error.contains(part), "`{error}` does not say `{part}`");
+    }
+}
+
+/// A legacy server; `script` decides about `tools/call`.
+async fn legacy(
+    script: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+) -> ScriptedServer {
+    ScriptedServer::start(move |seen| (seen.method() == "tools/call").then(|| script(seen))).await
+}
+
+/// A modern server; `script` decides about `tools/call`.
+async fn modern(
+    script: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+) -> ScriptedServer {
+    ScriptedServer::start(move |seen| match seen.method() {
+        "server/discover" => Some(discover(seen)),
+        "tools/call" => Some(script(seen)),
+        "subscriptions/listen" => Some(seen.refuse(404, -32601, "Method not found")),
+        _ => None,
+    })
+    .await
+}
+
+async fn speaks(discover: fn(&ReceivedRequest) -> Reply, revision: Revision) {
+    let peer = ScriptedServer::start(move |seen| {
+        (seen.method() == "server/discover").then(|| discover(seen))
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    assert_eq!(upstream.handshake().revision, revision);
+    assert!(result(&upstream, "x").await.is_ok());
+}
+
+#[tokio::test]
+async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
+    speaks(discover, Revision::V2026_07_28).await;
+    let legacy = Revision::V2025_11_25;
+    speaks(|seen| seen.refuse(200, -32601, "unknown"), legacy).await;
+    speaks(
+        |seen| seen.refuse(400, -32000, "Bad Request: Server not initialized"),
+        legacy,
+    )
+    .await;
+    speaks(|_| Reply::new(400, "text/plain", ""), legacy).await;
+    speaks(
+        |_| Reply::new(404, "text/html", "<h1>Not found</h1>"),
+        legacy,
+    )
+    .await;
+    speaks(
+        |_| Reply::new(422, "text/plain", "missing session id"),
+        legacy,
+    )
+    .await;
+    speaks(|_| Reply::new(500, "text/plain", "oops"), legacy).await;
+    speaks(|_| Reply::new(200, "text/plain", "hello"), legacy).await;
+    speaks(|_| Reply::new(202, "text/plain", ""), legacy).await;
+    let older = |_: &ReceivedRequest| {
+        let data = json!({"supported": ["2025-06-18", "1900-01-01"]});
+        let error =
+            json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+        Reply::json(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+    };
+    speaks(older, Revision::V2025_06_18).await;
+}
+
+#[tokio::test]
+async fn a_modern_server_without_common_revision_is_named_with_its_revisions() {
+    let peer = ScriptedServer::start(|seen| {
+        let data = json!({"supported": ["2099-01-01"]});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        Some(Reply::json(
+            400,
+            &json!({"jsonrpc": "2.0", "id": seen.id(), "error": error}),
+        ))
+    })
+    .await;
+    let error = UpstreamConnection::connect(config(&peer))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ConnectError::Revision { .. }));
+    says(&error, &["`remote`", "2099-01-01", "2026-07-28"]);
+}
+
+/// A modern server that refuses the revision that it names, so often.
+async fn refusing(
+    times: usize,
+) -> (
+    ScriptedServer,
+    Result<Arc<UpstreamConnection>, ConnectError>,
+) {
+    let asked = AtomicUsize::new(0);
+    let peer = ScriptedServer::start(move |seen| {
+        if asked.fetch_add(1, Ordering::SeqCst) >= times {
+            return Some(discover(seen));
+        }
+        let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+        Some(Reply::json(400, &message))
+    })
+    .await;
+    let connected = UpstreamConnection::connect(config(&peer)).await;
+    (peer, connected)
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_revision_it_names_is_asked_once_more_and_never_for_a_session() {
+    let (peer, connected) = refusing(1).await;
+    assert_eq!(
+        connected.unwrap().handshake().revision,
+        Revision::V2026_07_28
+    );
+    let methods: Vec<_> = peer
+        .received()
+        .iter()
+        .map(|seen| seen.method().to_owned())
+        .collect();
+    assert_eq!(methods[..2], ["server/discover"; 2]);
+    assert!(peer.of("initialize").is_empty());
+    let (peer, connected) = refusing(2).await;
+    says(
+        &connected.unwrap_err(),
+        &["`remote`", "refused `server/discover`", "-32022"],
+    );
+    assert_eq!(peer.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_handshake_may_come_as_a_stream() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "initialize" => {
+            let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
+            let text = format!("id: 1\ndata:\n\n{}", event(&seen.message(&result)));
+            Some(Reply::events(text).with_header("mcp-session-id", "s-7"))
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    assert_eq!(upstream.handshake().revision, Revision::V2025_06_18);
+    result(&upstream, "x").await.unwrap();
+    assert_eq!(
+        peer.of("tools/call")[0].header("mcp-session-id"),
+        Some("s-7")
+    );
+}
+
+#[tokio::test]
+async fn a_legacy_session_has_the_headers_of_its_revision() {
+    let peer = ScriptedServer::start(|_| None).await;
+    let mut config = config(&peer);
+    if let Target::Http { headers, .. } = &mut config.target {
+        headers.insert("authorization", HeaderValue::from_static("Bearer secret"));
+        headers.insert("accept", HeaderValue::from_static("text/plain"));
+    }
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    result(&upstream, "x").await.unwrap();
+    let methods: Vec<_> = peer
+        .received()
+        .iter()
+        .map(|seen| seen.method().to_owned())
+        .collect();
+    let before_get = methods.iter().filter(|method| *method != "GET");
+    assert!(
+        before_get.eq([
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "ping",
+            "tools/call"
+        ]
+        .iter())
+    );
+    let initialize = &peer.of("initialize")[0];
+    assert_eq!(initialize.header("mcp-protocol-version"), None);
+    assert_eq!(initialize.header("mcp-session-id"), None);
+    let call = &peer.of("tools/call")[0];
+    assert_eq!(call.header("mcp-protocol-version"), Some("2025-11-25"));
+    assert_eq!(call.header("mcp-session-id"), Some("s-1"));
+    assert_eq!(call.header("authorization"), Some("Bearer secret"));
+    assert_eq!(
+        call.header("accept"),
+        Some("application/json, text/event-stream")
+    );
+    assert_eq!(call.header("mcp-method"), None);
+    assert_eq!(call.header("mcp-name"), None);
+    upstream.close().await;
+    let farewell = &peer.of("DELETE")[0];
+    assert_eq!(farewell.header("mcp-session-id"), Some("s-1"));
+    let later = upstream
+        .request(Request::new("ping", None))
+        .await
+        .unwrap_err();
+    assert!(matches!(later, UpstreamError::Closed { .. }));
+}
+
+#[tokio::test]
+async fn a_modern_request_mirrors_its_body_in_headers() {
+    let peer = modern(|seen| seen.answer(&json!({}))).await;
+    let upstream = connect(&peer).await;
+    let header = ("mcp-param-region".parse().unwrap(), header_value("Zürich"));
+    let named = call("größe").with_param_headers(vec![header]);
+    all(upstream.request(named).await.unwrap()).await.1.unwrap();
+    let seen = &peer.of("tools/call")[0];
+    assert_eq!(seen.header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(seen.header("mcp-method"), Some("tools/call"));
+    assert_eq!(seen.header("mcp-name"), Some("=?base64?Z3LDtsOfZQ==?="));
+    assert_eq!(
+        seen.header("mcp-param-region"),
+        Some("=?base64?WsO8cmljaA==?=")
+    );
+    assert_eq!(seen.header("mcp-session-id"), None);
+    let probe = &peer.of("server/discover")[0];
+    assert_eq!(probe.header("mcp-method"), Some("server/discover"));
+    assert_eq!(probe.body["params"]["_meta"].as_object().unwrap().len(), 3);
+    let list = Request::new("tools/list", None).with_name("x");
+    let _ = all(upstream.request(list).await.unwrap()).await;
+    assert_eq!(peer.of("tools/list")[0].header("mcp-name"), None);
+}
+
+#[tokio::test]
+async fn a_thousand_notifications_keep_their_order_in_pieces_of_any_size() {
+    let peer = legacy(|seen| {
+        let mut text = String::from("\u{feff}: hello\r\n\r\n");
+        for at in 0..1000 {
+            let message = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": at}});
+            text += &event(&message);
+        }
+        text += &event(&seen.message(&json!({"ok": 1})));
+        let (sender, reply) = Reply::stream();
+        for piece in text.as_bytes().chunks(333) {
+            sender.send(piece.to_vec().into()).unwrap();
+        }
+        reply
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    let progress = notifications
+        .iter()
+        .map(|message| message["params"]["progress"].as_u64());
+    assert!(progress.eq((0..1000).map(Some)));
+    assert_eq!(answer, Ok(json!({"ok": 1})));
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side_and_connections_are_used_again() {
+    let peer = legacy(|seen| seen.answer(&seen.body["params"]["name"])).await;
+    let upstream = connect(&peer).await;
+    for at in 0..20 {
+        assert_eq!(
+            result(&upstream, &at.to_string()).await,
+            Ok(json!(at.to_string()))
+        );
+    }
+    let connections = peer.connections();
+    assert!(connections <= 3, "{connections} connections");
+    let mut calls = tokio::task::JoinSet::new();
+    for at in 0..50 {
+        let upstream = Arc::clone(&upstream);
+        calls.spawn(async move {
+            assert_eq!(
+                result(&upstream, &at.to_string()).await,
+                Ok(json!(at.to_string()))
+            );
+        });
+    }
+    assert_eq!(calls.join_all().await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_stream() {
+    let peer = legacy(|seen| Reply::events(event(&seen.message(&json!({}))))).await;
+    let upstream = connect(&peer).await;
+    for _ in 0..10 {
+        result(&upstream, "x").await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let connections = peer.connections();
+    assert!(connections < 8, "{connections} connections");
+}
+
+#[tokio::test]
+async fn a_dropped_legacy_call_is_cancelled_by_its_own_id() {
+    let peer = legacy(|_| Reply::silence()).await;
+    let upstream = connect(&peer).await;
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let running = tokio::spawn(all(exchange));
+    let id = peer.wait_for("tools/call", 1).await[0].id().clone();
+    running.abort();
+    let cancelled = peer.wait_for("notifications/cancelled", 1).await;
+    assert_eq!(cancelled[0].body["params"], json!({"requestId": id}));
+    assert_eq!(cancelled[0].header("mcp-session-id"), Some("s-1"));
+}
+
+#[tokio::test]
+async fn a_dropped_modern_call_closes_its_connection_and_says_nothing() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = modern(move |seen| {
+        if seen.body["params"]["name"] == "silent" {
+            return Reply::silence();
+        }
+        let (sender, reply) = Reply::stream();
+        sender
+            .send("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n".into())
+            .unwrap();
+        senders.send(sender).unwrap();
+        reply
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let running = tokio::spawn(all(upstream.request(call("silent")).await.unwrap()));
+    peer.wait_for("tools/call", 1).await;
+    running.abort();
+    peer.wait_for_abandoned(1).await;
+    let mut exchange = upstream.request(call("stream")).await.unwrap();
+    assert!(matches!(
+        exchange.next().await,
+        Ok(Message::Notification(_))
+    ));
+    drop(exchange);
+    streams.recv().await.unwrap().closed().await;
+    assert!(peer.of("notifications/cancelled").is_empty());
+}
+
+#[tokio::test]
+async fn waiting_can_be_interrupted_without_loss() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = legacy(move |seen| {
+        let (sender, reply) = Reply::stream();
+        senders
+            .send((sender, seen.message(&json!({"a": "bc"}))))
+            .unwrap();
+        reply
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let mut exchange = upstream.request(call("x")).await.unwrap();
+    let writing = tokio::spawn(async move {
+        let (sender, message) = streams.recv().await.unwrap();
+        for byte in event(&message).bytes() {
+            sender.send(vec![byte].into()).unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    let answer = loop {
+        let next = tokio::time::timeout(Duration::from_micros(300), exchange.next()).await;
+        if let Ok(message) = next {
+            break message.unwrap();
+        }
+    };
+    let Message::Answer(answer) = answer else {
+        panic!("no answer")
+    };
+    assert_eq!(answer.outcome(), Ok(r#"{"a":"bc"}"#));
+    writing.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_expired_session_is_renewed_once_and_no_call_runs_twice() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let runs = Arc::clone(&ran);
+    let sessions = AtomicUsize::new(0);
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "initialize" => {
+            let number = sessions.fetch_add(1, Ordering::SeqCst) + 1;
+            Some(initialize(seen, &format!("s-{number}")))
+        }
+        "tools/call" if seen.header("mcp-session-id") == Some("s-1") => {
+            Some(Reply::new(404, "text/plain", "Session not found"))
+        }
+        "tools/call" => {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Some(seen.answer(&json!({})))
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..10 {
+        let upstream = Arc::clone(&upstream);
+        calls.spawn(async move { result(&upstream, "x").await.unwrap() });
+    }
+    assert_eq!(calls.join_all().await.len(), 10);
+    assert_eq!(peer.of("initialize").len(), 2);
+    assert_eq!(ran.load(Ordering::SeqCst), 10);
+    assert!(matches!(
+        events.recv().await,
+        Ok(Event::ListMayHaveChanged(Kind::Tools))
+    ));
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_for_good_is_an_error() {
+    let peer = legacy(|_| Reply::new(404, "text/plain", "Session not found")).await;
+    let upstream = connect(&peer).await;
+    let error = result(&upstream, "x").await.unwrap_err();
+    says(&error, &["`remote`", "404 Not Found", "Session not found"]);
+    assert_eq!(peer.of("tools/call").len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_says_400_for_an_expired_session_is_understood() {
+    let calls = AtomicUsize::new(0);
+    let peer = legacy(move |seen| match calls.fetch_add(1, Ordering::SeqCst) {
+        0 => seen.refuse(400, -32000, "Bad Request: No valid session ID provided"),
+        _ => seen.answer(&json!({})),
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    assert_eq!(result(&upstream, "x").await, Ok(json!({})));
+    assert_eq!(peer.of("initialize").len(), 2);
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_resumed_where_it_was_left() {
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" => {
+            let one =
+                json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 1}});
+            Some(Reply::events(format!(
+                "retry: 5\nid: e-1\n{}id: e-2\ndata:\n\n",
+                event(&one)
+            )))
+        }
+        "GET" if seen.header("last-event-id") == Some("e-2") => {
+            let two =
+                json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": 2}});
+            Some(Reply::events(format!("id: e-3\n{}", event(&two))))
+        }
+        "GET" if seen.header("last-event-id") == Some("e-3") => Some(Reply::events(event(
+            &json!({"jsonrpc": "2.0", "id": 4, "result": {"done": true}}),
+        ))),
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    let data: Vec<_> = notifications
+        .iter()
+        .map(|message| &message["params"]["data"])
+        .collect();
+    assert_eq!(data, [1, 2]);
+    assert_eq!(answer, Ok(json!({"done": true})));
+    let resumed = peer
+        .of("GET")
+        .into_iter()
+        .find(|seen| seen.header("last-event-id").is_some());
+    let resumed = resumed.unwrap();
+    assert_eq!(resumed.header("accept"), Some("text/event-stream"));
+    assert_eq!(resumed.header("mcp-session-id"), Some("s-1"));
+}
+
+#[tokio::test]
+async fn attempts_to_resume_are_bounded() {
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" => Some(Reply::events("retry: 1\nid: e-1\ndata:\n\n")),
+        "GET" if seen.header("last-event-id").is_some() => Some(Reply::new(503, "text/plain", "")),
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    says(
+        &result(&upstream, "x").await.unwrap_err(),
+        &["`remote`", "could not be resumed"],
+    );
+    let attempts = peer
+        .of("GET")
+        .into_iter()
+        .filter(|seen| seen.header("last-event-id").is_some());
+    assert_eq!(attempts.count(), 5);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_an_answer_is_an_error() {
+    let peer = legacy(|_| Reply::events(": nothing\n\n")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["`remote`", "ended without an answer"],
+    );
+    // A modern stream is not resumed, whatever ids it has.
+    let peer = modern(|_| Reply::events("id: 1\ndata:\n\n")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["`remote`", "ended without an answer"],
+    );
+}
+
+async fn fails(reply: fn(&ReceivedRequest) -> Reply, parts: &[&str]) {
+    let peer = legacy(reply).await;
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`"]);
+    says(&error, parts);
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_an_error_that_says_what_came() {
+    fails(
+        |_| Reply::new(401, "text/plain", "log in\u{1b}[2J"),
+        &["401 Unauthorized", r"log in\u{1b}[2J"],
+    )
+    .await;
+    fails(|seen| seen.refuse(403, -32000, "no"), &["403 Forbidden"]).await;
+    fails(
+        |_| Reply::new(500, "text/plain", "x".repeat(999)),
+        &["500 Internal", "xxx…"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(202, "text/plain", ""),
+        &["202 Accepted", "nothing else"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "text/html", "<h1>Hi</h1>"),
+        &["no answer", "<h1>Hi</h1>"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "application/json", "{\"id\":"),
+        &["no answer", "not JSON"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "application/json", &b"\xff{}"[..]),
+        &["no answer", "not UTF-8"],
+    )
+    .await;
+    fails(|_| Reply::new(200, "application/json", ""), &["no answer"]).await;
+    fails(
+        |_| Reply::json(200, &json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
+        &["no answer"],
+    )
+    .await;
+    fails(
+        |_| Reply::json(200, &json!({"x": "y".repeat(2_000_000)})),
+        &["a reply of more than 1048576 bytes"],
+    )
+    .await;
+    fails(
+        |_| Reply::events(format!("data: {}", "y".repeat(2_000_000))),
+        &["an event of more than 1048576 bytes"],
+    )
+    .await;
+}
+
+/// What a client is told when the server replies like this.
+async fn tells(reply: fn(&ReceivedRequest) -> Reply, expected: &str) {
+    let peer = legacy(reply).await;
+    let upstream = connect(&peer).await;
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let error = exchange.answer().await.unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn clients_are_told_what_happened_and_no_more() {
+    tells(
+        |_| Reply::new(503, "text/plain", "no route to db.internal"),
+        "server `remote` answered HTTP 503 Service Unavailable",
+    )
+    .await;
+    tells(
+        |_| Reply::new(307, "text/plain", "").with_header("location", "https://example.org/key"),
+        "server `remote` answered HTTP 307 Temporary Redirect",
+    )
+    .await;
+    tells(
+        |_| Reply::new(200, "text/plain", "panicked at /srv/app"),
+        "server `remote` broke the protocol",
+    )
+    .await;
+    tells(
+        |_| Reply::events(": nothing\n\n"),
+        "server `remote` broke off its reply",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn redirects_are_named_and_not_followed() {
+    fails(
+        |_| {
+            Reply::new(307, "text/plain", "")
+                .with_header("location", "https://u:p@example.org/mcp?key=secret")
+        },
+        &["307", "`https://example.org`", "not followed"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret"),
+        &["308", "its own path with a `/` at the end;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/secret"),
+        &["308", "another path of its own;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(302, "text/plain", ""),
+        &["302", "points to nowhere;"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_an_answer_whatever_its_status() {
+    let peer = modern(|seen| seen.refuse(404, -32601, "Method not found")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32601"],
+    );
+    let peer = legacy(|seen| seen.refuse(500, -32603, "Internal")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32603"],
+    );
+    let peer = legacy(|_| {
+        let error = json!({"code": -32700, "message": "Parse error"});
+        Reply::json(200, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+    })
+    .await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32700"],
+    );
+}
+
+#[tokio::test]
+async fn garbage_in_a_stream_is_skipped() {
+    let peer = legacy(|seen| {
+        let answer = event(&seen.message(&json!({"ok": true})));
+        let other = event(&json!({"jsonrpc": "2.0", "id": 12345, "result": {}}));
+        let ping = "event: ping\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+        Reply::events(format!(
+            "data: what?\n\n{other}{ping}data: [1]\n\n{answer}{answer}"
+        ))
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    assert_eq!(
+        (notifications, answer),
+        (Vec::new(), Ok(json!({"ok": true})))
+    );
+}
+
+#[tokio::test]
+async fn a_batch_is_taken_apart() {
+    let peer = legacy(|seen| {
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+        Reply::json(200, &json!([progress, seen.message(&json!({"n": 1}))]))
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    assert_eq!((notifications.len(), answer), (1, Ok(json!({"n": 1}))));
+}
+
+#[tokio::test]
+async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
+    let peer = legacy(|_| Reply::silence()).await;
+    let mut config = config(&peer);
+    config.limits.idle = Duration::from_millis(300);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    says(
+        &result(&upstream, "x").await.unwrap_err(),
+        &["`remote`", "no sign of life for 300ms"],
+    );
+    let cancelled = peer.wait_for("notifications/cancelled", 1).await;
+    assert_eq!(
+        &cancelled[0].body["params"]["requestId"],
+        peer.of("tools/call")[0].id()
+    );
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let url: http::Uri = format!("http://me:secret@{address}/mcp?key=secret")
+        .parse()
+        .unwrap();
+    let error = UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(url))).await;
+    let error = error.unwrap_err();
+    says(&error, &["`remote` cannot be reached", "refused"]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[tokio::test]
+async fn a_bad_handshake_says_what_came_and_what_to_do() {
+    let closed = ScriptedServer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
+    let error = UpstreamConnection::connect(config(&closed))
+        .await
+        .unwrap_err();
+    says(&error, &["`remote`", "401 Unauthorized", "token?"]);
+    assert_eq!(closed.received().len(), 1);
+    let website =
+        ScriptedServer::start(|_| Some(Reply::new(404, "text/html", "<h1>Nothing here"))).await;
+    let error = UpstreamConnection::connect(config(&website))
+        .await
+        .unwrap_err();
+    says(
+        &error,
+        &[
+            "`remote`",
+            "` answered `initialize` with HTTP 404",
+            "check the path",
+        ],
+    );
+    let elsewhere = "ftp://example.org/".parse().unwrap();
+    let error =
+        UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
+    says(
+        &error.unwrap_err(),
+        &[
+            "`remote`",
+            "`ftp://example.org`",
+            "neither http:// nor https://",
+        ],
+    );
+    let mute = ScriptedServer::start(|_| Some(Reply::silence())).await;
+    let mut config = config(&mute);
+    config.limits.handshake = Duration::from_millis(300);
+    let error = UpstreamConnection::connect(config).await.unwrap_err();
+    says(&error, &["`remote`", "not ready within 300ms"]);
+}
+
+#[tokio::test]
+async fn what_the_server_asks_is_answered_or_refused() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = legacy(move |seen| {
+        let (sender, reply) = Reply::stream();
+        let ping = event(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+        let ask = event(
+            &json!({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": {}}),
+        );
+        sender.send((ping + &ask).into()).unwrap();
+        senders.send((sender, seen.message(&json!({})))).unwrap();
+        reply
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let running = tokio::spawn(all(upstream.request(call("x")).await.unwrap()));
+    let (sender, answer) = streams.recv().await.unwrap();
+    // Replies have no method, so that they are counted by their verb.
+    let replies = peer.wait_for("POST", 2).await;
+    let find = |id: Value| replies.iter().find(|seen| *seen.id() == id).unwrap();
+    assert_eq!(find(json!("p")).body["result"], json!({}));
+    assert_eq!(find(json!(7)).body["error"]["code"], -32601);
+    assert_eq!(find(json!(7)).header("mcp-session-id"), Some("s-1"));
+    sender.send(event(&answer).into()).unwrap();
+    assert_eq!(running.await.unwrap().1, Ok(json!({})));
+}
+
+/// What a client that has a connection alone is asked, on the stream of its call and beside it.
+#[tokio::test]
+async fn who_has_a_connection_alone_is_asked_and_answers() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            let id = json!(seen.method());
+            let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+            sender.send(event(&ask).into()).unwrap();
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer).dedicated();
+    config.limits.idle = Duration::from_millis(50);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    let mut events = upstream.events();
+    let outside = loop {
+        if let Event::ServerRequest(request) = events.recv().await.unwrap() {
+            break request;
+        }
+    };
+    let (_get, _) = streams.recv().await.unwrap();
+    let mut exchange = upstream.request(call("x")).await.unwrap();
+    let Ok(Message::Request(inside)) = exchange.next().await else {
+        panic!("the server asks");
+    };
+    let waiting = tokio::time::timeout(Duration::from_millis(200), exchange.next());
+    assert!(waiting.await.is_err());
+    outside.reply(Ok(r#"{"roots":[]}"#));
+    inside.reply(Err(r#"{"code":-1,"message":"no"}"#));
+    let replies = peer.wait_for("POST", 2).await;
+    let find = |id: &str| replies.iter().find(|seen| *seen.id() == id).unwrap();
+    assert_eq!(find("GET").body["result"], json!({"roots": []}));
+    assert_eq!(find("tools/call").body["error"]["code"], -1);
+    assert_eq!(find("GET").header("mcp-session-id"), Some("s-1"));
+    let (sender, answer) = streams.recv().await.unwrap();
+    sender.send(event(&answer).into()).unwrap();
+    assert_eq!(all(exchange).await.1, Ok(json!({})));
+}
+
+/// Some servers ask and log beside the stream of the call for which they do.
+#[tokio::test]
+async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer).dedicated();
+    config.is_pooled = true;
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    let (beside, _) = streams.recv().await.unwrap();
+    for id in [1, 2] {
+        let request = call("x").with_caller(CallerId(7));
+        let mut exchange = upstream.request(request).await.unwrap();
+        let log =
+            json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": id}});
+        let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+        beside
+            .send([event(&log), event(&ask)].concat().into())
+            .unwrap();
+        let Ok(Message::Notification(told)) = exchange.next().await else {
+            panic!("the server tells");
+        };
+        assert_eq!(parse(&told), log);
+        let Ok(Message::Request(asked)) = exchange.next().await else {
+            panic!("the server asks");
+        };
+        asked.reply(Ok(r#"{"roots":[]}"#));
+        let replies = peer.wait_for("POST", id).await;
+        assert_eq!(replies[id - 1].body["result"], json!({"roots": []}));
+        let (sender, answer) = streams.recv().await.unwrap();
+        sender.send(event(&answer).into()).unwrap();
+        assert_eq!(all(exchange).await.1, Ok(json!({})));
+    }
+}
+
+/// What a server asks while nobody listens is lost, and with it the call for which it asks.
+#[tokio::test]
+async fn who_has_a_connection_alone_listens_before_it_calls() {
+    let (senders, _streams) = mpsc::unbounded_channel();
+    let refused = AtomicUsize::new(0);
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "GET" => {
+            let (sender, reply) = Reply::stream();
+            senders.send(sender).unwrap();
+            Some(reply)
+        }
+        "tools/call" if refused.fetch_add(1, Ordering::SeqCst) == 0 => {
+            Some(seen.refuse(404, -32001, "Session not found"))
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = UpstreamConnection::connect(config(&peer).dedicated())
+        .await
+        .unwrap();
+    assert_eq!(peer.of("GET").len(), 1);
+    result(&upstream, "x").await.unwrap();
+    let seen = peer
+        .received()
+        .into_iter()
+        .map(|seen| seen.method().to_owned());
+    let seen: Vec<_> = seen
+        .filter(|method| method == "GET" || method == "tools/call")
+        .collect();
+    assert_eq!(seen, ["GET", "tools/call", "GET", "tools/call"]);
+}
+
+#[tokio::test]
+async fn a_server_that_opens_no_stream_before_it_has_something_to_say_is_called_all_the_same() {
+    let peer = ScriptedServer::start(|seen| (seen.method() == "GET").then(Reply::silence)).await;
+    let mut config = config(&peer).dedicated();
+    config.limits.probe = Duration::from_millis(50);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    assert!(result(&upstream, "x").await.is_ok());
+}
+
+type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;
+
+/// A server that opens a stream for `method`, which the test writes; before that, it refuses as `refusals` say.
+/// It knows no event `gone`.
+async fn streams(
+    method: &'static str,
+    refusals: impl IntoIterator<Item = fn(&ReceivedRequest) -> Reply>,
+) -> (ScriptedServer, Senders) {
+    let (senders, streams) = mpsc::unbounded_channel();
+    let refusals = Mutex::new(refusals.into_iter().collect::<VecDeque<_>>());
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "server/discover" if method != "GET" => Some(discover(seen)),
+        asked if asked == method => {
+            if seen.header("last-event-id") == Some("gone") {
+                return Some(Reply::new(400, "text/plain", "no such event"));
+            }
+            if let Some(refusal) = refusals.lock().unwrap().pop_front() {
+                return Some(refusal(seen));
+            }
+            let (sender, reply) = Reply::stream();
+            let _ = senders.send(sender);
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    (peer, streams)
+}
+
+fn changed(kind: &str) -> String {
+    let method = format!("notifications/{kind}/list_changed");
+    event(&json!({"jsonrpc": "2.0", "method": method}))
+}
+
+fn acknowledged() -> String {
+    let method = "notifications/subscriptions/acknowledged";
+    event(&json!({"jsonrpc": "2.0", "method": method, "params": {"notifications": {}}}))
+}
+
+/// The next lists of which it is told that they changed.
+async fn told(events: &mut broadcast::Receiver<Event>, kinds: &[Kind]) {
+    for kind in kinds {
+        match events.recv().await {
+            Ok(Event::ListChanged(changed) | Event::ListMayHaveChanged(changed)) => {
+                assert_eq!(changed, *kind);
+            }
+            other => panic!("{other:?} instead of {kind:?}"),
+        }
+    }
+}
+
+const ALL: [Kind; 3] = [Kind::Tools, Kind::Resources, Kind::Prompts];
+
+#[tokio::test]
+async fn list_changes_are_heard_on_the_stream_of_a_legacy_server() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let sender = streams.recv().await.unwrap();
+    // What changed between the handshake and the stream was told nowhere.
+    told(&mut events, &ALL).await;
+    let first = format!("retry: 1\nid: 9\n{}", changed("prompts"));
+    sender.send(first.into()).unwrap();
+    told(&mut events, &[Kind::Prompts]).await;
+    drop(sender);
+    let sender = streams.recv().await.unwrap();
+    // A stream that is resumed tells what was missed itself.
+    sender.send(changed("resources").into()).unwrap();
+    told(&mut events, &[Kind::Resources]).await;
+    let streams = peer.of("GET");
+    assert_eq!(streams[0].header("last-event-id"), None);
+    assert_eq!(streams[1].header("last-event-id"), Some("9"));
+}
+
+#[tokio::test]
+async fn all_lists_may_have_changed_when_a_stream_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    for _ in 0..2 {
+        let sender = streams.recv().await.unwrap();
+        told(&mut events, &ALL).await;
+        sender
+            .send(format!("retry: 1\n{}", changed("tools")).into())
+            .unwrap();
+        told(&mut events, &[Kind::Tools]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    let too_long = "y".repeat(2_000_000);
+    let piece = format!("retry: 1\nid: 9\n{}data: {too_long}", changed("tools"));
+    sender.send(piece.into()).unwrap();
+    told(&mut events, &[Kind::Tools]).await;
+    // To resume would bring the event that is too long once more.
+    let _sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    assert_eq!(peer.of("GET")[1].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn a_stream_whose_last_event_is_forgotten_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    let piece = format!("retry: 1\nid: gone\n{}", changed("tools"));
+    sender.send(piece.into()).unwrap();
+    told(&mut events, &[Kind::Tools]).await;
+    drop(sender);
+    let _sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    assert_eq!(peer.of("GET")[1].header("last-event-id"), Some("gone"));
+    assert_eq!(peer.of("GET")[2].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn listening_goes_on_after_a_refusal_that_passes() {
+    let busy = |_: &ReceivedRequest| Reply::new(409, "text/plain", "the old stream is still open");
+    let (peer, mut legacy) = streams("GET", [busy as fn(&ReceivedRequest) -> Reply]).await;
+    let limited = |_: &ReceivedRequest| Reply::new(429, "text/plain", "slow down");
+    let failing = |seen: &ReceivedRequest| seen.refuse(200, -32603, "Internal error");
+    let method = "subscriptions/listen";
+    let (other, mut limited) = streams(method, [limited as fn(&ReceivedRequest) -> Reply]).await;
+    let (third, mut failing) = streams(method, [failing as fn(&ReceivedRequest) -> Reply]).await;
+    let upstreams = tokio::join!(connect(&peer), connect(&other), connect(&third));
+    let opened = tokio::join!(legacy.recv(), limited.recv(), failing.recv());
+    assert!(opened.0.is_some() && opened.1.is_some() && opened.2.is_some());
+    drop(upstreams);
+}
+
+#[tokio::test]
+async fn a_modern_server_is_asked_for_its_list_changes_again_and_again() {
+    let (peer, mut streams) = streams("subscriptions/listen", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    for _ in 0..2 {
+        let sender = streams.recv().await.unwrap();
+        sender.send(acknowledged().into()).unwrap();
+        // What changed before was told nowhere.
+        told(&mut events, &[Kind::Tools]).await;
+        sender.send(changed("tools").into()).unwrap();
+        told(&mut events, &[Kind::Tools]).await;
+    }
+    let listen = &peer.of("subscriptions/listen")[0];
+    assert_eq!(
+        listen.body["params"]["notifications"],
+        json!({"toolsListChanged": true})
+    );
+    assert_eq!(listen.header("mcp-method"), Some("subscriptions/listen"));
+    let sender = streams.recv().await.unwrap();
+    drop(upstream);
+    sender.closed().await;
+}
+
+#[tokio::test]
+async fn replies_to_a_server_that_asks_without_end_are_bounded() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "tools/call" => {
+            let ping = event(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+            let answer = event(&seen.message(&json!({})));
+            Some(Reply::events(ping.repeat(1000) + &answer))
+        }
+        // Its replies are never taken.
+        "POST" => Some(Reply::silence()),
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    result(&upstream, "x").await.unwrap();
+    peer.wait_for("POST", 32).await;
+    // Whatever was to be sent has been; the next calls come after it.
+    for _ in 0..100 {
+        upstream.notify("notifications/x", None).await.unwrap();
+    }
+    assert_eq!(peer.of("POST").len(), 32);
+}
+
+#[tokio::test]
+async fn nothing_secret_is_shown_by_debug() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "initialize" => Some(initialize(seen, "secret-session")),
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer);
+    if let Target::Http { url, headers } = &mut config.target {
+        *url = format!("{}/secret-path?key=secret-query", peer.url)
+            .parse()
+            .unwrap();
+        headers.insert("x-key", HeaderValue::from_static("secret-header"));
+    }
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let shown = format!("{upstream:#?} {exchange:#?}");
+    assert!(
+        shown.contains("remote") && !shown.contains("secret"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn progress_beside_the_stream_of_its_call_finds_it() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "GET" | "tools/call" => {
+            let (sender, reply) = Reply::stream();
+            let _ = senders.send((sender, seen.clone()));
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (standalone, seen) = streams.recv().await.unwrap();
+    assert_eq!(seen.verb, "GET");
+    let mut exchange = upstream
+        .request(call("x").with_progress_token("\"t\""))
+        .await
+        .unwrap();
+    let progress = "notifications/progress";
+    let (fetch, fetched) = tokio::sync::oneshot::channel();
+    let running = tokio::spawn(async move {
+        let first = exchange.next().await;
+        fetch.send(()).unwrap();
+        (first, all(exchange).await)
+    });
+    let (sender, seen) = streams.recv().await.unwrap();
+    for token in ["other", "t"] {
+        let params = json!({"progressToken": token, "progress": 1});
+        let message = json!({"jsonrpc": "2.0", "method": progress, "params": params});
+        standalone.send(event(&message).into()).unwrap();
+    }
+    // Two sockets have no order, so the answer follows once the progress has been fetched.
+    fetched.await.unwrap();
+    sender
+        .send(event(&seen.message(&json!({}))).into())
+        .unwrap();
+    let (first, rest) = running.await.unwrap();
+    let Ok(Message::Notification(first)) = first else {
+        panic!("no progress");
+    };
+    assert_eq!(parse(&first)["params"]["progressToken"], "t");
+    assert_eq!(rest, (Vec::new(), Ok(json!({}))));
+}
+
+#[tokio::test]
+async fn a_dropped_connection_ends_its_session() {
+    let peer = ScriptedServer::start(|_| None).await;
+    drop(connect(&peer).await);
+    let farewell = peer.wait_for("DELETE", 1).await;
+    assert_eq!(farewell[0].header("mcp-session-id"), Some("s-1"));
+}

@@ -1,0 +1,7 @@
+//! A server that is lost and comes back: processes and endpoints that die, hang, flap and change.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod http;
+mod stdio;
+mod support;
