@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 
+use super::index::ServerIndex;
 use super::shown::Tool;
 use super::view::View;
 
@@ -42,10 +43,14 @@ impl View {
     ///
     /// > Since UI resources are primarily discovered through tool metadata, Servers MAY omit UI-only resources from
     /// > `resources/list` (MCP Apps, 2026-01-26, "Resource Discovery")
-    pub fn ui_resource_server(&self, uri: &str, may: impl Fn(&usize) -> bool) -> Option<usize> {
+    pub fn ui_resource_server(
+        &self,
+        uri: &str,
+        may: impl Fn(ServerIndex) -> bool,
+    ) -> Option<ServerIndex> {
         let tools = self.listed_tools().filter(|(_, tool, _)| tool.facts.ui);
         let mut of_it = tools.filter(|(_, _, item)| ui_resource_uri(item).as_deref() == Some(uri));
-        let server = of_it.find(|(_, tool, _)| may(&tool.item_ref.server));
+        let server = of_it.find(|(_, tool, _)| may(tool.item_ref.server));
         server.map(|(_, tool, _)| tool.item_ref.server)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::methods::COMPLETE;
 use mcp_vary_wire::methods::SET_LEVEL;
 use mcp_vary_wire::methods::SUBSCRIBE;
@@ -10,6 +11,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;
 
+use crate::index::{ServerIndex, VariantIndex, ViewIndex};
 use crate::listing::ListKind;
 use crate::merge::{MergedList, ServerListing};
 use crate::registry::NameRegistry;
@@ -44,7 +46,7 @@ pub struct Lists {
 }
 
 /// The lists that clients no longer get as they were: of which variants, and which ones.
-pub type ChangedLists = BTreeSet<(usize, ListKind)>;
+pub type ChangedLists = BTreeSet<(VariantIndex, ListKind)>;
 
 impl Lists {
     /// The lists of `kind`. What is as it was `before` is not made again (SV-23).
@@ -63,9 +65,9 @@ impl Lists {
         let merged = registry.merge(kind, is_published, |assigned| {
             MergedList::new(kind, &parts, layout.naming, known, assigned)
         });
-        let mut views = Vec::with_capacity(layout.variants.configs.len());
-        for (at, face) in layout.variants.configs.iter().enumerate() {
-            let before = before.and_then(|lists| lists.views.get(at));
+        let mut views = Vec::with_capacity(layout.variants.configs().len());
+        for (at, face) in layout.variants.views() {
+            let before = before.and_then(|lists| at.get(&lists.views));
             let view = View::new(face, &merged, layout, before, &views);
             views.push(view);
         }
@@ -98,7 +100,7 @@ pub fn changed_lists(
                 (Some(before), Some(now)) => Arc::ptr_eq(before, now) || before.is_equivalent(now),
                 (before, now) => before.is_none() && now.is_none(),
             };
-            (!is_same).then_some((at, kind))
+            (!is_same).then_some((VariantIndex::at(at), kind))
         })
     };
     ListKind::ALL.into_iter().flat_map(of_kind).collect()
@@ -113,6 +115,21 @@ impl Catalog {
             undeclared: Vec::new(),
             lists: BTreeMap::new(),
         }
+    }
+
+    /// What a server said; `None` before the first reading.
+    pub fn snapshot(&self, server: ServerIndex) -> Option<&Arc<ServerSnapshot>> {
+        server.get(&self.snapshots)
+    }
+
+    /// The handshake with a server; `None` before the first one.
+    pub fn handshake(&self, server: ServerIndex) -> Option<&Arc<Handshake>> {
+        self.snapshot(server)?.handshake.as_ref()
+    }
+
+    /// What each server said, with the index of the server.
+    pub fn servers(&self) -> impl DoubleEndedIterator<Item = (ServerIndex, &Arc<ServerSnapshot>)> {
+        ServerIndex::enumerate(&self.snapshots)
     }
 
     /// Whether there is a capability, declared by a server or found by asking for its method.
@@ -149,32 +166,32 @@ impl Catalog {
         self.lists.values().map(AsRef::as_ref)
     }
 
-    /// How `variant` shows one list.
-    pub fn view(&self, kind: ListKind, variant: usize) -> Option<&View> {
+    /// What `view` shows of one list.
+    pub fn view(&self, kind: ListKind, view: ViewIndex) -> Option<&View> {
         let views = &self.lists.get(&kind)?.views;
-        views.get(variant).map(AsRef::as_ref)
+        view.get(views).map(AsRef::as_ref)
     }
 
     /// The tool that the view lists as `name`.
-    pub fn tool(&self, variant: usize, name: &str) -> Option<&Arc<Tool>> {
-        self.view(ListKind::Tools, variant)?.tool(name)
+    pub fn tool(&self, view: ViewIndex, name: &str) -> Option<&Arc<Tool>> {
+        self.view(ListKind::Tools, view)?.tool(name)
     }
 
     /// The prompt that the view lists as `name`.
-    pub fn prompt(&self, variant: usize, name: &str) -> Option<&Arc<Prompt>> {
-        self.view(ListKind::Prompts, variant)?.prompt(name)
+    pub fn prompt(&self, view: ViewIndex, name: &str) -> Option<&Arc<Prompt>> {
+        self.view(ListKind::Prompts, view)?.prompt(name)
     }
 
     /// The server that lists the resource that it calls `own`, or else one whose template may stand for it.
-    pub fn resource_server(&self, variant: usize, own: &str) -> Option<usize> {
-        let listed = self.listed_resource_server(variant, own);
-        listed.or_else(|| self.template_server(variant, own))
+    pub fn resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
+        let listed = self.listed_resource_server(view, own);
+        listed.or_else(|| self.template_server(view, own))
     }
 
     /// The server that lists the resource that it calls `own`.
-    pub fn listed_resource_server(&self, variant: usize, own: &str) -> Option<usize> {
+    pub fn listed_resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
         let place = self
-            .view(ListKind::Resources, variant)?
+            .view(ListKind::Resources, view)?
             .find_by_upstream_name(own)?;
         Some(place.server)
     }

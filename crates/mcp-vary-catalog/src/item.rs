@@ -12,6 +12,7 @@ use mcp_vary_wire::headers::{ParamHeader, param_headers};
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
+use super::index::ServerIndex;
 use super::listing::ListKind;
 use crate::listing;
 
@@ -57,8 +58,8 @@ impl From<Era> for ServerTraits {
 /// Which server has something, and what it is called there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ItemRef {
-    /// The index of the server.
-    pub server: usize,
+    /// The server that lists it.
+    pub server: ServerIndex,
     /// The name or URI that the server gives it.
     pub upstream_name: Arc<str>,
 }
@@ -81,10 +82,10 @@ pub struct UpstreamTool {
 }
 
 impl Item {
-    /// What the server at index `server` lists as `item`, which clients call `id`.
+    /// What `server` lists as `item`, which clients call `id`.
     pub fn new(
         kind: ListKind,
-        server: usize,
+        server: ServerIndex,
         server_traits: ServerTraits,
         item: &listing::ListedItem,
         id: Arc<str>,
@@ -112,7 +113,7 @@ impl Item {
     /// Whether [`new`](Self::new) would make the same of `item`.
     pub fn matches(
         &self,
-        server: usize,
+        server: ServerIndex,
         maker: ServerTraits,
         item: &listing::ListedItem,
         id: &str,

@@ -9,6 +9,7 @@
 )]
 pub mod apps;
 pub mod catalog;
+pub mod index;
 pub mod item;
 pub mod link_index;
 pub mod list_cursor;

@@ -114,6 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::index::ServerIndex;
 
     /// Items by server and name; `a0` is the item `0` of the server `a`.
     fn marks(items: &[(u8, u8)]) -> CursorIndex {
@@ -121,7 +122,7 @@ mod tests {
             .iter()
             .map(|(server, item)| {
                 let place = ItemRef {
-                    server: usize::from(*server),
+                    server: ServerIndex::at(usize::from(*server)),
                     upstream_name: item.to_string().into(),
                 };
                 (server.to_string(), place)

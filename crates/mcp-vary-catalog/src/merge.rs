@@ -6,7 +6,8 @@ use std::sync::Arc;
 use mcp_vary_wire::response::RpcError;
 use sha2::{Digest as _, Sha256};
 
-use super::item::{Item, ServerTraits};
+use super::index::ServerIndex;
+use super::item::{Item, ItemRef, ServerTraits};
 use super::listing::{ListKind, Listing};
 use super::registry::AssignedServers;
 use crate::listing;
@@ -113,12 +114,12 @@ impl MergedList {
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
-        let mut owners: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        let mut owners: BTreeMap<Arc<str>, ServerIndex> = BTreeMap::new();
         let assignee = |id: &Arc<str>| {
             let server = assigned.get(id)?;
-            parts.iter().position(|part| part.server == *server)
+            ServerIndex::find(parts, |part| part.server == *server)
         };
-        for (at, part) in parts.iter().enumerate() {
+        for (at, part) in ServerIndex::enumerate(parts) {
             let Some(Ok(listing)) = &part.listing else {
                 continue;
             };
@@ -129,11 +130,13 @@ impl MergedList {
                 let owner = *owner.or_insert_with(|| assignee(&item.id).unwrap_or(at));
                 if owner == at {
                     items.push(item);
-                } else if reported.insert(Arc::clone(&item.id)) {
+                } else if let Some(reachable) = owner.get(parts)
+                    && reported.insert(Arc::clone(&item.id))
+                {
                     collisions.push(Collision {
                         list: kind.method(),
                         id: item.id.to_string(),
-                        reachable: parts[owner].server.to_string(),
+                        reachable: reachable.server.to_string(),
                         hidden: part.server.to_string(),
                     });
                 }
@@ -160,7 +163,7 @@ impl MergedList {
                 Ok(listing
                     .items
                     .iter()
-                    .map(|item| known.get_or_create(0, part, item, &item.id))
+                    .map(|item| known.get_or_create(ServerIndex::FIRST, part, item, &item.id))
                     .collect()),
             ),
             Some(Err(failure)) => (None, empty(), Err(failure.clone())),
@@ -181,6 +184,16 @@ impl MergedList {
     pub fn items(&self) -> &[Arc<Item>] {
         self.items.as_deref().unwrap_or_default()
     }
+
+    /// The name of the server that has an item of this list.
+    pub fn server_name(&self, item: &ItemRef) -> &Arc<str> {
+        server_name(&self.servers, item)
+    }
+}
+
+/// The name of the server that has `item`, of the servers whose lists it was merged from.
+pub(super) fn server_name<'a>(servers: &'a [Arc<str>], item: &ItemRef) -> &'a Arc<str> {
+    item.server.entry(servers)
 }
 
 /// Why nothing can be listed: every server that has such a list failed.
@@ -199,7 +212,7 @@ fn read_failure(parts: &[ServerListing]) -> Option<RpcError> {
 struct PreviousItems<'a> {
     kind: ListKind,
     /// By server and the server's own name; one may have several of a name.
-    items: BTreeMap<(usize, &'a str), Vec<&'a Arc<Item>>>,
+    items: BTreeMap<(ServerIndex, &'a str), Vec<&'a Arc<Item>>>,
 }
 
 impl<'a> PreviousItems<'a> {
@@ -215,7 +228,7 @@ impl<'a> PreviousItems<'a> {
     /// The item that is called `id`: the one of before, unless it has changed.
     fn get_or_create(
         &self,
-        server: usize,
+        server: ServerIndex,
         part: &ServerListing,
         item: &listing::ListedItem,
         id: &Arc<str>,
@@ -320,7 +333,7 @@ impl<'a> NamePrefixes<'a> {
 }
 
 fn shared_names(parts: &[ServerListing]) -> BTreeSet<&str> {
-    let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut owners: BTreeMap<&str, ServerIndex> = BTreeMap::new();
     let mut shared = BTreeSet::new();
     for (at, name) in upstream_names(parts) {
         if *owners.entry(name).or_insert(at) != at {
@@ -331,8 +344,8 @@ fn shared_names(parts: &[ServerListing]) -> BTreeSet<&str> {
 }
 
 /// Every name, with the index of its server.
-fn upstream_names(parts: &[ServerListing]) -> impl Iterator<Item = (usize, &str)> {
-    parts.iter().enumerate().flat_map(|(at, part)| {
+fn upstream_names(parts: &[ServerListing]) -> impl Iterator<Item = (ServerIndex, &str)> {
+    ServerIndex::enumerate(parts).flat_map(|(at, part)| {
         let items = match &part.listing {
             Some(Ok(listing)) => &listing.items[..],
             _ => &[],

@@ -74,7 +74,7 @@ impl NameRegistry {
 /// items that are not listed any more are released.
 fn assign(assigned: &mut AssignedServers, servers: &BTreeSet<Arc<str>>, merged: &MergedList) {
     for item in merged.items() {
-        let server = &merged.servers[item.item_ref.server];
+        let server = merged.server_name(&item.item_ref);
         if !assigned.contains_key(&item.id) && servers.contains(server) {
             assigned.insert(Arc::clone(&item.id), Arc::clone(server));
         }

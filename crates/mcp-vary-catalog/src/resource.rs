@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use mcp_vary_view::{Candidate, UriRejection, UriTemplate, check_uri};
 
+use super::index::{ServerIndex, ViewIndex};
 use super::item::ItemRef;
 use super::listing::ListKind;
 use crate::catalog::Catalog;
@@ -15,7 +16,7 @@ pub struct ResourceTarget<'u> {
     /// How it is written to its server: as that lists it, else as the client wrote it, or as its variant's URI leads to it.
     pub upstream_uri: Cow<'u, str>,
     /// The server that lists it.
-    pub listed_by: Option<usize>,
+    pub listed_by: Option<ServerIndex>,
     /// Why Vary cannot decide which resource a URI names that no server lists.
     pub fault: Option<UriRejection>,
 }
@@ -36,8 +37,8 @@ impl VariantConfig {
 impl VariantSet {
     /// Whether the variant at `index` selects or renames resources, so that it counts how their URIs are written. Without
     /// that every URI is sent as it was written.
-    pub fn checks_uris(&self, index: usize) -> bool {
-        self.configs[index].selects_resources() || !self.uris(index).is_empty()
+    pub fn checks_uris(&self, view: ViewIndex) -> bool {
+        self.config(view).selects_resources() || !self.uris(view).is_empty()
     }
 }
 
@@ -51,27 +52,27 @@ impl Catalog {
     pub fn resolve_resource<'u>(
         &self,
         faces: &VariantSet,
-        variant: usize,
+        view: ViewIndex,
         uri: &'u str,
     ) -> Option<ResourceTarget<'u>> {
-        if !faces.checks_uris(variant) {
+        if !faces.checks_uris(view) {
             return Some(ResourceTarget {
                 upstream_uri: Cow::Borrowed(uri),
-                listed_by: self.listed_resource_server(variant, uri),
+                listed_by: self.listed_resource_server(view, uri),
                 fault: None,
             });
         }
-        let listed = self.view(ListKind::Resources, variant);
+        let listed = self.view(ListKind::Resources, view);
         if let Some(place) = listed.and_then(|view| view.find_by_uri(uri)) {
             return Some(ResourceTarget::listed_at(place, uri));
         }
-        let uris = faces.uris(variant);
+        let uris = faces.uris(view);
         let own = uris.to_upstream(uri)?;
         let written = || match own == uri || uris.is_assigned(uri) {
             true => None,
             false => check_uri(uri).err(),
         };
-        let fault = written().or_else(|| self.uri_fault(variant, &own));
+        let fault = written().or_else(|| self.uri_fault(view, &own));
         Some(ResourceTarget {
             upstream_uri: own,
             listed_by: None,
@@ -80,14 +81,18 @@ impl Catalog {
     }
 
     /// The same of a template that `uri` is, if the variant lists it.
-    pub fn resolve_template<'u>(&self, variant: usize, uri: &'u str) -> Option<ResourceTarget<'u>> {
-        let view = self.view(ListKind::Templates, variant)?;
+    pub fn resolve_template<'u>(
+        &self,
+        view: ViewIndex,
+        uri: &'u str,
+    ) -> Option<ResourceTarget<'u>> {
+        let view = self.view(ListKind::Templates, view)?;
         Some(ResourceTarget::listed_at(view.find_by_uri(uri)?, uri))
     }
 
     /// Why Vary cannot decide which resource of the server has the URI `own`, apart from what its template says.
-    fn uri_fault(&self, variant: usize, own: &str) -> Option<UriRejection> {
-        let checked = match self.template_for(variant, own) {
+    fn uri_fault(&self, view: ViewIndex, own: &str) -> Option<UriRejection> {
+        let checked = match self.template_for(view, own) {
             Some((template, _)) => template.check(own),
             None => check_uri(own),
         };
@@ -98,26 +103,25 @@ impl Catalog {
     /// is certain which one the URI names.
     pub fn checked_template_server(
         &self,
-        variant: usize,
+        view: ViewIndex,
         address: &ResourceTarget<'_>,
-        shows: impl Fn(&usize) -> bool,
-    ) -> Option<usize> {
+        shows: impl Fn(ServerIndex) -> bool,
+    ) -> Option<ServerIndex> {
         match address.fault {
             None => self
-                .template_server(variant, &address.upstream_uri)
-                .filter(shows),
+                .template_server(view, &address.upstream_uri)
+                .filter(|server| shows(*server)),
             Some(_) => None,
         }
     }
 
     /// The server that has a template which may match its URI `own`.
-    pub fn template_server(&self, variant: usize, own: &str) -> Option<usize> {
-        self.template_for(variant, own)
-            .map(|(_, place)| place.server)
+    pub fn template_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
+        self.template_for(view, own).map(|(_, place)| place.server)
     }
 
-    fn template_for(&self, variant: usize, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
-        self.view(ListKind::Templates, variant)?.template_for(own)
+    fn template_for(&self, view: ViewIndex, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
+        self.view(ListKind::Templates, view)?.template_for(own)
     }
 }
 

@@ -6,6 +6,7 @@ use mcp_vary::json;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::revision::Era;
 
+use super::index::ViewIndex;
 use super::listing::{ListKind, ListedItem, Listing};
 use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
@@ -58,16 +59,20 @@ impl SelectedResources {
     /// The URI that the server gets for the resource that a client calls `uri`; `None` when the request is refused.
     #[must_use]
     pub fn upstream_uri(&self, uri: &str) -> Option<String> {
-        let address = self.catalog.resolve_resource(&self.variants, 0, uri)?;
-        let shows =
-            |_: &usize| self.variants.configs[0].allows_unlisted(&address.upstream_uri, SERVER);
+        let address = self.catalog.resolve_resource(&self.variants, VIEW, uri)?;
+        let shows = |_| {
+            self.variants
+                .config(VIEW)
+                .allows_unlisted(&address.upstream_uri, SERVER)
+        };
         let server = address.listed_by;
-        server.or_else(|| self.catalog.checked_template_server(0, &address, shows))?;
+        server.or_else(|| self.catalog.checked_template_server(VIEW, &address, shows))?;
         Some(address.upstream_uri.into_owned())
     }
 }
 
 const SERVER: &str = "server";
+const VIEW: ViewIndex = ViewIndex::at(0);
 
 /// A list of items with these URIs.
 fn listing(kind: ListKind, ids: &[&str]) -> Listing {

@@ -12,6 +12,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 
+use super::index::VariantIndex;
 use super::listing::{ListKind, ListedItem, Listing};
 use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
@@ -175,12 +176,19 @@ fn facts(view: &View) -> String {
     format!("{places:?} {tools:?} {:?}", view.mistakes)
 }
 
+/// The variants of [`layout`].
+fn variants() -> impl Iterator<Item = VariantIndex> {
+    (0..6).map(VariantIndex::at)
+}
+
 /// By comparing everything with everything.
 fn differences(before: &Catalogue, now: &Catalogue) -> ChangedLists {
     let pairs = now.iter().flat_map(|(kind, lists)| {
         let before = &before[kind].views;
         let views = lists.views.iter().enumerate();
-        views.filter_map(move |(at, view)| (read(view) != read(&before[at])).then_some((at, *kind)))
+        views.filter_map(move |(at, view)| {
+            (read(view) != read(&before[at])).then_some((VariantIndex::at(at), *kind))
+        })
     });
     pairs.collect()
 }
@@ -272,7 +280,7 @@ fn is_kept(
             prop_assert!(Arc::ptr_eq(lists, then), "{kind:?} was made again");
         }
         for (at, (view, before)) in lists.views.iter().zip(&then.views).enumerate() {
-            if !changed.contains(&(at, *kind)) {
+            if !changed.contains(&(VariantIndex::at(at), *kind)) {
                 prop_assert_eq!(addresses(view), addresses(before), "{:?} of {}", kind, at);
             }
         }
@@ -316,7 +324,7 @@ fn one_servers_change_leaves_the_others_alone() {
         let tool = |view: &View| view.tool("web_item3").map(Arc::as_ptr);
         assert_ne!(tool(view), tool(then));
     }
-    let all: ChangedLists = (0..6).map(|at| (at, ListKind::Tools)).collect();
+    let all: ChangedLists = variants().map(|at| (at, ListKind::Tools)).collect();
     assert_eq!(changed_lists(&before, &now), all);
 }
 
@@ -352,7 +360,10 @@ fn a_change_that_nobody_sees_is_none() {
     );
     let ids: Vec<_> = layout.variants.ids().collect();
     let told = changed_lists(&before, &now);
-    let told: BTreeSet<_> = told.iter().map(|(at, _)| ids[*at].as_str()).collect();
+    let told: BTreeSet<_> = told
+        .iter()
+        .map(|(at, _)| at.get(&ids).unwrap().as_str())
+        .collect();
     // Without a first sentence that changed, a tool that writes, or one that is left out.
     assert_eq!(told, BTreeSet::from(["all", "renamed"]));
 }
@@ -362,7 +373,7 @@ fn a_change_that_nobody_sees_is_none() {
 fn a_list_that_comes_or_goes_has_changed() {
     let layout = layout(Naming::AsNeeded, None);
     let there = build(&tools([&[], &[], &[]]), &layout, &Catalogue::new());
-    let all: ChangedLists = (0..6).map(|at| (at, ListKind::Tools)).collect();
+    let all: ChangedLists = variants().map(|at| (at, ListKind::Tools)).collect();
     assert_eq!(changed_lists(&Catalogue::new(), &there), all);
     assert_eq!(changed_lists(&there, &Catalogue::new()), all);
     assert_eq!(changed_lists(&there, &there), ChangedLists::new());
@@ -378,7 +389,7 @@ fn a_change_is_said_of_variants_alone() {
     });
     let manners = known.presentations();
     layout.variants = VariantSet::with_presentations(&layout.variants, &manners);
-    assert!(!manners.is_empty() && layout.variants.configs.len() == 6 * (1 + manners.len()));
+    assert!(!manners.is_empty() && layout.variants.configs().len() == 6 * (1 + manners.len()));
     let before = build(
         &tools([&[(0, 0, true)], &[], &[]]),
         &layout,
@@ -387,15 +398,15 @@ fn a_change_is_said_of_variants_alone() {
     let now = build(&tools([&[(0, 7, true)], &[], &[]]), &layout, &before);
     let told = changed_lists(&before, &now);
     assert!(
-        !told.is_empty() && told.iter().all(|(at, _)| *at < 6),
+        !told.is_empty() && told.iter().all(|(at, _)| at.position() < 6),
         "{told:?}"
     );
-    for (variant, manner) in (0..6).flat_map(|at| manners.iter().map(move |it| (at, *it))) {
+    for (variant, manner) in variants().flat_map(|at| manners.iter().map(move |it| (at, *it))) {
         let at = layout.variants.presented_view(variant, manner);
-        assert!(at >= 6);
+        assert!(at.position() >= 6);
         assert_eq!(
-            layout.variants.configs[at].variant,
-            layout.variants.configs[variant].variant
+            layout.variants.config(at).variant,
+            layout.variants.config(variant.declared_view()).variant
         );
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use mcp_vary_view::{Candidate, Rule, ViewDiagnostic};
 use mcp_vary_wire::response::METHOD_NOT_FOUND;
 
+use super::index::ViewIndex;
 use super::item::Item;
 use super::listing::ListKind;
-use super::merge::{MergedList, ServerListing};
+use super::merge::ServerListing;
 use crate::catalog::{Catalog, Lists};
 use crate::variant_config::{VariantConfig, VariantSet, candidate};
 
@@ -22,15 +23,15 @@ const SECTIONS: [(&str, &[ListKind]); 3] = [
 const EVERYTHING: &str = "*";
 
 impl Catalog {
-    /// What is wrong with the configuration of `faces`, as far as the lists show: the index of the variant, and the
+    /// What is wrong with the configuration of `faces`, as far as the lists show: the view, and the
     /// mistake.
     ///
     /// Of a part whose lists could not all be read nothing is said to be missing: it may be a server's that is down.
-    pub fn unmatched_overrides(&self, faces: &VariantSet) -> Vec<(usize, ViewDiagnostic)> {
+    pub fn unmatched_overrides(&self, faces: &VariantSet) -> Vec<(ViewIndex, ViewDiagnostic)> {
         let mut slips = Vec::new();
         for (key, kinds) in SECTIONS {
             let items = self.all_items(kinds);
-            for (at, face) in faces.configs.iter().enumerate() {
+            for (at, face) in faces.views() {
                 let missing = items
                     .iter()
                     .flat_map(|items| unmatched(key, kinds, face, items));
@@ -62,9 +63,9 @@ impl Catalog {
 
 impl Lists {
     fn items_with_server(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
-        let MergedList { items, servers, .. } = &self.merged;
-        let items = items.iter().flatten();
-        items.map(|item| (item, &*servers[item.item_ref.server]))
+        let merged = &self.merged;
+        let items = merged.items().iter();
+        items.map(|item| (item, &**merged.server_name(&item.item_ref)))
     }
 }
 

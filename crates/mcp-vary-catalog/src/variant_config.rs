@@ -13,6 +13,7 @@ use mcp_vary_view::{
     Selection, Style, ToolOverride, UriMap, ViewDiagnostic, derive,
 };
 
+use super::index::{VariantIndex, ViewIndex};
 use super::item::Item;
 use super::listing::ListKind;
 use super::merge::MergedList;
@@ -401,12 +402,13 @@ pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
 pub struct VariantSet {
     /// The variants as they are declared to clients.
     pub variants: Variants,
-    /// In the order of [`variants`](Self::variants), then the same in manners that rules for clients ask for.
-    pub configs: Vec<VariantConfig>,
-    /// What each of all calls resources and templates.
+    /// One for each view: the variants in the order of [`variants`](Self::variants), then the same in the presentations
+    /// that rules for clients ask for.
+    configs: Vec<VariantConfig>,
+    /// For each view, the URIs that it gives to resources and templates.
     uris: Vec<Arc<UriMap>>,
-    /// Of each such manner which of all each variant is.
-    presentations: Vec<(Presentation, Vec<usize>)>,
+    /// For each presentation, the view of each variant.
+    presentations: Vec<(Presentation, Vec<ViewIndex>)>,
 }
 
 fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
@@ -456,12 +458,13 @@ impl VariantSet {
                     let other = &all[*at];
                     other.variant.id == own.variant.id && other.style == style
                 };
-                known.find(is_it).unwrap_or_else(|| {
+                let at = known.find(is_it).unwrap_or_else(|| {
                     let mut face = own.clone();
                     face.style = style;
                     all.push(face);
                     all.len() - 1
-                })
+                });
+                ViewIndex::at(at)
             };
             (0..declared).map(add_one).collect()
         };
@@ -475,18 +478,59 @@ impl VariantSet {
         })
     }
 
-    /// Which of all the variant at `index` is in a manner.
-    pub fn presented_view(&self, index: usize, manner: Presentation) -> usize {
-        let faces = self
-            .presentations
-            .iter()
-            .find(|(known, _)| *known == manner);
-        faces.map_or(index, |(_, faces)| faces[index])
+    /// The view of `variant` in a presentation.
+    pub fn presented_view(&self, variant: VariantIndex, presentation: Presentation) -> ViewIndex {
+        let mut known = self.presentations.iter();
+        let known = known.find(|(known, _)| *known == presentation);
+        let view = known.and_then(|(_, views)| variant.get(views).copied());
+        view.unwrap_or(variant.declared_view())
     }
 
-    /// What the variant at `index` calls resources and templates, and what that is to their servers.
-    pub fn uris(&self, index: usize) -> &Arc<UriMap> {
-        &self.uris[index]
+    /// One configuration for each view.
+    pub fn configs(&self) -> &[VariantConfig] {
+        &self.configs
+    }
+
+    /// The configurations of all views, each with its index.
+    pub fn views(&self) -> impl Iterator<Item = (ViewIndex, &VariantConfig)> {
+        let views = self.configs.iter().enumerate();
+        views.map(|(at, config)| (ViewIndex::at(at), config))
+    }
+
+    /// The configuration of a view of this set.
+    pub fn config(&self, view: ViewIndex) -> &VariantConfig {
+        let config = view.get(&self.configs);
+        config.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+    }
+
+    /// The URIs that a view of this set gives to resources and templates, and what these are to their servers.
+    pub fn uris(&self, view: ViewIndex) -> &Arc<UriMap> {
+        let uris = view.get(&self.uris);
+        uris.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+    }
+
+    /// All variants, in the order of declaration.
+    pub fn indices(&self) -> impl Iterator<Item = VariantIndex> + use<> {
+        (0..self.variants.as_slice().len()).map(VariantIndex::at)
+    }
+
+    /// The variant with this id.
+    pub fn index_of(&self, id: &str) -> Option<VariantIndex> {
+        let mut variants = self.variants.iter();
+        let position = variants.position(|variant| *variant.id.as_str() == *id);
+        position.map(VariantIndex::at)
+    }
+
+    /// The id of a variant; `None` when there are fewer.
+    pub fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
+        let variant = variant.get(self.variants.as_slice());
+        variant.map(|variant| &variant.id)
+    }
+
+    /// The variant that a view shows.
+    pub fn variant_of(&self, view: ViewIndex) -> VariantIndex {
+        let id = &self.config(view).variant.id;
+        self.index_of(id.as_str()).unwrap_or_default()
     }
 
     /// The variants that exist without any configuration.
@@ -502,6 +546,9 @@ impl VariantSet {
         self.variants.iter().map(|variant| variant.id.clone())
     }
 }
+
+/// Views and variants are only looked up in the set that they are of: each request has one snapshot of the configuration.
+const OF_THIS_SET: &str = "an index is used with the set of variants that it was made by";
 
 /// The variants that exist without any configuration.
 pub fn built_in() -> Vec<VariantConfig> {

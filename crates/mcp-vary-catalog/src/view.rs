@@ -14,7 +14,7 @@ use tracing::warn;
 
 use super::item::{Item, ItemRef};
 use super::listing::ListKind;
-use super::merge::{MergedList, Naming};
+use super::merge::{MergedList, Naming, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem};
 use crate::list_cursor::CursorIndex;
@@ -193,7 +193,7 @@ impl View {
     pub fn tool_names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let tools = self.tools.iter();
         tools.map(|(name, tool)| {
-            let server = &*self.servers[tool.item_ref.server];
+            let server = &**server_name(&self.servers, &tool.item_ref);
             (server, &*tool.item_ref.upstream_name, &**name)
         })
     }
@@ -309,7 +309,7 @@ impl View {
     fn cursor_index(&self) -> &CursorIndex {
         self.cursor_index.get_or_init(|| {
             let places = self.contents.items.iter().map(|item| &item.item.item_ref);
-            CursorIndex::new(places.map(|place| (&*self.servers[place.server], place)))
+            CursorIndex::new(places.map(|place| (&**server_name(&self.servers, place), place)))
         })
     }
 }
@@ -328,7 +328,7 @@ fn view_items(
     let showings = items.map(|item| match known.get(&Arc::as_ptr(item)) {
         Some(showing) => Arc::clone(showing),
         None => {
-            let server = &merged.servers[item.item_ref.server];
+            let server = merged.server_name(&item.item_ref);
             let results = &layout.results;
             Arc::new(ViewItem::new(
                 face,
@@ -392,6 +392,7 @@ mod tests {
     use mcp_vary_view::{ArgumentOverride, ToolOverride};
 
     use super::*;
+    use crate::index::ServerIndex;
     use crate::listing;
 
     fn merged(texts: &[&str]) -> MergedList {
@@ -403,7 +404,7 @@ mod tests {
             let id = Arc::clone(&listed.id);
             Arc::new(Item::new(
                 ListKind::Tools,
-                0,
+                ServerIndex::FIRST,
                 Era::Legacy.into(),
                 &listed,
                 id,
@@ -439,7 +440,7 @@ mod tests {
         let layout = layout();
         let shown = |texts: &[&str]| {
             let merged = merged(texts);
-            let view = View::new(&layout.variants.configs[2], &merged, &layout, None, &[]);
+            let view = View::new(&layout.variants.configs()[2], &merged, &layout, None, &[]);
             view.contents.items.len()
         };
         assert_eq!(shown(&[READS, READS]), 2);
@@ -452,7 +453,7 @@ mod tests {
         let layout = layout();
         for order in [[READS, WRITES], [WRITES, READS]] {
             let view = View::new(
-                &layout.variants.configs[0],
+                &layout.variants.configs()[0],
                 &merged(&order),
                 &layout,
                 None,
@@ -468,7 +469,7 @@ mod tests {
         let schema = r#""inputSchema":{"type":"object","properties":{"q":{},"q":{}}}"#;
         let text = format!(r#"{{"name":"x",{schema}}}"#);
         let (merged, layout) = (merged(&[&text]), layout());
-        let mut face = layout.variants.configs[0].clone();
+        let mut face = layout.variants.configs()[0].clone();
         let shown = |face: &VariantConfig| {
             let view = View::new(face, &merged, &layout, None, &[]);
             view.tool("x").is_some()
@@ -499,14 +500,14 @@ mod tests {
             let listed = listing::ListedItem { id: own, json };
             Arc::new(Item::new(
                 ListKind::Tools,
-                server,
+                ServerIndex::at(server),
                 Era::Legacy.into(),
                 &listed,
                 id.into(),
             ))
         };
         let layout = layout();
-        let mut face = layout.variants.configs[0].clone();
+        let mut face = layout.variants.configs()[0].clone();
         let change = ToolOverride {
             title: Some("ours".into()),
             ..ToolOverride::default()
@@ -538,21 +539,21 @@ mod tests {
     /// SV-11: the name that the operator gives is the operator's, wherever a server lists another of it.
     #[test]
     fn a_name_that_a_variant_gives_is_taken_by_nobody() {
-        let item = |id: &str, index| {
+        let item = |id: &str, index: usize| {
             let json = format!(r#"{{"name":"{id}"}}"#);
             let (id, json) = (id.into(), json.into());
             let listed = listing::ListedItem { id, json };
             let id = Arc::clone(&listed.id);
             Arc::new(Item::new(
                 ListKind::Tools,
-                index,
+                ServerIndex::at(index),
                 Era::Legacy.into(),
                 &listed,
                 id,
             ))
         };
         let layout = layout();
-        let mut face = layout.variants.configs[0].clone();
+        let mut face = layout.variants.configs()[0].clone();
         let change = ToolOverride {
             name: Some("find".into()),
             ..ToolOverride::default()

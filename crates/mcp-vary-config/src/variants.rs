@@ -130,7 +130,7 @@ fn check(
     all: &[(Located<'_>, PartialVariant)],
     faces: &[VariantConfig],
 ) {
-    let standard = VariantSet::built_in().configs.swap_remove(0);
+    let standard = VariantSet::built_in().configs()[0].clone();
     let mut seen = BTreeSet::new();
     let drafts = all.iter().map(|(_, draft)| draft);
     let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
@@ -244,7 +244,12 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
     let built_in = VariantSet::built_in();
     let mut done: BTreeMap<&str, VariantConfig> = BTreeMap::new();
     let mut names: Vec<&str> = all.iter().filter_map(|(_, draft)| draft.id()).collect();
-    names.extend(built_in.configs.iter().map(|face| face.variant.id.as_str()));
+    names.extend(
+        built_in
+            .configs()
+            .iter()
+            .map(|face| face.variant.id.as_str()),
+    );
     // Each round settles at least one variant whose start is settled; the rest goes round in circles.
     loop {
         let settled = done.len();
@@ -298,9 +303,9 @@ fn described(mut face: VariantConfig, built_in: &VariantSet) -> VariantConfig {
 /// The built-in variant `id`, or one that shows everything as it is and claims to be made for nothing. Words are
 /// about the variant itself alone.
 fn start(id: &str, built_in: &VariantSet) -> VariantConfig {
-    let mut all = built_in.configs.iter();
+    let mut all = built_in.configs().iter();
     let known = all.find(|face| face.variant.id.as_str() == id);
-    let mut start = known.unwrap_or(&built_in.configs[0]).clone();
+    let mut start = known.unwrap_or(&built_in.configs()[0]).clone();
     if known.is_none() {
         start.variant.hints.clear();
     }

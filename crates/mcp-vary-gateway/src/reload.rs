@@ -104,7 +104,7 @@ fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantI
     };
     let mut changes = Changes::between(ids(before), ids(after));
     let config = |setup: &ConfigSnapshot, id: &VariantId| {
-        let all = setup.variant_set.configs.iter();
+        let all = setup.variant_set.configs().iter();
         // What is shown of a variant is what it is made of.
         all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
             .find_map(|it| it)
@@ -124,7 +124,7 @@ fn renamed(
         let at = setup
             .variant_index(id.as_str())
             .filter(|_| setup.config.variants);
-        let view = at.and_then(|at| catalog.view(ListKind::Tools, at));
+        let view = at.and_then(|at| catalog.view(ListKind::Tools, at.declared_view()));
         let names = view.into_iter().flat_map(|view| view.tool_names());
         let names =
             names.map(|(server, own, name)| ((server.to_owned(), own.to_owned()), name.to_owned()));

@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
@@ -112,7 +113,7 @@ impl Gateway {
                     served.push(ServedItem {
                         list,
                         id: id.to_string(),
-                        server: setup.config.servers[place.server].name.clone(),
+                        server: lists.merged.server_name(place).to_string(),
                         upstream_name: place.upstream_name.to_string(),
                     });
                 }
@@ -154,9 +155,10 @@ impl Gateway {
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let setup = self.current();
         let catalog = setup.pool.base().catalog.current();
-        let variants = setup.variants.iter().filter(|_| setup.config.variants);
-        let tools = variants.enumerate().map(|(at, variant)| {
-            let view = catalog.view(ListKind::Tools, at);
+        let variants = VariantIndex::enumerate(setup.variants.as_slice());
+        let variants = variants.filter(|_| setup.config.variants);
+        let tools = variants.map(|(at, variant)| {
+            let view = catalog.view(ListKind::Tools, at.declared_view());
             let texts = view.into_iter().flat_map(|view| view.tool_texts());
             (variant.id.clone(), texts.map(str::to_owned).collect())
         });

@@ -13,6 +13,8 @@ use mcp_vary::variant::{VariantId, Variants};
 use mcp_vary_base::memo::Memo;
 use sha2::{Digest as _, Sha256};
 
+use crate::index::VariantIndex;
+
 /// Ranks variants, and remembers for a while what came of it.
 ///
 /// # Properties
@@ -33,8 +35,8 @@ pub struct Rankings {
 /// The variants in the order in which they suit a client.
 #[derive(Debug, Default)]
 pub struct RankedVariants {
-    /// What is advertised, best first, as indices into the variants.
-    pub order: Arc<[usize]>,
+    /// What is advertised, best first.
+    pub order: Arc<[VariantIndex]>,
     /// Whether there are more.
     pub has_more: bool,
 }
@@ -107,7 +109,7 @@ impl Rankings {
         &self,
         hints: &VariantHints,
         digest: &HintsKey,
-        visible: Option<&[usize]>,
+        visible: Option<&[VariantIndex]>,
         now: u64,
     ) -> Arc<RankedVariants> {
         let make = |_: &str| CachedRanking {
@@ -122,18 +124,21 @@ impl Rankings {
         Arc::clone(&kept.ranked)
     }
 
-    fn compute(&self, hints: &VariantHints, visible: Option<&[usize]>) -> RankedVariants {
+    fn compute(&self, hints: &VariantHints, visible: Option<&[VariantIndex]>) -> RankedVariants {
         self.computed.fetch_add(1, Ordering::Relaxed);
         let all = self.variants.as_slice();
         let ranking = match visible {
             None => rank(all, hints, &self.weights),
             Some(visible) => {
-                let visible = visible.iter().filter_map(|index| all.get(*index));
+                let visible = visible.iter().filter_map(|index| index.get(all));
                 rank(visible, hints, &self.weights)
             }
         };
         let (ids, more) = ranking.advertise(self.advertised);
-        let place = |id: &VariantId| all.iter().position(|variant| variant.id == *id);
+        let place = |id: &VariantId| {
+            let position = all.iter().position(|variant| variant.id == *id);
+            position.map(VariantIndex::at)
+        };
         let order = ids.iter().filter_map(place).collect();
         RankedVariants {
             order,
@@ -162,10 +167,10 @@ impl Rankings {
     }
 }
 
-fn key(digest: &HintsKey, visible: &[usize]) -> String {
+fn key(digest: &HintsKey, visible: &[VariantIndex]) -> String {
     let mut key = digest.0.to_string();
     for index in visible {
-        let _ = write!(key, " {index}");
+        let _ = write!(key, " {}", index.position());
     }
     key
 }
@@ -208,8 +213,14 @@ mod tests {
         now: u64,
     ) -> Vec<usize> {
         let hints = hints(pairs);
-        let ordered = rankings.get(&hints, &HintsKey::of(&hints), visible, now);
-        ordered.order.to_vec()
+        let visible = visible.map(|all| {
+            all.iter()
+                .copied()
+                .map(VariantIndex::at)
+                .collect::<Vec<_>>()
+        });
+        let ordered = rankings.get(&hints, &HintsKey::of(&hints), visible.as_deref(), now);
+        ordered.order.iter().map(|it| it.position()).collect()
     }
 
     /// SV-7: what was ranked is not ranked again, for a while.

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName};
 use mcp_vary::variant::VariantId;
 use percent_encoding::percent_decode_str;
 
+use crate::index::VariantIndex;
 use crate::selection::rules::ClientRule;
 
 /// The path of the MCP endpoint.
@@ -95,13 +96,13 @@ fn path_variant(path: &str) -> Option<String> {
     (!id.is_empty()).then(|| id.into_owned())
 }
 
-/// The variants that there are for a client, as indices into the catalogue's views.
+/// The variants that there are for a client.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
     /// The variants that the client is offered, best first; empty if variants are off.
-    pub order: Arc<[usize]>,
+    pub order: Arc<[VariantIndex]>,
     /// The only one that there is for it.
-    pub pin: Option<usize>,
+    pub pin: Option<VariantIndex>,
     /// What decided which variant is the default.
     pub decided_by: DecidedBy,
 }
@@ -140,13 +141,13 @@ impl DecidedBy {
 
 impl Offers {
     /// The one that a request runs under that names none.
-    pub fn default_view(&self) -> usize {
-        self.pin.or(self.order.first().copied()).unwrap_or(0)
+    pub fn default_variant(&self) -> VariantIndex {
+        self.pin.or(self.order.first().copied()).unwrap_or_default()
     }
 
-    /// Whether the variant at `index` exists for the client, advertised or not.
-    pub fn allows(&self, index: usize) -> bool {
-        self.pin.is_none_or(|pin| pin == index)
+    /// Whether `variant` exists for the client, advertised or not.
+    pub fn allows(&self, variant: VariantIndex) -> bool {
+        self.pin.is_none_or(|pin| pin == variant)
     }
 }
 

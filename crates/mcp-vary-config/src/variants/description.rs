@@ -6,7 +6,7 @@ use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 /// What `face` shows, in the words of the built-in variant that shows the same, or in plain ones.
 pub(super) fn of(face: &VariantConfig, built_in: &VariantSet) -> String {
     let alike = built_in
-        .configs
+        .configs()
         .iter()
         .find(|known| shows_the_same(known, face));
     if let Some(known) = alike {

@@ -14,6 +14,7 @@ mod suspended;
 use std::borrow::Cow;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 
 use crate::pipeline::methods::RequestContext;
 use crate::pipeline::router::MethodAction;
@@ -84,14 +85,14 @@ impl RequestContext<'_> {
     /// What seals the states of a request for `subject`.
     pub(crate) fn request_state_codec(
         &self,
-        variant: usize,
-        server: usize,
+        view: ViewIndex,
+        server: ServerIndex,
         subject: Option<RequestBinding>,
     ) -> Option<RequestStateCodec> {
         let gateway = self.snapshot;
         let limits = &gateway.config.limits;
         Some(RequestStateCodec {
-            variant: gateway.variant_id(variant).clone(),
+            variant: gateway.variant_id(view).clone(),
             method: self.action.can_ask_for_input()?,
             principal: self.client.principal(),
             owner: (self.client.principal(), self.client.connection),
@@ -110,7 +111,7 @@ impl RequestContext<'_> {
     /// another gateway whose call waits there.
     pub(crate) fn round_trip(
         &self,
-        variant: usize,
+        view: ViewIndex,
         seal: Option<&RequestStateCodec>,
     ) -> Result<RoundTrip, RpcError> {
         if self.action.can_ask_for_input().is_none() {
@@ -125,10 +126,10 @@ impl RequestContext<'_> {
         let lasting = &self.snapshot.services;
         if let Some(key) = seal.request.ambiguous_key() {
             let failure = ParamsError::ambiguous(&key).into_counted_error(&lasting.counters);
-            return Err(self.with_active_variant(variant, failure));
+            return Err(self.with_active_variant(view, failure));
         }
         let opened = seal.open(lasting, sealed);
-        let opened = opened.map_err(|failure| self.with_active_variant(variant, failure))?;
+        let opened = opened.map_err(|failure| self.with_active_variant(view, failure))?;
         match opened {
             RequestState::Sealed { server, state } if server == *seal.server => {
                 Ok(RoundTrip::Sealed(state))

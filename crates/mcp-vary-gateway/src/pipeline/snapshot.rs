@@ -8,6 +8,7 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANT
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
 use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
 use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
@@ -66,7 +67,7 @@ pub(crate) struct ParsedCapabilities {
 /// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
 fn shortens_for_all(config: &Config, faces: &VariantSet, rules: &ClientRules) -> bool {
     let of_variants = faces
-        .configs
+        .configs()
         .iter()
         .filter_map(|face| face.features.as_deref());
     let mut granted = of_variants.chain(rules.features());
@@ -165,7 +166,7 @@ impl ConfigSnapshot {
         self.pool.servers() > 1
             || self
                 .variant_set
-                .configs
+                .configs()
                 .iter()
                 .any(VariantConfig::selects_resources)
     }
@@ -249,21 +250,19 @@ impl ConfigSnapshot {
     }
 
     /// The variant of clients of which rules say `variant`, or nothing.
-    pub(crate) fn selected_by_rule(&self, variant: Option<&VariantId>) -> Option<usize> {
+    pub(crate) fn selected_by_rule(&self, variant: Option<&VariantId>) -> Option<VariantIndex> {
         let variant = variant.or(self.config.selection.default.as_ref())?;
         self.variant_index(variant.as_str())
     }
 
-    /// The index of a variant in the catalogue's views.
-    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
-        self.variants
-            .iter()
-            .position(|variant| variant.id.as_str() == id)
+    /// The variant with this id.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<VariantIndex> {
+        self.variant_set.index_of(id)
     }
 
-    /// The id of the variant whose view is at `index`, in whatever manner.
-    pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
-        &self.variant_set.configs[index].variant.id
+    /// The id of the variant that a view shows.
+    pub(crate) fn variant_id(&self, view: ViewIndex) -> &VariantId {
+        &self.variant_set.config(view).variant.id
     }
 
     /// Notifies a legacy session of changes from now on.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::Status;
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
@@ -42,10 +43,10 @@ impl ConfigSnapshot {
     /// clients, when the header contradicts `_meta` or the address where that is not allowed.
     pub(crate) fn select_variant(
         &self,
-        order: &Arc<[usize]>,
+        order: &Arc<[VariantIndex]>,
         told: &VariantRequest,
         params: &Params<'_>,
-        rule: impl FnOnce() -> Option<usize>,
+        rule: impl FnOnce() -> Option<VariantIndex>,
     ) -> Result<Offers, RpcError> {
         let mut offers = self.pinned_variant(order, told)?;
         let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
@@ -82,7 +83,7 @@ impl ConfigSnapshot {
     /// `-32602` when it has one variant and that one is gone: then there is none for it.
     fn pinned_variant(
         &self,
-        order: &Arc<[usize]>,
+        order: &Arc<[VariantIndex]>,
         told: &VariantRequest,
     ) -> Result<Offers, RpcError> {
         let Some(pin) = &told.pin else {
@@ -133,17 +134,24 @@ impl ConfigSnapshot {
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
         debug!(requested = %log_selection(requested), "variant refused");
         let order = &offers.order;
-        let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
+        let rest = self
+            .variant_set
+            .indices()
+            .filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
         let visible = visible.filter(|index| offers.allows(*index));
-        let visible = visible.map(|index| self.variant_id(index).clone());
+        let visible = visible.map(|index| self.variant_id(index.declared_view()).clone());
         RpcError::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
 
     /// `order` with `first` in front, no longer than may be advertised.
     ///
     /// > The first is the default. (SV-2: whatever fixes a client's default moves that variant to the front.)
-    fn promoted(&self, order: &Arc<[usize]>, first: Option<usize>) -> Arc<[usize]> {
+    fn promoted(
+        &self,
+        order: &Arc<[VariantIndex]>,
+        first: Option<VariantIndex>,
+    ) -> Arc<[VariantIndex]> {
         let Some(first) = first.filter(|first| order.first() != Some(first)) else {
             return Arc::clone(order);
         };
@@ -152,8 +160,8 @@ impl ConfigSnapshot {
         }
         let rest = order.iter().copied().filter(|index| *index != first);
         let mut all: Vec<_> = std::iter::once(first).chain(rest).collect();
-        let is_stable = |index: &usize| {
-            let variant = self.variants.as_slice().get(*index);
+        let is_stable = |index: &VariantIndex| {
+            let variant = index.get(self.variants.as_slice());
             variant.is_some_and(|variant| variant.status == Status::Stable)
         };
         while all.len() > self.rankings.advertised().max(order.len()) {
@@ -352,7 +360,7 @@ mod tests {
         let offers = off
             .select_variant(&Arc::default(), &pinned(), &params, || None)
             .unwrap();
-        assert_eq!(Some(offers.default_view()), off.variant_index("compact"));
+        assert_eq!(Some(offers.default_variant()), off.variant_index("compact"));
         assert!(offers.order.is_empty());
     }
 }

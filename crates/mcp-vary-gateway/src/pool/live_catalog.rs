@@ -49,7 +49,7 @@ impl LiveCatalog {
         shared: Arc<SharedLists>,
     ) -> Self {
         for source in &sources {
-            source.set_views(layout.variants.configs.len());
+            source.set_views(layout.variants.configs().len());
         }
         Self {
             shared,
@@ -237,19 +237,20 @@ impl LiveCatalog {
             .iter()
             .filter(|kind| current.capabilities.contains(kind.capability()));
         let lists = kinds.flat_map(|kind| ListKind::affected_by(*kind));
-        let variants = 0..self.layout.variants.variants.as_slice().len();
         lists
-            .flat_map(|list| variants.clone().map(|variant| (variant, *list)))
+            .flat_map(|list| {
+                self.layout
+                    .variants
+                    .indices()
+                    .map(|variant| (variant, *list))
+            })
             .collect()
     }
 
     fn publish_changes(&self, changed: &ChangedLists) {
-        let ids: Vec<_> = self.layout.variants.ids().collect();
         for (variant, kind) in changed {
-            let (variant, list) = (
-                ids.get(*variant).map(tracing::field::display),
-                kind.method(),
-            );
+            let id = self.layout.variants.id(*variant);
+            let (variant, list) = (id.map(tracing::field::display), kind.method());
             debug!(variant, list, "list changed");
         }
         if !changed.is_empty() {

@@ -34,6 +34,7 @@ use crate::pool::source::ServerSource;
 use crate::session::BASE_CLASS;
 use crate::session::client::Client;
 use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
@@ -164,6 +165,11 @@ impl CapabilityClass {
 
     pub(crate) fn sources(&self) -> &[Arc<ServerSource>] {
         &self.catalog.sources
+    }
+
+    /// The source of a server of the same configuration.
+    pub(crate) fn source(&self, server: ServerIndex) -> &Arc<ServerSource> {
+        server.entry(self.sources())
     }
 
     /// Waits until every server was read or could not be connected to, or for `limit`.
@@ -334,21 +340,18 @@ impl UpstreamPool {
     pub(crate) fn capabilities_for(
         &self,
         class: &CapabilityClass,
-        server: usize,
+        server: ServerIndex,
         mirrored: &str,
     ) -> Arc<str> {
         if *class.capabilities == *mirrored && !class.is_beyond_limit {
             let told = class
                 .sent_capabilities
                 .get_or_init(|| self.capabilities_per_server(mirrored));
-            return Arc::clone(&told[server]);
+            return Arc::clone(server.entry(told));
         }
         // There are too many classes for it to have its own.
-        Arc::clone(
-            &self
-                .capabilities
-                .get_or_read(mirrored, |it| self.capabilities_per_server(it))[server],
-        )
+        let read = |text: &str| self.capabilities_per_server(text);
+        Arc::clone(server.entry(&self.capabilities.get_or_read(mirrored, read)))
     }
 
     /// What the servers are told of clients of which they may know `mirrored`.
@@ -562,11 +565,11 @@ impl UpstreamPool {
     pub(crate) fn dedicated(
         &self,
         class: &CapabilityClass,
-        server: usize,
+        server: ServerIndex,
         client: &Client,
     ) -> Result<DedicatedLease, RpcError> {
         let capabilities = self.capabilities_for(class, server, &class.capabilities);
-        let server = &self.servers[server];
+        let server = server.entry(&self.servers);
         let door = ConnectSpec {
             server: server.index,
             config: &server.config,

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
 use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
@@ -34,7 +35,7 @@ pub(super) struct VariantOrder {
     /// Of the configuration.
     pub(super) number: u64,
     /// `None` when one is gone.
-    pub(super) order: Option<Arc<[usize]>>,
+    pub(super) order: Option<Arc<[VariantIndex]>>,
 }
 
 /// What is a session's own.

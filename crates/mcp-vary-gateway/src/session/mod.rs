@@ -5,6 +5,7 @@
 //! were used lately without opening their ids, and knows what was deleted; [`Sessions`] is both together.
 //! This file is one session: the log level, and what exists only while a request or a stream is open.
 
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 
 pub(crate) mod client;
@@ -154,8 +155,8 @@ impl Session {
     pub(crate) fn views(
         &self,
         number: u64,
-        find: impl FnOnce(&[String]) -> Option<Arc<[usize]>>,
-    ) -> Option<Arc<[usize]>> {
+        find: impl FnOnce(&[String]) -> Option<Arc<[VariantIndex]>>,
+    ) -> Option<Arc<[VariantIndex]>> {
         let known = self.shared.views.load();
         if let Some(known) = known.as_ref().filter(|known| known.number == number) {
             return known.order.clone();

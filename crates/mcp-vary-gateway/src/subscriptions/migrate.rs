@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::{ServerIndex, VariantIndex};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
@@ -151,8 +152,7 @@ impl SubscriptionHub {
 
 impl ResourceSubscription {
     fn id<'a>(&self, place: &'a Placement) -> Option<&'a VariantId> {
-        let face = place.variants().configs.get(self.variant);
-        face.map(|face| &face.variant.id)
+        place.variants().id(self.variant)
     }
 }
 
@@ -173,7 +173,7 @@ fn migrate_placement(
         _ if !before.names_variants => Arc::clone(&before.variants),
         _ => {
             let ids = before.variants.iter().filter_map(|at| before.id(*at));
-            let moved: Option<Arc<[usize]>> =
+            let moved: Option<Arc<[VariantIndex]>> =
                 ids.map(|id| after.variant_index(id.as_str())).collect();
             moved?
         }
@@ -205,9 +205,9 @@ fn rebind(
         .presented_view(variant, old.presentation);
     let address = catalog.resolve_resource(after.variant_set(), view, uri)?;
     let sources = place.class.sources();
-    let face = &after.variant_set().configs[view];
-    let shows = |server: &usize| {
-        let source = sources.get(*server);
+    let face = after.variant_set().config(view);
+    let shows = |server: &ServerIndex| {
+        let source = server.get(sources);
         let is_shown = |source: &Arc<super::ServerSource>| {
             face.allows_unlisted(&address.upstream_uri, source.name())
         };
@@ -220,12 +220,12 @@ fn rebind(
     };
     let listed = address.listed_by.or_else(template);
     let same = || {
-        let mut sources = sources.iter();
-        sources.position(|source| source.name() == old.source.name())
+        let name = old.source.name();
+        ServerIndex::find(sources, |source| source.name() == name)
     };
     let unlisted = || same().filter(|_| !old.was_listed).filter(shows);
     let server = listed.or_else(unlisted)?;
-    let source = sources.get(server)?;
+    let source = server.get(sources)?;
     // Who keeps the server keeps the connection to it.
     let alone = old.dedicated.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
@@ -255,8 +255,7 @@ fn notify_differences(
     let place = &member.placement;
     let mut notices = EncodedLists::default();
     for variant in place.variants.iter() {
-        let face = place.variants().configs.get(*variant);
-        let Some(id) = face.map(|face| &face.variant.id) else {
+        let Some(id) = place.variants().id(*variant) else {
             continue;
         };
         let mut kinds = differences.get(id).cloned().unwrap_or_default();
@@ -298,13 +297,14 @@ impl CatalogViews {
 
 fn differences(before: (&Placement, &Catalog), after: (&Placement, &Catalog)) -> Differences {
     let mut differences = Differences::new();
-    let ids = |place: &Placement| -> Vec<_> { place.variants().ids().collect() };
-    let old = ids(before.0);
-    for (at, id) in ids(after.0).into_iter().enumerate() {
+    let new = after.0.variants().variants.as_slice();
+    for (at, variant) in VariantIndex::enumerate(new) {
+        let id = variant.id.clone();
         // One that is new is no change of what anybody sees.
-        let Some(was_at) = old.iter().position(|old| *old == id) else {
+        let Some(was_at) = before.0.variants().index_of(id.as_str()) else {
             continue;
         };
+        let (was_at, at) = (was_at.declared_view(), at.declared_view());
         let changed = ListKind::ALL.into_iter().filter(|kind| {
             let (old, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
             match (old, new) {

@@ -28,6 +28,7 @@ use crate::subscriptions::notification::EncodedNotification;
 pub(crate) use crate::subscriptions::placement::{Placement, Placements};
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
+use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::selection::rules::Presentation;
 use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
@@ -95,10 +96,9 @@ pub(crate) enum NotificationSink {
 /// A subscription to a resource, bound to its variant (SV-14).
 #[derive(Debug)]
 pub(crate) struct ResourceSubscription {
-    /// The index of the variant.
-    pub(crate) variant: usize,
-    /// The index of its view, which has what the manner of the client makes of it.
-    pub(crate) view: usize,
+    pub(crate) variant: VariantIndex,
+    /// Its view, in the presentation of the client.
+    pub(crate) view: ViewIndex,
     pub(crate) presentation: Presentation,
     pub(crate) source: Arc<ServerSource>,
     /// The connection that its session has alone, where it is subscribed on that.
@@ -295,7 +295,7 @@ impl SubscriptionHub {
             return;
         };
         let place = &mut member.placement;
-        let index = place.variants().ids().position(|id| id == *variant);
+        let index = place.variants().index_of(variant.as_str());
         if let Some(index) = index.filter(|index| !place.variants.contains(index)) {
             place.variants = place.variants.iter().copied().chain([index]).collect();
         }
@@ -384,7 +384,7 @@ impl SubscriptionHub {
 }
 
 /// What changed of each variant.
-pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<usize, BTreeSet<Kind>> {
+pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<VariantIndex, BTreeSet<Kind>> {
     let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (variant, kind) in changed {
         kinds.entry(*variant).or_default().insert(kind.kind());
@@ -407,7 +407,7 @@ impl EncodedLists {
 /// when it cannot be told anything any more.
 pub(crate) fn send_list_changes(
     member: &Subscriber,
-    changed: &BTreeMap<usize, BTreeSet<Kind>>,
+    changed: &BTreeMap<VariantIndex, BTreeSet<Kind>>,
     missed: &[Arc<str>],
     notices: &mut EncodedLists,
 ) -> bool {
@@ -457,7 +457,7 @@ pub(crate) fn send_updates(
 /// variant.
 #[derive(Default)]
 pub(crate) struct EncodedUpdate<'a> {
-    of: Option<(*const LiveCatalog, usize, &'a str)>,
+    of: Option<(*const LiveCatalog, ViewIndex, &'a str)>,
     /// None where the variant does not have the resource any more.
     notice: Option<EncodedNotification>,
 }

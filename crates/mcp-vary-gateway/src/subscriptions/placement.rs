@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::variant_config::VariantSet;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -24,7 +25,7 @@ pub(crate) struct Placement {
     /// The subscriber's client, if later requests can be attributed to it.
     pub(crate) client: Option<ClientId>,
     /// The variants that it sees, best first.
-    pub(crate) variants: Arc<[usize]>,
+    pub(crate) variants: Arc<[VariantIndex]>,
     /// Whether notifications name their variant.
     pub(crate) names_variants: bool,
 }
@@ -35,10 +36,9 @@ impl Placement {
     }
 
     /// The id of a variant, if notifications name it.
-    pub(crate) fn id(&self, variant: usize) -> Option<&VariantId> {
-        let config = self.variants().configs.get(variant);
-        let config = config.filter(|_| self.names_variants);
-        config.map(|config| &config.variant.id)
+    pub(crate) fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
+        let id = self.variants().id(variant);
+        id.filter(|_| self.names_variants)
     }
 
     pub(super) fn shows(&self, catalog: &LiveCatalog) -> bool {
@@ -96,15 +96,14 @@ impl Placements {
         self.offers_variants
     }
 
-    /// The index of a variant in the views of the catalog.
-    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
-        let mut variants = self.variant_set.variants.iter();
-        variants.position(|variant| variant.id.as_str() == id)
+    /// The variant with this id.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<VariantIndex> {
+        self.variant_set.index_of(id)
     }
 
     /// The variants whose lists a session is notified of: those that it was offered, best first, then the others that
     /// it has selected. `None` as for [`order_of`](Self::order_of).
-    pub(super) fn visible_to(&self, session: &Session) -> Option<Arc<[usize]>> {
+    pub(super) fn visible_to(&self, session: &Session) -> Option<Arc<[VariantIndex]>> {
         let order = self.order_of(session)?;
         let selected = session.selected();
         if selected.is_empty() {
@@ -119,7 +118,7 @@ impl Placements {
 
     /// The order of variants that a session was opened with; `None` when one of them was removed, or when variants are
     /// offered now and were not then, or the reverse.
-    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[VariantIndex]>> {
         session.views(self.generation, |ids| {
             if ids.is_empty() == self.offers_variants {
                 return None;
@@ -147,7 +146,7 @@ impl Placements {
             client,
             variants: match self.offers_variants {
                 true => order,
-                false => [0].into(),
+                false => [VariantIndex::FIRST].into(),
             },
             names_variants: self.offers_variants,
         })

@@ -4,6 +4,7 @@ use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::client_name::ClientName;
@@ -14,13 +15,13 @@ use tracing::debug;
 use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
-    /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
-    /// have for the client. A variant that is deprecated is counted (SV-25).
-    pub(crate) fn active_view(&self) -> Result<usize, RpcError> {
-        let (index, decided_by) = self.selected_view()?;
+    /// The view that this request runs under: that of its variant (SV-8), in the presentation that rules have for the
+    /// client. A variant that is deprecated is counted (SV-25).
+    pub(crate) fn active_view(&self) -> Result<ViewIndex, RpcError> {
+        let (index, decided_by) = self.selected_variant()?;
         self.record_selection(index);
         let gateway = self.snapshot;
-        let variant = gateway.variants.as_slice().get(index);
+        let variant = index.get(gateway.variants.as_slice());
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
             let (method, by) = (self.request.method, decided_by.as_str());
             debug!(variant = %variant.id, by, method, "variant selected");
@@ -47,23 +48,23 @@ impl RequestContext<'_> {
     }
 
     /// A session that runs under a variant which was not offered to it is notified of its lists from then on (SV-16).
-    fn record_selection(&self, index: usize) {
+    fn record_selection(&self, index: VariantIndex) {
         let session = self.client.session.as_ref();
         let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
             return;
         };
-        let variant = self.snapshot.variant_id(index);
+        let variant = self.snapshot.variant_id(index.declared_view());
         if self.snapshot.config.variants && session.note_selected(variant) {
             let audience = &self.snapshot.services.hub;
             audience.add_variant(session.client, variant);
         }
     }
 
-    fn selected_view(&self) -> Result<(usize, DecidedBy), RpcError> {
+    fn selected_variant(&self) -> Result<(VariantIndex, DecidedBy), RpcError> {
         let requested = self.request.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
             let offers = &self.client.offers;
-            return Ok((offers.default_view(), offers.decided_by));
+            return Ok((offers.default_variant(), offers.decided_by));
         };
         if !self.snapshot.config.variants {
             return Err(RpcError::from(&Error::VariantsNotSupported));
@@ -83,7 +84,7 @@ impl RequestContext<'_> {
     /// Where the client goes on reading; `None` at the beginning.
     pub(crate) fn list_cursor(
         &self,
-        variant: usize,
+        view: ViewIndex,
         kind: ListKind,
     ) -> Result<Option<String>, RpcError> {
         let Some(cursor) = self.request.params.members.get("cursor") else {
@@ -91,7 +92,7 @@ impl RequestContext<'_> {
         };
         let cursor: String = serde_json::from_str(cursor)
             .map_err(|_| RpcError::invalid_params("`cursor` must be a string"))?;
-        let binding = self.cursor_binding(variant, kind);
+        let binding = self.cursor_binding(view, kind);
         let bookmark = cursor::open(&self.snapshot.services.cursor_keys, &binding, &cursor);
         bookmark.map(Some).map_err(|error| {
             let error = error.into_error(binding.variant, |_| true);
@@ -99,21 +100,21 @@ impl RequestContext<'_> {
         })
     }
 
-    pub(crate) fn seal_cursor(&self, variant: usize, kind: ListKind, bookmark: &str) -> String {
-        let binding = self.cursor_binding(variant, kind);
+    pub(crate) fn seal_cursor(&self, view: ViewIndex, kind: ListKind, bookmark: &str) -> String {
+        let binding = self.cursor_binding(view, kind);
         cursor::seal(&self.snapshot.services.cursor_keys, &binding, bookmark)
     }
 
-    fn cursor_binding(&self, variant: usize, kind: ListKind) -> CursorBinding<'_> {
+    fn cursor_binding(&self, view: ViewIndex, kind: ListKind) -> CursorBinding<'_> {
         CursorBinding {
-            variant: self.snapshot.variant_id(variant),
+            variant: self.snapshot.variant_id(view),
             method: kind.method(),
             principal: self.client.principal(),
         }
     }
 
-    pub(crate) fn invalid_cursor(&self, variant: usize) -> RpcError {
-        let active = self.snapshot.variant_id(variant).clone();
+    pub(crate) fn invalid_cursor(&self, view: ViewIndex) -> RpcError {
+        let active = self.snapshot.variant_id(view).clone();
         self.without_variant(RpcError::from(&Error::InvalidCursor { active }))
     }
 
@@ -127,8 +128,8 @@ impl RequestContext<'_> {
     }
 
     /// The id of the active variant, unless variants are off.
-    pub(crate) fn active_variant(&self, variant: usize) -> Option<VariantId> {
+    pub(crate) fn active_variant(&self, view: ViewIndex) -> Option<VariantId> {
         let on = self.snapshot.config.variants;
-        on.then(|| self.snapshot.variant_id(variant).clone())
+        on.then(|| self.snapshot.variant_id(view).clone())
     }
 }

@@ -6,6 +6,7 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::shown::Prompt;
@@ -58,8 +59,8 @@ impl RequestContext<'_> {
         for key in ["ref", "argument"] {
             self.request.params.object(key)?;
         }
-        let variant = self.active_view()?;
-        let (server, words) = self.server_of_reference(variant).await?;
+        let view = self.active_view()?;
+        let (server, words) = self.server_of_reference(view).await?;
         let forwarding = ForwardRequest {
             server,
             plan: ResponsePlan {
@@ -69,20 +70,20 @@ impl RequestContext<'_> {
             },
             ..ForwardRequest::default()
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     /// The server of the prompt or template whose argument is to be completed, and what the view calls
     /// otherwise there; a prompt's name, or a template, becomes the server's own.
     async fn server_of_reference(
         &mut self,
-        variant: usize,
-    ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
+        view: ViewIndex,
+    ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
         let reference = self.request.params.object("ref")?.to_owned();
         match Reference::read(&reference).map_err(RpcError::invalid_params)? {
-            Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
+            Reference::Prompt(name) => self.server_of_prompt(view, &reference, &name).await,
             Reference::Resource(uri) => {
-                let server = self.server_of_template(variant, &reference, uri).await?;
+                let server = self.server_of_template(view, &reference, uri).await?;
                 Ok((server, None))
             }
         }
@@ -90,18 +91,18 @@ impl RequestContext<'_> {
 
     async fn server_of_prompt(
         &mut self,
-        variant: usize,
+        view: ViewIndex,
         reference: &str,
         name: &str,
-    ) -> Result<(usize, Option<Arc<NameRewriter>>), RpcError> {
-        let face = &self.snapshot.variant_set.configs[variant];
+    ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
+        let face = self.snapshot.variant_set.config(view);
         let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
-        let is_listed = self.catalog.prompt(variant, name).is_some();
+        let is_listed = self.catalog.prompt(view, name).is_some();
         if self.is_before_one_server() && shows_all && !is_listed {
-            return Ok((0, None));
+            return Ok((ServerIndex::FIRST, None));
         }
-        let prompt = self.known_prompt(variant, name).await?;
-        self.complete_variant_argument(variant, &prompt)?;
+        let prompt = self.known_prompt(view, name).await?;
+        self.complete_variant_argument(view, &prompt)?;
         let place = &prompt.item_ref;
         if *place.upstream_name != *name {
             let renamed =
@@ -113,11 +114,11 @@ impl RequestContext<'_> {
 
     async fn server_of_template(
         &mut self,
-        variant: usize,
+        view: ViewIndex,
         reference: &str,
         uri: String,
-    ) -> Result<usize, RpcError> {
-        let (server, own) = self.located_template(variant, &uri).await?;
+    ) -> Result<ServerIndex, RpcError> {
+        let (server, own) = self.located_template(view, &uri).await?;
         if own != uri {
             let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
             self.request.params.members.set("ref", renamed);
@@ -128,35 +129,35 @@ impl RequestContext<'_> {
     /// The server of the template, or of the resource, that the variant calls `uri`, and what it calls it.
     async fn located_template(
         &self,
-        variant: usize,
+        view: ViewIndex,
         uri: &str,
-    ) -> Result<(usize, String), RpcError> {
+    ) -> Result<(ServerIndex, String), RpcError> {
         let faces = &self.snapshot.variant_set;
-        let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
-        if shows_all && !faces.checks_uris(variant) {
-            return Ok((0, uri.to_owned()));
+        let shows_all = self.is_before_one_server() && !faces.config(view).selects_resources();
+        if shows_all && !faces.checks_uris(view) {
+            return Ok((ServerIndex::FIRST, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            if let Some(template) = catalog.resolve_template(variant, uri) {
+            if let Some(template) = catalog.resolve_template(view, uri) {
                 return Some((template.listed_by?, template.upstream_uri.into_owned()));
             }
-            let address = catalog.resolve_resource(faces, variant, uri)?;
+            let address = catalog.resolve_resource(faces, view, uri)?;
             let own = &*address.upstream_uri;
             let server = address.listed_by.or_else(|| {
                 let is_fine = address.fault.is_none();
                 let shown = || {
-                    let server = catalog.template_server(variant, own)?;
-                    self.allows_unlisted(variant, own, server).then_some(server)
+                    let server = catalog.template_server(view, own)?;
+                    self.allows_unlisted(view, own, server).then_some(server)
                 };
                 match is_fine && shows_all {
-                    true => Some(0),
+                    true => Some(ServerIndex::FIRST),
                     false => is_fine.then(shown).flatten(),
                 }
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
         self.find_item(ListKind::Templates, find, || {
-            self.no_such_uri(variant, uri, Identifier::Resource)
+            self.no_such_uri(view, uri, Identifier::Resource)
         })
         .await
     }
@@ -165,7 +166,7 @@ impl RequestContext<'_> {
     /// the place of the view's.
     fn complete_variant_argument(
         &mut self,
-        variant: usize,
+        view: ViewIndex,
         prompt: &Prompt,
     ) -> Result<(), RpcError> {
         let Some(prepared) = &prompt.prepared else {
@@ -177,12 +178,12 @@ impl RequestContext<'_> {
         let own = prepared.upstream_argument(&name);
         let own = own.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
-            self.with_active_variant(variant, RpcError::invalid_params(why))
+            self.with_active_variant(view, RpcError::invalid_params(why))
         })?;
         let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
         let context = self
             .upstream_context(prepared, &name, own)
-            .map_err(|faults| self.with_active_variant(variant, self.invalid_arguments(&faults)))?;
+            .map_err(|faults| self.with_active_variant(view, self.invalid_arguments(&faults)))?;
         self.request.params.members.set("argument", renamed);
         if let Some(context) = context {
             self.request.params.members.set("context", context);

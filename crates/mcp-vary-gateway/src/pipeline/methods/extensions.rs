@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::methods::is_of_the_protocol;
@@ -23,7 +24,7 @@ use crate::session::client::Client;
 impl RequestContext<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
     pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
-        let told = self.catalog.snapshots.iter().enumerate();
+        let told = self.catalog.servers();
         let mut declaring = told.filter(|(_, told)| {
             let hello = told.handshake.as_ref();
             hello.is_some_and(|hello| initialize::declares_other_extensions(&hello.capabilities))
@@ -31,13 +32,14 @@ impl RequestContext<'_> {
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
             return Err(method_not_found(self.request.method));
         };
-        let variant = self.active_view()?;
-        self.may_forward(variant, server)?;
+        drop(declaring);
+        let view = self.active_view()?;
+        self.may_forward(view, server)?;
         let forwarding = ForwardRequest {
             server,
             ..ForwardRequest::default()
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     /// Refuses an unknown method where the view hides something of the servers, since it could reach what is hidden.
@@ -45,27 +47,28 @@ impl RequestContext<'_> {
     /// # Errors
     ///
     /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
-    fn may_forward(&self, variant: usize, server: usize) -> Result<(), RpcError> {
-        let allowed = &self.snapshot.config.servers[server].allowed_methods;
-        let is_allowed = allowed.iter().any(|method| method == self.request.method);
-        if is_allowed || !self.snapshot.variant_set.configs[variant].hides_something() {
+    fn may_forward(&self, view: ViewIndex, server: ServerIndex) -> Result<(), RpcError> {
+        let config = server.get(&self.snapshot.config.servers);
+        let mut allowed = config.iter().flat_map(|config| &config.allowed_methods);
+        let is_allowed = allowed.any(|method| method == self.request.method);
+        if is_allowed || !self.snapshot.variant_set.config(view).hides_something() {
             return Ok(());
         }
         let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedExtensionMethods);
         let cut: String = self.request.method.chars().take(128).collect();
         let why = format!(
-            "Method not found: {cut}: it could reach what the active variant hides; the operator can let it pass \
+            "Method not found: {cut}: it could reach what the active view hides; the operator can let it pass \
              with `allow-methods`"
         );
-        Err(self.with_active_variant(variant, RpcError::method_not_found(why)))
+        Err(self.with_active_variant(view, RpcError::method_not_found(why)))
     }
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
-    fn server_of_the_same_extension(&self) -> Option<usize> {
+    fn server_of_the_same_extension(&self) -> Option<ServerIndex> {
         let extensions = edit::get(self.client.forwardable(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
-        let told = self.catalog.snapshots.iter().enumerate();
+        let told = self.catalog.servers();
         let mut sharing = told.filter(|(_, told)| {
             let hello = told.handshake.as_ref();
             let declared =
@@ -87,10 +90,10 @@ impl RequestContext<'_> {
         let counters = &self.snapshot.services.counters;
         member_check::check(self.action, &self.request.params)
             .map_err(|refusal| refusal.into_counted_error(counters))?;
-        let variant = self.active_view()?;
-        self.may_forward(variant, server)?;
+        let view = self.active_view()?;
+        self.may_forward(view, server)?;
         let alone = self.dedicated_connection(server).await?;
-        let source = &self.class.sources()[server];
+        let source = self.class.source(server);
         let line = Arc::clone(
             alone
                 .as_ref()

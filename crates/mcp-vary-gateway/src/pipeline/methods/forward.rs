@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_upstream::{CallerId, OutOfBand, Request, UpstreamConnection};
 use mcp_vary_view::UriMap;
@@ -28,8 +29,8 @@ use crate::session::{BASE_CLASS, Session};
 /// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardRequest {
-    /// The index of the server.
-    pub(crate) server: usize,
+    /// The server that it goes to.
+    pub(crate) server: ServerIndex,
     /// What the header `Mcp-Name` says.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
@@ -46,12 +47,12 @@ impl RequestContext<'_> {
     /// Sends the request to its server: on the connection of the class, or on one that the client has alone.
     pub(crate) async fn forward(
         mut self,
-        variant: usize,
+        view: ViewIndex,
         mut forwarding: ForwardRequest,
     ) -> Result<Dispatch, RpcError> {
-        let source = Arc::clone(&self.class.sources()[forwarding.server]);
-        let mut finish = self.response_context(variant, &mut forwarding)?;
-        let round = self.round_trip(variant, finish.request_state.as_ref())?;
+        let source = Arc::clone(self.class.source(forwarding.server));
+        let mut finish = self.response_context(view, &mut forwarding)?;
+        let round = self.round_trip(view, finish.request_state.as_ref())?;
         let turn = source.connection.acquire().await?;
         if let RoundTrip::Suspended(call) = round {
             return self.continue_suspended(call, turn, finish);
@@ -144,7 +145,7 @@ impl RequestContext<'_> {
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it
     /// was told of the class: a class may hold more clients than one that can do the same, and a server without
     /// sessions is told of each.
-    pub(crate) fn sent_capabilities(&self, server: usize, era: Era) -> Option<Arc<str>> {
+    pub(crate) fn sent_capabilities(&self, server: ServerIndex, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.forwardable();
         let may_differ = era == Era::Modern && mirrored != BASE_CLASS;
         let classes = &self.snapshot.pool;
@@ -180,12 +181,12 @@ impl RequestContext<'_> {
     /// without a gateway.
     pub(crate) async fn dedicated_connection(
         &self,
-        server: usize,
+        server: ServerIndex,
     ) -> Result<Option<DedicatedLease>, RpcError> {
         if !self.class.accepts_server_requests {
             return Ok(None);
         }
-        let shared = &self.class.shared().sources()[server];
+        let shared = self.class.shared().source(server);
         let upstream = shared.connection.ready().await?;
         if upstream.handshake().era() == Era::Modern {
             let may_ask = || shared.connection.server_facts().may_support(Era::Legacy);
@@ -203,7 +204,7 @@ impl RequestContext<'_> {
     /// What it takes to turn the answer into the client's.
     pub(crate) fn response_context(
         &self,
-        variant: usize,
+        view: ViewIndex,
         forwarding: &mut ForwardRequest,
     ) -> Result<ResponseContext, RpcError> {
         let mut client = self.client.clone();
@@ -214,12 +215,12 @@ impl RequestContext<'_> {
         Ok(ResponseContext {
             id: self.request.id.to_owned(),
             client,
-            active_variant: self.active_variant(variant),
+            active_variant: self.active_variant(view),
             action: self.action,
             server: self.server_name(forwarding.server),
             plan: downward,
-            uris: self.changed_uris(variant),
-            request_state: self.request_state_codec(variant, forwarding.server, subject),
+            uris: self.changed_uris(view),
+            request_state: self.request_state_codec(view, forwarding.server, subject),
             // Until there is a connection; those whose calls wait are of this one.
             upstream: Era::Legacy,
             progress: self.progress()?,
@@ -227,8 +228,8 @@ impl RequestContext<'_> {
     }
 
     /// What the variant calls resources, where that is not what the servers do.
-    pub(crate) fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
-        let uris = self.snapshot.variant_set.uris(variant);
+    pub(crate) fn changed_uris(&self, view: ViewIndex) -> Option<Arc<UriMap>> {
+        let uris = self.snapshot.variant_set.uris(view);
         (!uris.is_empty()).then(|| Arc::clone(uris))
     }
 

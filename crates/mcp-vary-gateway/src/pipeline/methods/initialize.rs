@@ -52,7 +52,7 @@ impl ConfigSnapshot {
         let order = offers
             .order
             .iter()
-            .map(|index| self.variant_id(*index).to_string());
+            .map(|index| self.variant_id(index.declared_view()).to_string());
         let fixed = Negotiated {
             revision,
             features: known.features.clone(),
@@ -239,7 +239,7 @@ impl ConfigSnapshot {
     fn offer(&self, known: &ParsedCapabilities, offers: &Offers) -> Value {
         let all = self.variants.as_slice();
         let order = &offers.order;
-        let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
+        let offered: Vec<_> = order.iter().filter_map(|index| index.get(all)).collect();
         let mut settings = json!({"availableVariants": offered});
         let ranked = self.ranked_variants(known);
         let are_all = !ranked.has_more && order.len() >= ranked.order.len();

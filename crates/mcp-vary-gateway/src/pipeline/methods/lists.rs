@@ -13,24 +13,24 @@ impl RequestContext<'_> {
         if !self.catalog.has_list(kind) && !self.class.catalog.fresh(kind).await.has_list(kind) {
             return self.empty_list(kind);
         }
-        let variant = self.active_view()?;
-        let bookmark = self.list_cursor(variant, kind)?;
+        let view = self.active_view()?;
+        let bookmark = self.list_cursor(view, kind)?;
         let catalog = self.class.catalog.fresh(kind).await;
         // A server that was replaced in the meantime may have taken the list with it.
-        let view = catalog.view(kind, variant);
-        let view = view.ok_or_else(|| method_not_found(self.request.method))?;
-        let page = view
+        let list = catalog.view(kind, view);
+        let list = list.ok_or_else(|| method_not_found(self.request.method))?;
+        let page = list
             .page(self.client.era(), bookmark.as_deref())
-            .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
-        let next = page.next().map(|next| view.bookmark(next));
-        let next = next.map(|bookmark| self.seal_cursor(variant, kind, &bookmark));
+            .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(view)))?;
+        let next = page.next().map(|next| list.bookmark(next));
+        let next = next.map(|bookmark| self.seal_cursor(view, kind, &bookmark));
         let (start, end) = page.result(next.as_deref());
         if kind == ListKind::Tools && next.is_none() && self.snapshot.config.read_result {
-            let list = format!("{}{end}", String::from_utf8_lossy(start));
-            let list = self.with_reader_tool(view, &list);
+            let text = format!("{}{end}", String::from_utf8_lossy(start));
+            let text = self.with_reader_tool(list, &text);
             return Ok(Dispatch::Done(response::result(
                 self.request.id,
-                list.as_bytes(),
+                text.as_bytes(),
             )));
         }
         let parts = [start, end.as_bytes()];

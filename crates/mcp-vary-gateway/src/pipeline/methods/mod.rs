@@ -34,6 +34,7 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::CapabilityClass;
 use crate::session::client::Client;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
@@ -107,8 +108,8 @@ impl RequestContext<'_> {
         found.ok_or_else(|| failure.unwrap_or_else(not_found))
     }
 
-    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> RpcError {
-        let active = self.active_variant(variant);
+    pub(crate) fn not_found(&self, view: ViewIndex, what: Identifier) -> RpcError {
+        let active = self.active_variant(view);
         let era = self.client.era();
         RpcError::from(&Error::NotFound {
             identifier: what,
@@ -118,8 +119,8 @@ impl RequestContext<'_> {
     }
 
     /// The failure with the active variant in its data.
-    pub(crate) fn with_active_variant(&self, variant: usize, failure: RpcError) -> RpcError {
-        match self.active_variant(variant) {
+    pub(crate) fn with_active_variant(&self, view: ViewIndex, failure: RpcError) -> RpcError {
+        match self.active_variant(view) {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
             None => failure,
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Prompt;
@@ -18,8 +19,8 @@ impl RequestContext<'_> {
     pub(crate) async fn prompt(mut self) -> Result<Dispatch, RpcError> {
         self.require_list(ListKind::Prompts).await?;
         let name = self.request.params.string("name")?;
-        let variant = self.active_view()?;
-        let prompt = self.known_prompt(variant, &name).await?;
+        let view = self.active_view()?;
+        let prompt = self.known_prompt(view, &name).await?;
         let place = &prompt.item_ref;
         let subject = self.request_binding(&name);
         if let Some(prepared) = &prompt.prepared {
@@ -36,22 +37,22 @@ impl RequestContext<'_> {
             plan: ResponsePlan {
                 origin: Some(LinkSource::of_item(place, ListKind::Prompts)),
                 names: prompt.name_rewriter.clone(),
-                shape: self.prompt_result_shape(variant, &prompt),
+                shape: self.prompt_result_shape(view, &prompt),
                 ..ResponsePlan::default()
             },
             ..ForwardRequest::default()
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     pub(super) async fn known_prompt(
         &self,
-        variant: usize,
+        view: ViewIndex,
         name: &str,
     ) -> Result<Arc<Prompt>, RpcError> {
-        let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
+        let find = |catalog: &Catalog| catalog.prompt(view, name).cloned();
         self.find_item(ListKind::Prompts, find, || {
-            self.not_found(variant, Identifier::Prompt(name.to_owned()))
+            self.not_found(view, Identifier::Prompt(name.to_owned()))
         })
         .await
     }

@@ -7,6 +7,7 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
+use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::View;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
@@ -24,8 +25,8 @@ const TOOL_DEFINITION: &str = r#"{"title":"Read the rest of a result","descripti
 impl RequestContext<'_> {
     /// The name of the tool in this variant, where the operator has it on. A tool of a server that has the name
     /// keeps it.
-    pub(crate) fn reader_tool_name(&self, variant: usize) -> Option<Arc<str>> {
-        let view = self.catalog.view(ListKind::Tools, variant);
+    pub(crate) fn reader_tool_name(&self, view: ViewIndex) -> Option<Arc<str>> {
+        let view = self.catalog.view(ListKind::Tools, view);
         let is_on = self.snapshot.config.read_result;
         is_on.then(|| view.map_or_else(|| TOOL_NAME.into(), name_in))
     }
@@ -49,15 +50,15 @@ impl RequestContext<'_> {
     /// The answer of the tool, if it is the one that is called as `name`.
     pub(crate) async fn read_remainder(
         &self,
-        variant: usize,
+        view: ViewIndex,
         name: &str,
     ) -> Result<Option<Dispatch>, RpcError> {
-        if self.reader_tool_name(variant).as_deref() != Some(name) {
+        if self.reader_tool_name(view).as_deref() != Some(name) {
             return Ok(None);
         }
         let arguments = self.request.params.members.get("arguments").unwrap_or("{}");
         let told = match uri(arguments) {
-            Ok(uri) => self.read_remainder_at(variant, &uri).await,
+            Ok(uri) => self.read_remainder_at(view, &uri).await,
             Err(why) => Err(why),
         };
         let (texts, is_error) = match told {
@@ -75,12 +76,12 @@ impl RequestContext<'_> {
     }
 
     /// The part at `uri`, and what is said of the next one; or what is wrong, for the model that asked.
-    async fn read_remainder_at(&self, variant: usize, uri: &str) -> Result<Vec<String>, String> {
+    async fn read_remainder_at(&self, view: ViewIndex, uri: &str) -> Result<Vec<String>, String> {
         let unknown = || {
             "there is no such result, or its time is over; call the tool that made it again"
                 .to_owned()
         };
-        self.may_read_stored(variant, uri)
+        self.may_read_stored(view, uri)
             .await
             .map_err(|_| unknown())?;
         match self
@@ -99,8 +100,8 @@ impl RequestContext<'_> {
     }
 
     /// Refuses what is not kept for the client, and what was made by a tool that it may not call in this variant.
-    pub(crate) async fn may_read_stored(&self, variant: usize, uri: &str) -> Result<(), RpcError> {
-        let not_found = || self.not_found(variant, Identifier::Resource(uri.to_owned()));
+    pub(crate) async fn may_read_stored(&self, view: ViewIndex, uri: &str) -> Result<(), RpcError> {
+        let not_found = || self.not_found(view, Identifier::Resource(uri.to_owned()));
         let tool = self
             .snapshot
             .services
@@ -108,7 +109,7 @@ impl RequestContext<'_> {
             .tool(uri, self.client.id);
         let tool = tool.ok_or_else(not_found)?;
         let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
-            let view = catalog.view(ListKind::Tools, variant)?;
+            let view = catalog.view(ListKind::Tools, view)?;
             let mut places = view.item_refs().map(|(_, place)| place);
             let is_it = |place: &mcp_vary_catalog::item::ItemRef| {
                 place.upstream_name == tool.upstream_name

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
@@ -29,9 +30,9 @@ impl RequestContext<'_> {
         }
         let undeclared = self.requires_resources().await?;
         let uri = self.request.params.string("uri")?;
-        let variant = self.active_view()?;
+        let view = self.active_view()?;
         let rules = &self.snapshot.config.resource_results.0;
-        let located = self.located_resource(variant, &uri, Identifier::Resource);
+        let located = self.located_resource(view, &uri, Identifier::Resource);
         let (server, own) = located.await?;
         let caching = match any_rule_matches(rules, &self.server_name(server), &own) {
             true => Caching::Never,
@@ -52,19 +53,19 @@ impl RequestContext<'_> {
                 origin: Some(origin),
                 caching,
                 resource_rules: Arc::clone(rules),
-                shape: self.resource_result_shape(variant, server),
+                shape: self.resource_result_shape(view, server),
                 undeclared,
                 ..ResponsePlan::default()
             },
             ..ForwardRequest::default()
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
     async fn read_stored(&self, uri: String) -> Result<Dispatch, RpcError> {
-        let variant = self.active_view()?;
-        self.may_read_stored(variant, &uri).await?;
+        let view = self.active_view()?;
+        self.may_read_stored(view, &uri).await?;
         match self
             .snapshot
             .services
@@ -80,7 +81,7 @@ impl RequestContext<'_> {
                     sent.as_bytes(),
                 )))
             }
-            Err(ReadError::NotFound) => Err(self.not_found(variant, Identifier::Resource(uri))),
+            Err(ReadError::NotFound) => Err(self.not_found(view, Identifier::Resource(uri))),
             Err(ReadError::Part(error)) => Err(RpcError::invalid_params(format!("`uri`: {error}"))),
         }
     }
@@ -95,26 +96,26 @@ impl RequestContext<'_> {
     /// error about `what`.
     pub(crate) async fn located_resource(
         &self,
-        variant: usize,
+        view: ViewIndex,
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
-    ) -> Result<(usize, String), RpcError> {
+    ) -> Result<(ServerIndex, String), RpcError> {
         let faces = &self.snapshot.variant_set;
-        let shows_all = self.is_before_one_server() && !faces.configs[variant].selects_resources();
-        if shows_all && !faces.checks_uris(variant) {
-            return Ok((0, uri.to_owned()));
+        let shows_all = self.is_before_one_server() && !faces.config(view).selects_resources();
+        if shows_all && !faces.checks_uris(view) {
+            return Ok((ServerIndex::FIRST, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            let address = catalog.resolve_resource(faces, variant, uri)?;
+            let address = catalog.resolve_resource(faces, view, uri)?;
             let listed = address.listed_by;
             let server = listed.or_else(|| match address.fault {
-                None if shows_all => Some(0),
-                _ => self.unlisted_resource(catalog, variant, &address),
+                None if shows_all => Some(ServerIndex::FIRST),
+                _ => self.unlisted_resource(catalog, view, &address),
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
         self.find_item(ListKind::Resources, find, || {
-            self.no_such_uri(variant, uri, what)
+            self.no_such_uri(view, uri, what)
         })
         .await
     }
@@ -123,19 +124,19 @@ impl RequestContext<'_> {
     fn unlisted_resource(
         &self,
         catalog: &Catalog,
-        variant: usize,
+        view: ViewIndex,
         address: &ResourceTarget<'_>,
-    ) -> Option<usize> {
+    ) -> Option<ServerIndex> {
         let own = &*address.upstream_uri;
         // What is not listed must be selected by its own URI, too.
-        let shows = |server: &usize| self.allows_unlisted(variant, own, *server);
+        let shows = |server: ServerIndex| self.allows_unlisted(view, own, server);
         let fault = address.fault.as_ref();
         let interface = || {
-            let view = catalog.view(ListKind::Tools, variant)?;
+            let view = catalog.view(ListKind::Tools, view)?;
             view.ui_resource_server(own, shows)
         };
-        let linked = || self.linked_resource(catalog, variant, own, shows);
-        let template = catalog.checked_template_server(variant, address, shows);
+        let linked = || self.linked_resource(catalog, view, own, shows);
+        let template = catalog.checked_template_server(view, address, shows);
         let known = template.or_else(interface);
         // A server that points to it may write it as it likes, as long as that says what it is.
         known.or_else(|| {
@@ -146,31 +147,31 @@ impl RequestContext<'_> {
         })
     }
 
-    pub(super) fn allows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
-        let face = &self.snapshot.variant_set.configs[variant];
-        face.allows_unlisted(own, &self.snapshot.config.servers[server].name)
+    pub(super) fn allows_unlisted(&self, view: ViewIndex, own: &str, server: ServerIndex) -> bool {
+        let face = self.snapshot.variant_set.config(view);
+        face.allows_unlisted(own, &self.class.source(server).name)
     }
 
     /// There is no `uri` in the variant, or it cannot be decided what it names.
     pub(crate) fn no_such_uri(
         &self,
-        variant: usize,
+        view: ViewIndex,
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
     ) -> RpcError {
         let catalog = self.class.catalog.current();
-        let address = catalog.resolve_resource(&self.snapshot.variant_set, variant, uri);
+        let address = catalog.resolve_resource(&self.snapshot.variant_set, view, uri);
         let fault = match address {
             Some(address) => address.fault,
             None => check_uri(uri).err(),
         };
         let Some(fault) = fault else {
-            return self.not_found(variant, what(uri.to_owned()));
+            return self.not_found(view, what(uri.to_owned()));
         };
         let counters = &self.snapshot.services.counters;
         counters.increment(Counter::RefusedUris);
         let refused = RpcError::invalid_params(format!("`uri` {fault}"));
-        self.with_active_variant(variant, refused)
+        self.with_active_variant(view, refused)
     }
 
     /// The first server that `may` have what it calls `own`, and of which something that the variant shows
@@ -178,31 +179,31 @@ impl RequestContext<'_> {
     fn linked_resource(
         &self,
         catalog: &Catalog,
-        variant: usize,
+        view: ViewIndex,
         own: &str,
-        may: impl Fn(&usize) -> bool,
-    ) -> Option<usize> {
+        may: impl Fn(ServerIndex) -> bool,
+    ) -> Option<ServerIndex> {
         let (links, servers) = (
             &self.snapshot.services.link_index,
             &self.snapshot.config.servers,
         );
-        let shows = |server: usize, origin: &LinkSource| {
+        let shows = |server: ServerIndex, origin: &LinkSource| {
             let place = ItemRef {
                 server,
                 upstream_name: Arc::clone(&origin.upstream_name),
             };
-            let view = catalog.view(origin.kind, variant);
-            let is_listed = view.is_some_and(|view| view.contains(&place));
+            let list = catalog.view(origin.kind, view);
+            let is_listed = list.is_some_and(|list| list.contains(&place));
             let is_of_template = || {
                 origin.kind == ListKind::Resources
-                    && catalog.template_server(variant, &origin.upstream_name) == Some(server)
-                    && self.allows_unlisted(variant, &origin.upstream_name, server)
+                    && catalog.template_server(view, &origin.upstream_name) == Some(server)
+                    && self.allows_unlisted(view, &origin.upstream_name, server)
             };
             is_listed || is_of_template()
         };
-        let mut servers = servers.iter().enumerate();
+        let mut servers = ServerIndex::enumerate(servers);
         let found = servers.find(|(at, server)| {
-            may(at) && links.is_reachable(&server.name, own, |origin| shows(*at, origin))
+            may(*at) && links.is_reachable(&server.name, own, |origin| shows(*at, origin))
         });
         found.map(|(at, _)| at)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::selection::rules::JsonContent;
 use mcp_vary_catalog::shown::{Prompt, Tool};
@@ -18,10 +19,10 @@ use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
     /// What becomes of the results of `tool`.
-    pub(crate) fn tool_result_shape(&self, variant: usize, tool: &Tool) -> Option<Shaper> {
-        let face = &self.snapshot.variant_set.configs[variant];
+    pub(crate) fn tool_result_shape(&self, view: ViewIndex, tool: &Tool) -> Option<Shaper> {
+        let face = self.snapshot.variant_set.config(view);
         let config = &self.snapshot.config;
-        let features = self.features(variant).cloned();
+        let features = self.features(view).cloned();
         let fields = face.style.result;
         let telling = self.result_shape(tool, features.as_deref());
         if features.is_none() && telling.is_none() && fields == ResultFields::Both {
@@ -40,7 +41,7 @@ impl RequestContext<'_> {
                         upstream_name: Arc::clone(&tool.item_ref.upstream_name),
                     },
                 },
-                reader_tool: self.reader_tool_name(variant),
+                reader_tool: self.reader_tool_name(view),
             },
             output: tool.output.clone(),
             is_linked: self.client.revision >= Revision::LINKS,
@@ -52,7 +53,7 @@ impl RequestContext<'_> {
             },
             lift_json_text: self.client.json.lift.unwrap_or(config.lift_json_text),
             era: self.client.era(),
-            variant: self.active_variant(variant),
+            variant: self.active_variant(view),
         })))
     }
 
@@ -67,8 +68,12 @@ impl RequestContext<'_> {
         })
     }
 
-    /// What becomes of resources of the server at index `server`.
-    pub(crate) fn resource_result_shape(&self, variant: usize, server: usize) -> Option<Shaper> {
+    /// What becomes of resources of the server `server`.
+    pub(crate) fn resource_result_shape(
+        &self,
+        view: ViewIndex,
+        server: ServerIndex,
+    ) -> Option<Shaper> {
         let rules = &self.snapshot.config.resource_results.0;
         if rules.is_empty() {
             return None;
@@ -76,13 +81,13 @@ impl RequestContext<'_> {
         Some(Shaper::Resource(ResourceShaper {
             rules: Arc::clone(rules),
             server: self.server_name(server),
-            uris: Arc::clone(self.snapshot.variant_set.uris(variant)),
-            target: self.result_listener(variant)?,
+            uris: Arc::clone(self.snapshot.variant_set.uris(view)),
+            target: self.result_listener(view)?,
         }))
     }
 
     /// What becomes of `prompt`.
-    pub(crate) fn prompt_result_shape(&self, variant: usize, prompt: &Prompt) -> Option<Shaper> {
+    pub(crate) fn prompt_result_shape(&self, view: ViewIndex, prompt: &Prompt) -> Option<Shaper> {
         let rules = &self.snapshot.config.prompt_results.0;
         if rules.is_empty() {
             return None;
@@ -91,22 +96,22 @@ impl RequestContext<'_> {
             rules: Arc::clone(rules),
             id: Arc::clone(&prompt.id),
             call: self.matched_names(&prompt.item_ref),
-            target: self.result_listener(variant)?,
+            target: self.result_listener(view)?,
         }))
     }
 
     /// Whom an answer is told; none when that is somebody who declared nothing.
-    fn result_listener(&self, variant: usize) -> Option<ShapeTarget> {
+    fn result_listener(&self, view: ViewIndex) -> Option<ShapeTarget> {
         Some(ShapeTarget {
-            features: Arc::clone(self.features(variant)?),
+            features: Arc::clone(self.features(view)?),
             report: self.client.features.is_some(),
-            variant: self.active_variant(variant),
+            variant: self.active_variant(view),
         })
     }
 
     /// What the client declared, or is taken to have declared.
-    fn features(&self, variant: usize) -> Option<&Arc<Features>> {
-        let own = self.snapshot.variant_set.configs[variant].features.as_ref();
+    fn features(&self, view: ViewIndex) -> Option<&Arc<Features>> {
+        let own = self.snapshot.variant_set.config(view).features.as_ref();
         let own = own.or(self.client.presumed_features.as_ref());
         let own = own.filter(|_| self.snapshot.config.negotiation);
         self.client.features.as_ref().or(own)
@@ -121,7 +126,7 @@ impl RequestContext<'_> {
         }
     }
 
-    pub(crate) fn server_name(&self, server: usize) -> Arc<str> {
-        Arc::clone(&self.class.sources()[server].name)
+    pub(crate) fn server_name(&self, server: ServerIndex) -> Arc<str> {
+        Arc::clone(&self.class.source(server).name)
     }
 }

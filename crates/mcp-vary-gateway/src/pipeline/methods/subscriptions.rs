@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use mcp_vary::error::{Identifier, with_active_variant};
 use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_upstream::SubscribeError;
 use mcp_vary_wire::methods::SUBSCRIBE;
 use mcp_vary_wire::response::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
@@ -35,7 +36,7 @@ impl RequestContext<'_> {
         self.snapshot.notify_session(session).await;
         if self.may_bind(session, &uri, view)? {
             let memory = self.snapshot.services.lease_for_subscription(&uri)?;
-            self.class.sources()[server].connection.ready().await?;
+            self.class.source(server).connection.ready().await?;
             let alone = self.retained_connection(server).await?;
             let bound = self.bind_resource(view, (server, &own), alone, memory);
             self.settle_catalog(&bound, &uri).await?;
@@ -112,7 +113,7 @@ impl RequestContext<'_> {
     /// When there is no memory for them.
     async fn honored_filter(
         &self,
-        view: usize,
+        view: ViewIndex,
         filter: &mut SubscriptionFilter,
     ) -> Result<Vec<(String, ResourceSubscription)>, RpcError> {
         let asked = filter
@@ -163,21 +164,15 @@ impl RequestContext<'_> {
         }
     }
 
-    fn placement(&self, view: usize) -> Placement {
+    fn placement(&self, view: ViewIndex) -> Placement {
         Placement {
             generation: self.snapshot.placements.generation(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
             client: self.client.connection,
-            variants: [self.variant_shown_by(view)].into(),
+            variants: [self.snapshot.variant_set.variant_of(view)].into(),
             names_variants: self.snapshot.config.variants,
         }
-    }
-
-    /// The index of the variant whose view it is.
-    fn variant_shown_by(&self, view: usize) -> usize {
-        let id = self.snapshot.variant_id(view).as_str();
-        self.snapshot.variant_index(id).unwrap_or(view)
     }
 
     /// The server of the resource that the view calls `uri`, and what it calls it.
@@ -185,7 +180,7 @@ impl RequestContext<'_> {
     /// # Errors
     ///
     /// `-32602` when there is no such resource in the variant.
-    async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), RpcError> {
+    async fn located(&self, view: ViewIndex, uri: &str) -> Result<(ServerIndex, String), RpcError> {
         let located = self.located_resource(view, uri, Identifier::SubscribedResource);
         located.await.map_err(|failure| match failure.code() {
             RESOURCE_NOT_FOUND => self.unknown_resource(view, uri),
@@ -194,7 +189,10 @@ impl RequestContext<'_> {
     }
 
     /// The connection that the session has alone: what its calls change there a server may tell of there only.
-    async fn retained_connection(&self, server: usize) -> Result<Option<KeepAliveLease>, RpcError> {
+    async fn retained_connection(
+        &self,
+        server: ServerIndex,
+    ) -> Result<Option<KeepAliveLease>, RpcError> {
         let alone = self.dedicated_connection(server).await?;
         // Where sessions share nothing it is the same one.
         let alone = alone.filter(|alone| !alone.is_adopted());
@@ -203,19 +201,19 @@ impl RequestContext<'_> {
 
     fn bind_resource(
         &self,
-        view: usize,
-        (server, own): (usize, &str),
+        view: ViewIndex,
+        (server, own): (ServerIndex, &str),
         alone: Option<KeepAliveLease>,
         memory: Lease,
     ) -> ResourceSubscription {
-        let source = &self.class.sources()[server];
+        let source = self.class.source(server);
         let line = alone
             .as_ref()
             .map_or(&source.connection, KeepAliveLease::line);
         let subscription = line.subscribe(own);
         let catalog = self.class.catalog.current();
         ResourceSubscription {
-            variant: self.variant_shown_by(view),
+            variant: self.snapshot.variant_set.variant_of(view),
             view,
             presentation: self.client.presentation,
             source: Arc::clone(source),
@@ -226,7 +224,7 @@ impl RequestContext<'_> {
         }
     }
 
-    fn unknown_resource(&self, view: usize, uri: &str) -> RpcError {
+    fn unknown_resource(&self, view: ViewIndex, uri: &str) -> RpcError {
         self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
     }
 
@@ -299,7 +297,7 @@ impl RequestContext<'_> {
     ///
     /// > If a client wants notifications for the same resource URI in a different variant, it MUST […]
     /// > unsubscribe from the current subscription (server-variants, "Resubscription Across Variants")
-    fn may_bind(&self, session: &Session, uri: &str, view: usize) -> Result<bool, RpcError> {
+    fn may_bind(&self, session: &Session, uri: &str, view: ViewIndex) -> Result<bool, RpcError> {
         let mut members = self.audience().lock();
         let member = members
             .of_session(session.client)
@@ -311,7 +309,7 @@ impl RequestContext<'_> {
         &self,
         member: Option<&Subscriber>,
         uri: &str,
-        view: usize,
+        view: ViewIndex,
     ) -> Result<bool, RpcError> {
         let Some(member) = member else {
             return Err(RpcError::internal(
@@ -324,7 +322,7 @@ impl RequestContext<'_> {
             active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id))
         };
         match member.resources.get(uri) {
-            Some(other) if other.variant == self.variant_shown_by(view) => Ok(false),
+            Some(other) if other.variant == self.snapshot.variant_set.variant_of(view) => Ok(false),
             Some(other) => {
                 let subscribed = member.placement.id(other.variant).map(|id| id.as_str());
                 let subscribed = json::string(subscribed.unwrap_or_default());

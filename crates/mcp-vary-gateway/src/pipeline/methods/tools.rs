@@ -7,6 +7,7 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
@@ -27,11 +28,11 @@ impl RequestContext<'_> {
     pub(crate) async fn tool(mut self) -> Result<Dispatch, RpcError> {
         self.require_list(ListKind::Tools).await?;
         let name = self.request.params.string("name")?;
-        let variant = self.active_view()?;
-        if let Some(rest) = self.read_remainder(variant, &name).await? {
+        let view = self.active_view()?;
+        if let Some(rest) = self.read_remainder(view, &name).await? {
             return Ok(rest);
         }
-        let tool = self.known_tool(variant, &name).await?;
+        let tool = self.known_tool(view, &name).await?;
         let subject = self.request_binding(&name);
         let arguments = self.arguments()?;
         if let Some(headers) = self.request.headers {
@@ -53,7 +54,7 @@ impl RequestContext<'_> {
         if let Cow::Owned(own) = own {
             self.request.params.members.set("arguments", own);
         }
-        let task = self.task_of_call(variant, &tool);
+        let task = self.task_of_call(view, &tool);
         let by_task = task.is_none() && self.as_task(&tool);
         self.rename_to_upstream(&name, &tool.item_ref);
         let forwarding = ForwardRequest {
@@ -69,48 +70,48 @@ impl RequestContext<'_> {
             plan: ResponsePlan {
                 origin: Some(LinkSource::of_item(&tool.item_ref, ListKind::Tools)),
                 names: tool.name_rewriter.clone(),
-                shape: self.tool_result_shape(variant, &tool),
+                shape: self.tool_result_shape(view, &tool),
                 task,
                 ..ResponsePlan::default()
             },
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     /// The tool that the variant lists as `name`, or that an app of a client that has such means by it.
-    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, RpcError> {
+    async fn known_tool(&self, view: ViewIndex, name: &str) -> Result<Arc<Tool>, RpcError> {
         let meant = |catalog: &Catalog| {
-            let view = catalog.view(ListKind::Tools, variant);
-            match view?.app_tool(name)? {
+            let tools = catalog.view(ListKind::Tools, view);
+            match tools?.app_tool(name)? {
                 AppToolMatch::Unique(tool) => Some(Ok(Arc::clone(tool))),
                 AppToolMatch::Ambiguous(all) => {
-                    Some(Err(self.ambiguous_app_tool(variant, name, &all)))
+                    Some(Err(self.ambiguous_app_tool(view, name, &all)))
                 }
             }
         };
         let has_apps = initialize::declares(self.client.forwardable(), initialize::UI);
         let find = |catalog: &Catalog| {
-            let listed = catalog.tool(variant, name).cloned().map(Ok);
+            let listed = catalog.tool(view, name).cloned().map(Ok);
             listed.or_else(|| meant(catalog).filter(|_| has_apps))
         };
         let found = self.find_item(ListKind::Tools, find, || {
-            self.not_found(variant, Identifier::Tool(name.to_owned()))
+            self.not_found(view, Identifier::Tool(name.to_owned()))
         });
         found.await?
     }
 
     /// The failure of an app whose server cannot be told.
-    fn ambiguous_app_tool(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> RpcError {
+    fn ambiguous_app_tool(&self, view: ViewIndex, name: &str, all: &[&Arc<str>]) -> RpcError {
         let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
         let why = format!(
             "several servers have a tool `{name}`; call one of {}",
             all.join(", ")
         );
-        self.with_active_variant(variant, RpcError::invalid_params(why))
+        self.with_active_variant(view, RpcError::invalid_params(why))
     }
 
-    fn is_retryable(&self, server: usize) -> bool {
-        self.class.sources()[server].connection.config().retry == RetryPolicy::Idempotent
+    fn is_retryable(&self, server: ServerIndex) -> bool {
+        self.class.source(server).connection.config().retry == RetryPolicy::Idempotent
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::ServerFacts;
 use mcp_vary_wire::methods::COMPLETE;
@@ -58,7 +59,10 @@ impl RequestContext<'_> {
     /// # Errors
     ///
     /// `-32601` where the server is known not to have the method.
-    pub(super) fn completes(&self, server: usize) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
+    pub(super) fn completes(
+        &self,
+        server: ServerIndex,
+    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         self.undeclared(server, "completions", COMPLETE)
     }
 
@@ -69,7 +73,7 @@ impl RequestContext<'_> {
     ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
         let is_offered = self.catalog.has_list(ListKind::Resources);
         if !is_offered && self.class.sources().len() == 1 {
-            return self.undeclared(0, "resources", READ_RESOURCE);
+            return self.undeclared(ServerIndex::FIRST, "resources", READ_RESOURCE);
         }
         if self.require_list(ListKind::Resources).await.is_err() {
             self.require_list(ListKind::Templates).await?;
@@ -79,11 +83,11 @@ impl RequestContext<'_> {
 
     fn undeclared(
         &self,
-        server: usize,
+        server: ServerIndex,
         capability: &str,
         method: &'static str,
     ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
-        let source = &self.class.sources()[server];
+        let source = self.class.source(server);
         let told = source.snapshot();
         if told.handshake.is_none() || told.capabilities().contains(capability) {
             return Ok(None);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary::json::edit;
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::era::{self, PROGRESS_TOKEN, UpstreamContext};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{INVALID_PARAMS, RpcError};
@@ -126,12 +127,12 @@ impl RequestContext<'_> {
         teller: &TaskNotifier,
     ) -> Result<Option<String>, RpcError> {
         let (server, own) = key;
-        let mut sources = self.class.sources().iter();
-        let Some(at) = sources.position(|source| source.name() == &**server) else {
+        let mut sources = ServerIndex::enumerate(self.class.sources());
+        let Some((at, source)) = sources.find(|(_, source)| source.name() == &**server) else {
             return Ok(None);
         };
         let inquiry = TaskClient {
-            line: Arc::clone(&self.class.sources()[at].connection),
+            line: Arc::clone(&source.connection),
             upstream_id: Arc::clone(own),
             params: self.task_params(at, Params::default()),
             client: self.client.id,
@@ -159,19 +160,19 @@ impl RequestContext<'_> {
         let mut params = std::mem::take(&mut self.request.params);
         params.meta.remove(PROGRESS_TOKEN);
         TaskClient {
-            line: Arc::clone(&self.class.sources()[found.place.server].connection),
+            line: Arc::clone(&self.class.source(found.place.server).connection),
             upstream_id: found.task.id.as_str().into(),
             params: self.task_params(found.place.server, params),
             client: self.client.id,
         }
     }
 
-    /// The params of requests about tasks to the server at index `server`, where the client says `params`.
-    fn task_params(&self, server: usize, mut params: Params<'_>) -> Arc<str> {
+    /// The params of requests about tasks to `server`, where the client says `params`.
+    fn task_params(&self, server: ServerIndex, mut params: Params<'_>) -> Arc<str> {
         let told = self.sent_capabilities(server, Era::Modern);
-        let config = self.class.sources()[server].connection.config();
+        let config = self.class.source(server).connection.config();
         let told = told.as_deref().unwrap_or(&config.capabilities);
-        let hello = self.catalog.snapshots[server].handshake.as_ref();
+        let hello = self.catalog.handshake(server);
         let upward = UpstreamContext {
             revision: hello.map_or(Revision::V2026_07_28, |hello| hello.revision),
             capabilities: &with_extension(told),
@@ -185,14 +186,14 @@ impl RequestContext<'_> {
     fn task_response(&self, found: &FoundTask) -> Result<ResponseContext, RpcError> {
         let mut downward = self.plan_of(found);
         let own = Some(found.task.id.clone());
-        let names = self.new_task_codec(found.forms, found.variant, &found.place, own);
+        let names = self.new_task_codec(found.forms, found.view, &found.place, own);
         downward.task = Some(Box::new(names));
         let mut forwarding = ForwardRequest {
             server: found.place.server,
             plan: downward,
             ..ForwardRequest::default()
         };
-        let mut finish = self.response_context(found.variant, &mut forwarding)?;
+        let mut finish = self.response_context(found.view, &mut forwarding)?;
         finish.upstream = Era::Modern;
         Ok(finish)
     }

@@ -139,7 +139,7 @@ impl RequestContext<'_> {
             plan: downward,
             ..ForwardRequest::default()
         };
-        let finish = self.response_context(found.variant, &mut forwarding)?;
+        let finish = self.response_context(found.view, &mut forwarding)?;
         Ok(Dispatch::Done(finish.task(stands, &self.snapshot.services)))
     }
 
@@ -147,7 +147,7 @@ impl RequestContext<'_> {
     fn task_codec(&self, found: &FoundTask) -> TaskIdCodec {
         let (mark, own) = parted(&found.task.id);
         let forms = DialectPair::both(EXT_OVER_CORE.client);
-        let names = self.new_task_codec(forms, found.variant, &found.place, Some(own.to_owned()));
+        let names = self.new_task_codec(forms, found.view, &found.place, Some(own.to_owned()));
         TaskIdCodec {
             prefix: mark.map(str::to_owned),
             ..names
@@ -163,8 +163,8 @@ impl RequestContext<'_> {
 
     /// The parameters of the client's request, as the server of the task gets them.
     fn upstream_task_params(&mut self, found: &FoundTask) -> String {
-        let told = &self.catalog.snapshots[found.place.server];
-        let revision = told.handshake.as_ref().map(|hello| hello.revision);
+        let hello = self.catalog.handshake(found.place.server);
+        let revision = hello.map(|hello| hello.revision);
         let upward = UpstreamContext {
             revision: revision.unwrap_or(Revision::V2025_11_25),
             capabilities: "{}",
@@ -192,7 +192,7 @@ impl RequestContext<'_> {
         if let Some(watched) = lasting.proxied_tasks.get(&key) {
             return Ok(watched);
         }
-        let source = &self.class.sources()[found.place.server];
+        let source = self.class.source(found.place.server);
         let alone = self.dedicated_connection(found.place.server).await?;
         let line = Arc::clone(
             alone

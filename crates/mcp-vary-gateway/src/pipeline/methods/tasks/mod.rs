@@ -10,6 +10,7 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
+use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
@@ -38,7 +39,7 @@ const PAGES: usize = 16;
 pub(super) struct FoundTask {
     pub(super) forms: DialectPair,
     /// The view that it was made under.
-    pub(super) variant: usize,
+    pub(super) view: ViewIndex,
     pub(super) place: ItemRef,
     pub(super) task: Task,
     /// The tool whose call it is, if the view still has it.
@@ -92,7 +93,11 @@ impl RequestContext<'_> {
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
     ///
     /// A tool that can only be called as a task of the core form is called so for a client of the extension.
-    pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskIdCodec>> {
+    pub(crate) fn task_of_call(
+        &mut self,
+        view: ViewIndex,
+        tool: &Tool,
+    ) -> Option<Box<TaskIdCodec>> {
         let place = &tool.item_ref;
         let is_wished = self.request.params.members.contains("task");
         let core = is_wished && self.accepts_tasks(TaskDialect::Core);
@@ -107,14 +112,14 @@ impl RequestContext<'_> {
             false => extension.then_some(TaskDialect::Extension),
         };
         if let Some(form) = form {
-            let names = self.new_task_codec(DialectPair::both(form), variant, place, None);
+            let names = self.new_task_codec(DialectPair::both(form), view, place, None);
             return Some(Box::new(names));
         }
         if core && self.in_core_form(place.server) {
-            let names = self.new_task_codec(DialectPair::TO_CORE, variant, place, None);
+            let names = self.new_task_codec(DialectPair::TO_CORE, view, place, None);
             return Some(Box::new(TaskIdCodec {
                 ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
-                line: Some(Arc::clone(&self.class.sources()[place.server].connection)),
+                line: Some(Arc::clone(&self.class.source(place.server).connection)),
                 ..names
             }));
         }
@@ -125,7 +130,7 @@ impl RequestContext<'_> {
             self.request.params.members.set("task", "{}");
             let lasting = &self.snapshot.services;
             let mark = Some(lasting.proxied_tasks.new_prefix(lasting));
-            let names = self.new_task_codec(EXT_OVER_CORE, variant, place, None);
+            let names = self.new_task_codec(EXT_OVER_CORE, view, place, None);
             Box::new(TaskIdCodec {
                 prefix: mark,
                 ..names
@@ -149,7 +154,7 @@ impl RequestContext<'_> {
     pub(super) fn new_task_codec(
         &self,
         forms: DialectPair,
-        variant: usize,
+        view: ViewIndex,
         place: &ItemRef,
         own: Option<String>,
     ) -> TaskIdCodec {
@@ -157,7 +162,7 @@ impl RequestContext<'_> {
             dialects: forms,
             services: Arc::clone(&self.snapshot.services),
             server: self.server_name(place.server),
-            variant: self.snapshot.variant_id(variant).clone(),
+            variant: self.snapshot.variant_id(view).clone(),
             tool: Arc::clone(&place.upstream_name),
             upstream_id: own,
             prefix: None,
@@ -167,26 +172,24 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Whether the client knows tasks in the core form alone, and gets such of the server at index `server`, which
+    /// Whether the client knows tasks in the core form alone, and gets such of `server`, which
     /// makes them by the extension.
-    fn in_core_form(&self, server: usize) -> bool {
-        let told = self.catalog.snapshots.get(server);
-        let hello = told.and_then(|told| told.handshake.as_ref());
+    fn in_core_form(&self, server: ServerIndex) -> bool {
+        let hello = self.catalog.handshake(server);
         // A client that declares the extension has them by that.
         let is_meant = self.accepts_tasks(TaskDialect::Core) && !self.declares_tasks();
         is_meant && hello.is_some_and(|hello| translates_to_core(hello))
     }
 
     /// Whether clients of `form` get tasks of a server.
-    fn creates_tasks(&self, server: usize, form: TaskDialect) -> bool {
+    fn creates_tasks(&self, server: ServerIndex, form: TaskDialect) -> bool {
         let is_crossed = form == EXT_OVER_CORE.client && self.offers(server, EXT_OVER_CORE.server);
         let in_core_form = form == TaskDialect::Core && self.in_core_form(server);
         self.offers(server, form) || is_crossed || in_core_form
     }
 
-    fn offers(&self, server: usize, form: TaskDialect) -> bool {
-        let told = self.catalog.snapshots.get(server);
-        let hello = told.and_then(|told| told.handshake.as_ref());
+    fn offers(&self, server: ServerIndex, form: TaskDialect) -> bool {
+        let hello = self.catalog.handshake(server);
         hello.is_some_and(|hello| form.is_supported_by(hello))
     }
 
@@ -220,11 +223,10 @@ impl RequestContext<'_> {
             }
             _ => true,
         };
-        let servers = 0..self.catalog.snapshots.len();
         // What a server makes in one form, clients of the other have of the gateway.
         let is_offered = |form: &TaskDialect| {
-            let mut servers = servers.clone();
-            servers.any(|server| self.creates_tasks(server, *form))
+            let mut servers = self.catalog.servers();
+            servers.any(|(server, _)| self.creates_tasks(server, *form))
         };
         let forms: Vec<_> = TaskDialect::BOTH
             .into_iter()
@@ -258,8 +260,8 @@ impl RequestContext<'_> {
 
     /// Whether some server has tasks of this form.
     pub(crate) fn has_servers_with(&self, form: TaskDialect) -> bool {
-        let mut servers = 0..self.catalog.snapshots.len();
-        servers.any(|server| self.creates_tasks(server, form))
+        let mut servers = self.catalog.servers();
+        servers.any(|(server, _)| self.creates_tasks(server, form))
     }
 
     /// Asks the server that made a task about it.
@@ -288,12 +290,12 @@ impl RequestContext<'_> {
             return self.answer_proxied_task(found).await;
         }
         let mut downward = self.plan_of(&found);
-        let (variant, place, own) = (found.variant, found.place, found.task.id);
+        let (view, place, own) = (found.view, found.place, found.task.id);
         self.request
             .params
             .members
             .set("taskId", json::string(&own));
-        let names = self.new_task_codec(found.forms, variant, &place, Some(own.clone()));
+        let names = self.new_task_codec(found.forms, view, &place, Some(own.clone()));
         downward.task = Some(Box::new(names));
         let forwarding = ForwardRequest {
             server: place.server,
@@ -301,7 +303,7 @@ impl RequestContext<'_> {
             plan: downward,
             ..ForwardRequest::default()
         };
-        self.forward(variant, forwarding).await
+        self.forward(view, forwarding).await
     }
 
     /// The task that the client names as related to what it says, in the server's words.
@@ -326,7 +328,7 @@ impl RequestContext<'_> {
         ResponsePlan {
             origin: tool.map(|_| LinkSource::of_item(&found.place, ListKind::Tools)),
             names: tool.and_then(|tool| tool.name_rewriter.clone()),
-            shape: tool.and_then(|tool| self.tool_result_shape(found.variant, tool)),
+            shape: tool.and_then(|tool| self.tool_result_shape(found.view, tool)),
             task: None,
             undeclared: None,
             caching: Caching::None,
@@ -334,12 +336,12 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The task of an id, and the index of its server.
-    fn open_task_id(&self, id: &str) -> Result<(Task, usize), TaskNotFound> {
+    /// The task of an id, and its server.
+    fn open_task_id(&self, id: &str) -> Result<(Task, ServerIndex), TaskNotFound> {
         let keys = &self.snapshot.services.cursor_keys;
         let task = Task::open(keys, "", id).ok_or_else(TaskNotFound::unknown)?;
-        let mut servers = self.snapshot.config.servers.iter();
-        match servers.position(|server| server.name == task.server) {
+        let servers = &self.snapshot.config.servers;
+        match ServerIndex::find(servers, |server| server.name == task.server) {
             Some(server) => Ok((task, server)),
             None => Err(TaskNotFound::from(
                 &task,
@@ -351,10 +353,10 @@ impl RequestContext<'_> {
     /// What it takes to ask about a task, which is of one of these `forms`.
     fn find_task(
         &self,
-        (task, server): (Task, usize),
+        (task, server): (Task, ServerIndex),
         forms: &[TaskDialect],
     ) -> Result<FoundTask, RpcError> {
-        let is_unknown = self.catalog.snapshots[server].handshake.is_none();
+        let is_unknown = self.catalog.handshake(server).is_none();
         // One that is not there is asked all the same, and says so.
         let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
         let is_crossed = parted(&task.id).0.is_some()
@@ -369,30 +371,30 @@ impl RequestContext<'_> {
             }
             None => return Err(TaskNotFound::from(&task, "makes no tasks any more").failure()),
         };
-        let variant = self.variant_of(&task);
-        let variant = variant.ok_or_else(|| TaskNotFound::unknown().failure())?;
+        let view = self.view_of(&task);
+        let view = view.ok_or_else(|| TaskNotFound::unknown().failure())?;
         let own = task.tool.as_str().into();
         let place = ItemRef {
             server,
             upstream_name: own,
         };
-        let view = self.catalog.view(ListKind::Tools, variant);
-        let tool = view.and_then(|view| view.tool_for(&place)).cloned();
+        let tools = self.catalog.view(ListKind::Tools, view);
+        let tool = tools.and_then(|tools| tools.tool_for(&place)).cloned();
         Ok(FoundTask {
             forms,
-            variant,
+            view,
             place,
             task,
             tool,
         })
     }
 
-    /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
+    /// What it takes to tell the client of a task of the extension: its server, the forms on both
     /// sides, and what the task is known by there.
     pub(crate) fn task_notifier(
         &self,
         id: &str,
-    ) -> Option<(usize, TaskNotifier, DialectPair, String)> {
+    ) -> Option<(ServerIndex, TaskNotifier, DialectPair, String)> {
         let found = self.find_by(id)?;
         let mut downward = self.plan_of(&found);
         downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
@@ -406,7 +408,7 @@ impl RequestContext<'_> {
                 origin: downward.origin,
                 shape: downward.shape,
                 names: downward.names,
-                uris: self.changed_uris(found.variant),
+                uris: self.changed_uris(found.view),
                 ..ResultRewriter::default()
             },
             links: Arc::clone(&self.snapshot.services.link_index),
@@ -421,10 +423,9 @@ impl RequestContext<'_> {
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.
-    fn variant_of(&self, task: &Task) -> Option<usize> {
+    fn view_of(&self, task: &Task) -> Option<ViewIndex> {
         let faces = &self.snapshot.variant_set;
-        let mut faces_of = faces.configs.iter();
-        let index = faces_of.position(|face| face.variant.id == task.variant)?;
+        let index = faces.index_of(task.variant.as_str())?;
         let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
         is_offered.then(|| faces.presented_view(index, self.client.presentation))
     }
@@ -435,7 +436,7 @@ impl RequestContext<'_> {
         let after = self.task_cursor()?;
         let mut tasks = self.completed_task_list(after);
         let (others, next) = self.list_extension_tasks(after).await?;
-        for (at, source) in self.class.sources().iter().enumerate() {
+        for (at, source) in ServerIndex::enumerate(self.class.sources()) {
             if after == 0 && self.offers(at, TaskDialect::Core) {
                 // A server knows the tasks of a client where that had them made.
                 let alone = self.dedicated_connection(at).await?;

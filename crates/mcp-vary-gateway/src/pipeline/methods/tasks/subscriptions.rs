@@ -35,7 +35,7 @@ impl RequestContext<'_> {
             if is_proxied && !self.is_proxied(&id).await {
                 return None;
             }
-            let source = &self.class.sources()[server];
+            let source = self.class.source(server);
             let subscription = TaskSubscription::new(notifier, source, &upstream_id, is_proxied);
             let key = (source.name().into(), upstream_id.into());
             let is_accepted = subscription.is_accepted().await;
