@@ -1,6 +1,8 @@
 //! One configuration takes the place of another while clients are served: what stays, what goes, and that
 //! nothing is lost.
 
+mod load;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -656,135 +658,6 @@ async fn what_takes_effect_at_the_next_start_is_named() {
     // What needs no new start holds at once.
     let long = HttpRequest::new("x".repeat(65));
     assert_eq!(harness.connect().await.ask(&long).await.status, 413);
-}
-
-/// Calls of many clients over HTTP and stdio while servers come, go and change: each is answered once, by the
-/// server that it was for, and it ran once.
-#[tokio::test(flavor = "multi_thread")]
-async fn no_call_is_lost_or_run_twice_under_load() {
-    const RELOADS: usize = 30;
-    let diary = Arc::new(Diary::new());
-    let harness = Arc::new(started(diary.config(&["kept", "changed"])).await);
-    let kept = process(&harness, "kept_who").await;
-    let done = Arc::new(AtomicBool::new(false));
-    let numbers = Arc::new(AtomicUsize::new(0));
-    let mut clients = JoinSet::new();
-    for n in 0..8 {
-        let (harness, done, numbers) = (
-            Arc::clone(&harness),
-            Arc::clone(&done),
-            Arc::clone(&numbers),
-        );
-        let way = ClientKind::ALL[n % ClientKind::ALL.len()];
-        clients.spawn(async move { call_until(way, &harness, &done, &numbers).await });
-    }
-    for round in 0..RELOADS {
-        let mut servers = vec![diary.server("kept"), diary.changed("changed", round / 2)];
-        if round % 3 == 0 {
-            servers.insert(0, diary.server("passing"));
-        }
-        let config = diary.config_of(servers);
-        match round % 5 {
-            4 => {
-                let none = UpstreamConfig::new("none", Target::command("no-such-program", []));
-                let refused = harness.gateway.reload(diary.config_of(vec![none])).await;
-                assert!(refused.is_err());
-            }
-            _ => drop(harness.gateway.reload(config).await.unwrap()),
-        }
-    }
-    done.store(true, Ordering::Relaxed);
-    let mut called = Vec::new();
-    while let Some(client) = clients.join_next().await {
-        called.extend(client.unwrap());
-    }
-    assert!(called.len() > RELOADS, "{}", called.len());
-    let mut ran = BTreeMap::new();
-    for line in diary.lines() {
-        let mut words = line.split(' ');
-        let (server, what, number) = (words.next(), words.nth(1), words.next());
-        if let (Some(server), Some("call"), Some(number)) = (server, what, number) {
-            *ran.entry(format!("{server} {number}")).or_insert(0) += 1;
-        }
-    }
-    for (server, number) in &called {
-        assert_eq!(
-            ran.get(&format!("{server} {number}")),
-            Some(&1),
-            "{server} {number}"
-        );
-    }
-    assert_eq!(process(&harness, "kept_who").await, kept);
-    assert_eq!(diary.count("kept", "start"), 1);
-    harness
-        .gateway
-        .reload(diary.config(&["kept"]))
-        .await
-        .unwrap();
-    diary.runs(1).await;
-    harness.gateway.close().await;
-    diary.runs(0).await;
-}
-
-/// Calls one server after the other until it is enough; what was called.
-async fn call_until(
-    way: ClientKind,
-    harness: &Harness,
-    done: &AtomicBool,
-    numbers: &AtomicUsize,
-) -> Vec<(&'static str, usize)> {
-    let mut client = Caller::open(way, harness).await;
-    let mut called = Vec::new();
-    while !done.load(Ordering::Relaxed) {
-        for (server, name) in [("kept", "kept_who"), ("changed", "changed_change")] {
-            let number = numbers.fetch_add(1, Ordering::Relaxed);
-            let answer = client
-                .call(number, json!({"name": name, "arguments": {"n": number}}))
-                .await;
-            assert_eq!(answer["id"], number, "{way:?}: {answer}");
-            assert_eq!(answer["result"]["n"], number, "{way:?}: {answer}");
-            assert_eq!(answer["result"]["by"], server, "{way:?}: {answer}");
-            called.push((server, number));
-        }
-    }
-    called
-}
-
-/// A client that calls again and again.
-enum Caller {
-    Http(RawHttp),
-    Legacy(LegacyClient),
-    Pipe(StdioPipe, bool),
-}
-
-impl Caller {
-    async fn open(way: ClientKind, harness: &Harness) -> Self {
-        match way {
-            ClientKind::HttpModern => Self::Http(harness.connect().await),
-            ClientKind::HttpLegacy => {
-                Self::Legacy(LegacyClient::open(harness, "2025-11-25", &json!({})).await)
-            }
-            ClientKind::StdioModern => Self::Pipe(open_pipe(&harness.gateway), true),
-            ClientKind::StdioLegacy => Self::Pipe(
-                legacy_pipe(&harness.gateway, "2025-11-25", &json!({})).await,
-                false,
-            ),
-        }
-    }
-
-    async fn call(&mut self, id: usize, params: Value) -> Value {
-        let legacy = request(json!(id), "tools/call", params.clone());
-        let modern = modern(json!(id), "tools/call", params, &json!({}));
-        match self {
-            Self::Http(http) => http.ask(&HttpRequest::modern(&modern)).await.json(),
-            Self::Legacy(client) => {
-                let post = client.post(&legacy);
-                client.http.ask(&post).await.json()
-            }
-            Self::Pipe(pipe, true) => pipe.ask(&modern).await,
-            Self::Pipe(pipe, false) => pipe.ask(&legacy).await,
-        }
-    }
 }
 
 /// Two listeners of one gateway are configured by one reload.

@@ -1,5 +1,8 @@
 //! What clients hear of changes: of which variant, of what they asked for, and when it ends.
 
+mod hidden;
+mod replaced;
+
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
 use mcp_vary_testkit::changing_server::ChangingServer;
@@ -721,92 +724,6 @@ async fn who_does_not_read_is_closed() {
     assert_eq!(answer["id"], "listen");
 }
 
-/// `all`, `few` that selects among resources and tools, and `own` that has a URI of its own.
-fn variants() -> Vec<VariantConfig> {
-    let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "Tests."));
-    let mut few = variant("few");
-    few.resources = selection("note:b");
-    let mut own = variant("own");
-    let mine = ResourceOverride {
-        uri: Some("mine:a".to_owned()),
-        ..ResourceOverride::default()
-    };
-    own.resource_overrides.insert("note:a".to_owned(), mine);
-    vec![variant("all"), few, own]
-}
-
-fn selection(name: &str) -> Selection {
-    serde_json::from_value(json!({"include": [name]})).unwrap()
-}
-
-async fn house_of_variants(stage: &ChangingServer) -> Harness {
-    let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
-    Harness::changing_with(stage, adapt).await
-}
-
-/// SV-14: what another variant hides cannot be subscribed to there, and is not told apart from what there is not;
-/// nothing is said of it in an acknowledgement either.
-#[tokio::test]
-async fn what_is_hidden_cannot_be_subscribed_to() {
-    let stage = ChangingServer::new(Era::Legacy);
-    let harness = house_of_variants(&stage).await;
-    let refusal = |answer: Value, uri: &str| answer["error"].to_string().replace(uri, "…");
-    for way in LEGACY {
-        let mut subscriber = NotificationClient::open(&harness, way, json!({}), None).await;
-        let mut said = Vec::new();
-        for uri in ["note:a", "note:none"] {
-            let params = under("few", json!({"uri": uri}));
-            let answer = subscriber.ask("resources/subscribe", params).await;
-            assert_eq!(answer["error"]["code"], -32602);
-            assert_eq!(answer["error"]["data"]["activeVariant"], "few");
-            said.push(refusal(answer, uri));
-        }
-        assert_eq!(said[0], said[1]);
-        let answer = subscriber
-            .ask(
-                "resources/subscribe",
-                under("few", json!({"uri": "note:b"})),
-            )
-            .await;
-        assert_eq!(answer["result"], json!({}));
-        stage.notify_updated("note:a");
-        stage.notify_updated("note:b");
-        assert_eq!(subscriber.change().await, updated("note:b", "few"));
-    }
-    for way in MODERN {
-        let filter = everything(&["note:a", "note:b", "note:none"]);
-        let mut subscriber = NotificationClient::open(&harness, way, filter, Some("few")).await;
-        let told = subscriber.receive().await;
-        let honoured = &told["params"]["notifications"]["resourceSubscriptions"];
-        assert_eq!(*honoured, json!(["note:b"]));
-    }
-}
-
-/// SV-11, SV-14: a client is told by the URI that its variant gives the resource.
-#[tokio::test]
-async fn a_resource_is_told_by_the_uri_of_its_variant() {
-    for era in ERAS {
-        let stage = ChangingServer::new(era);
-        let harness = house_of_variants(&stage).await;
-        for way in ClientKind::ALL {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&["mine:a"]), Some("own"))
-                    .await;
-            if !way.is_modern() {
-                let params = under("own", json!({"uri": "mine:a"}));
-                let answer = subscriber.ask("resources/subscribe", params).await;
-                assert_eq!(answer["result"], json!({}), "{era:?} {way:?}");
-            }
-            stage.notify_updated("note:a");
-            assert_eq!(
-                subscriber.change().await,
-                updated("mine:a", "own"),
-                "{era:?} {way:?}"
-            );
-        }
-    }
-}
-
 /// Of two servers with a resource of one name, the one is told of that is read.
 #[tokio::test]
 async fn of_several_servers_the_one_is_told_of_that_has_the_resource() {
@@ -852,121 +769,25 @@ async fn of_several_servers_the_one_is_told_of_that_has_the_resource() {
     }
 }
 
-/// SV-16: under another configuration the lists that are others are told, and subscriptions go on; a stream whose
-/// variant is gone ends in order.
-#[tokio::test]
-async fn a_reload_is_told_like_any_change() {
-    for era in ERAS {
-        let stage = ChangingServer::new(era);
-        let harness = house_of_variants(&stage).await;
-        let mut ears = Vec::new();
-        for way in ClientKind::ALL {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&["note:b"]), Some("all"))
-                    .await;
-            if !way.is_modern() {
-                let params = under("all", json!({"uri": "note:b"}));
-                let answer = subscriber.ask("resources/subscribe", params).await;
-                assert_eq!(answer["result"], json!({}));
-            }
-            ears.push(subscriber);
-        }
-        let next = |variants| {
-            let next = config(Target::http(harness.peer.url.clone()));
-            next.with_variants_of(variants).unwrap()
-        };
-        let mut others = variants();
-        others[0].tools = selection("none");
-        harness.gateway.reload(next(others.clone())).await.unwrap();
-        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
-            assert_eq!(
-                subscriber.change().await,
-                changed("tools", "all"),
-                "{era:?} {way:?}"
-            );
-        }
-        stage.notify_updated("note:b");
-        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
-            assert_eq!(
-                subscriber.change().await,
-                updated("note:b", "all"),
-                "{era:?} {way:?}"
-            );
-        }
-
-        let few = everything(&[]);
-        let mut leaving =
-            NotificationClient::listening(&harness, ClientKind::HttpModern, few, Some("few")).await;
-        others.remove(1);
-        harness.gateway.reload(next(others)).await.unwrap();
-        assert_eq!(leaving.receive().await["method"], "notifications/cancelled");
-        assert_eq!(leaving.receive().await["id"], "listen");
-        assert_eq!(leaving.receive_or_end().await, None);
-    }
+/// `all`, `few` that selects among resources and tools, and `own` that has a URI of its own.
+fn variants() -> Vec<VariantConfig> {
+    let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "Tests."));
+    let mut few = variant("few");
+    few.resources = selection("note:b");
+    let mut own = variant("own");
+    let mine = ResourceOverride {
+        uri: Some("mine:a".to_owned()),
+        ..ResourceOverride::default()
+    };
+    own.resource_overrides.insert("note:a".to_owned(), mine);
+    vec![variant("all"), few, own]
 }
 
-/// What came after the change of a list is told after it, and reading the list takes its time.
-#[tokio::test]
-async fn the_order_of_changes_is_kept() {
-    for era in ERAS {
-        let stage = ChangingServer::new(era);
-        let harness = Harness::changing(&stage).await;
-        let mut subscriber = NotificationClient::listening(
-            &harness,
-            ClientKind::HttpModern,
-            everything(&["note:a"]),
-            None,
-        )
-        .await;
-        for round in ["x", "y", "z"] {
-            stage.set_tools(&["first", round]);
-            stage.notify_list_changed("tools");
-            stage.notify_updated("note:a");
-            if era == Era::Modern {
-                // The server has a stream for each of the two.
-                let mut told = [subscriber.change().await, subscriber.change().await];
-                told.sort();
-                assert_eq!(
-                    told,
-                    [updated("note:a", "standard"), changed("tools", "standard")]
-                );
-            } else {
-                assert_eq!(subscriber.change().await, changed("tools", "standard"));
-                assert_eq!(subscriber.change().await, updated("note:a", "standard"));
-            }
-        }
-    }
+fn selection(name: &str) -> Selection {
+    serde_json::from_value(json!({"include": [name]})).unwrap()
 }
 
-/// SV-14: of a server that is connected to anew since its entry is another: what its resources did in between is taken for a
-/// change.
-#[tokio::test]
-async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
-    for era in ERAS {
-        let stage = ChangingServer::new(era);
-        let harness = Harness::changing(&stage).await;
-        for (round, way) in [ClientKind::HttpLegacy, ClientKind::HttpModern]
-            .into_iter()
-            .enumerate()
-        {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&["note:b"]), None).await;
-            if !way.is_modern() {
-                let answer = subscriber
-                    .ask("resources/subscribe", json!({"uri": "note:b"}))
-                    .await;
-                assert_eq!(answer["result"], json!({}));
-            }
-            let mut next = config(Target::http(harness.peer.url.clone()));
-            next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
-            harness.gateway.reload(next).await.unwrap();
-            loop {
-                let told = subscriber.change().await;
-                if told.0 == "resources/updated" {
-                    assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
-                    break;
-                }
-            }
-        }
-    }
+async fn house_of_variants(stage: &ChangingServer) -> Harness {
+    let adapt = |config: Config| config.with_variants_of(variants()).unwrap();
+    Harness::changing_with(stage, adapt).await
 }

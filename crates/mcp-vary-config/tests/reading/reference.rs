@@ -1,0 +1,135 @@
+//! Variants: what a file says of them, and every mistake in it.
+
+use super::*;
+
+const PAGE: &str = include_str!("../../../../docs/configuration.md");
+const README: &str = include_str!("../../../../README.md");
+
+/// The blocks of one language on a page.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+    let starts = page
+        .split(&format!("```{language}\n"))
+        .skip(1)
+        .collect::<Vec<_>>();
+    let blocks = starts
+        .iter()
+        .filter_map(|start| start.split("\n```").next());
+    blocks.collect()
+}
+
+#[test]
+fn every_example_of_the_reference_can_be_read() {
+    let any = |name: &str| Some(name.to_owned());
+    let (yaml, toml) = (blocks(PAGE, "yaml"), blocks(PAGE, "toml"));
+    let first = blocks(README, "yaml");
+    assert!(yaml.len() >= 5 && !toml.is_empty() && !first.is_empty());
+    let files = yaml.iter().chain(&first).map(|text| ("x.yaml", *text));
+    for (name, text) in files.chain(toml.iter().map(|text| ("x.toml", *text))) {
+        if let Err(mistakes) = Source::new(name, text).read(&any) {
+            panic!("{mistakes}\n{text}");
+        }
+    }
+}
+
+/// The rows of the table under a heading: key and default.
+fn rows(after: &str) -> Vec<(&'static str, Option<&'static str>)> {
+    let (_, rest) = PAGE.split_once(after).unwrap();
+    let table = rest.split("|---|---|---|\n").nth(1).unwrap();
+    let lines = table.lines().take_while(|line| line.starts_with('|'));
+    lines
+        .map(|line| {
+            let mut cells = line
+                .split('|')
+                .skip(1)
+                .map(|cell| cell.trim().trim_matches('`'));
+            let (key, default) = (cells.next().unwrap(), cells.next().unwrap());
+            (key, Some(default).filter(|default| !default.is_empty()))
+        })
+        .collect()
+}
+
+/// A file that says at one place what the page calls the default.
+fn file_with(place: &str, key: &str, default: &str) -> String {
+    let server = "a: {command: x";
+    match place {
+        "top" => format!("servers: {{{server}}}}}\n{key}: {default}"),
+        "limits" => format!("servers: {{{server}}}}}\nlimits: {{{key}: {default}}}"),
+        "ranking" => format!("servers: {{{server}}}}}\nranking: {{{key}: {default}}}"),
+        "weight" => {
+            format!(
+                "servers: {{{server}}}}}\nranking: {{weights: {{useCase: {{{key}: {default}}}}}}}"
+            )
+        }
+        "rule" => {
+            format!("servers: {{{server}}}}}\nclients: [{{variant: compact, {key}: {default}}}]")
+        }
+        "variant" => {
+            format!("servers: {{{server}}}}}\nvariants: {{standard: {{{key}: {default}}}}}")
+        }
+        "condition" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{tools: [{{{key}: {default}}}]}}}}"
+        ),
+        "deprecation" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{}}, old: {{deprecation: {{message: m, {key}: {default}}}}}}}"
+        ),
+        "argument" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{overrides: {{tools: {{t: {{arguments: {{a: {{{key}: {default}}}}}}}}}}}}}}}"
+        ),
+        "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
+        _ => format!("servers: {{{server}, {key}: {default}}}}}"),
+    }
+}
+
+#[test]
+fn every_default_of_the_reference_is_the_programs() {
+    let plain = format!("{:?}", read("x", "servers: {a: {command: x}}"));
+    let tables = [
+        ("top", "## Top level"),
+        ("server", "## A server"),
+        ("restart", "| key of `restart`"),
+        ("ranking", "## `ranking`"),
+        ("limits", "## `limits`"),
+    ];
+    for (place, heading) in tables {
+        for (key, default) in rows(heading) {
+            let Some(default) = default else { continue };
+            let mut file = read("x", &file_with(place, key, default));
+            // Only a file that says an address has a place for it.
+            file.addresses_at.clear();
+            let mut said = format!("{file:?}");
+            // Where nothing is said, the program has its own.
+            said = said.replace("listen: Some(\"127.0.0.1:8800\")", "listen: None");
+            said = said.replace("session_lifetime: Some(86400s)", "session_lifetime: None");
+            said = said.replace("start_wait: Some(3s)", "start_wait: None");
+            assert_eq!(said, plain, "{place}: {key}: {default}");
+        }
+    }
+}
+
+/// What a mistake lists as known is what the page has.
+#[test]
+fn every_setting_is_in_the_reference() {
+    for (place, heading) in [
+        ("top", "## Top level"),
+        ("server", "## A server"),
+        ("restart", "| key of `restart`"),
+        ("rule", "| key of a rule"),
+        ("variant", "| key of a variant"),
+        ("condition", "| key of a condition"),
+        ("deprecation", "| key of `deprecation`"),
+        ("argument", "| key of an argument"),
+        ("ranking", "## `ranking`"),
+        ("weight", "| key of a weight"),
+        ("limits", "## `limits`"),
+    ] {
+        let text = file_with(place, "zzzzzz", "1");
+        let mistakes = Source::new("x", &text).read(&environment).unwrap_err();
+        let fix = mistakes.all[0].fix.clone().unwrap();
+        let known = fix.trim_start_matches("there are ").split(", ");
+        let mut known: Vec<&str> = known.map(|key| key.trim_matches('`')).collect();
+        let mut documented: Vec<&str> = rows(heading).into_iter().map(|(key, _)| key).collect();
+        known.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(known, documented, "{place}");
+    }
+}

@@ -1,0 +1,353 @@
+//! Variants: what a file says of them, and every mistake in it.
+
+use super::*;
+
+/// The variants of a file, as their configuration shows itself.
+fn variants_of(text: &str) -> String {
+    let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{text}");
+    format!("{:?}", read("vary.yaml", &text))
+}
+
+#[test]
+fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
+    // The order of the file does not matter, and a start may have a start.
+    let said = variants_of(
+        "  c: {from: b, tools: [x]}\n  b: {from: read-only, result: content, description: d}\n  standard: {}\n",
+    );
+    let c = said.split("VariantConfig {").nth(1).unwrap();
+    for expected in ["base: ReadOnly", "result: Content", "description: \"d\""] {
+        assert!(c.contains(expected), "{expected}: {c}");
+    }
+    assert!(said.contains("Everything as the server describes it"));
+}
+
+/// What is shown of the variant that is declared at `index`.
+fn variant_of(text: &str, index: usize) -> String {
+    let said = variants_of(text);
+    let one = said.split("VariantConfig {").nth(index + 1).unwrap();
+    one.to_owned()
+}
+
+#[track_caller]
+fn says(said: &str, expected: &[&str]) {
+    for part in expected {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// SV-11: a description more is not a limit less.
+#[test]
+fn what_is_said_of_an_item_is_added_to_what_the_start_says() {
+    let start = concat!(
+        "  base: {overrides: {tools: {t: {name: find, description: old, annotations: {a: 1, b: 1}, ",
+        "arguments: {owner: {fixed: acme}, n: {hidden: on}, q: {name: query, default: x}}}}, ",
+        "prompts: {p: {title: kept, arguments: {a: {hidden: on}}}}, resources: {u: {name: kept, title: old}}}}\n",
+        "  standard: {}\n",
+    );
+    let child = |said: &str| {
+        variant_of(
+            &format!("  c: {{from: base, overrides: {said}}}\n{start}"),
+            0,
+        )
+    };
+    let c = child(concat!(
+        "{tools: {t: {description: new, annotations: {b: 2}, arguments: {q: {description: what}}}}, ",
+        "prompts: {p: {description: new}}, resources: {u: {title: new}}}",
+    ));
+    says(
+        &c,
+        &[
+            r#"name: Some("find"), title: None, description: Some("new"), annotations: {"a": Number("1"), "b": Number("2")}"#,
+            r#""n": ArgumentOverride { name: None, description: None, hidden: true"#,
+            r#""owner": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("#,
+            r#""q": ArgumentOverride { name: Some("query"), description: Some("what"), hidden: false, fixed: None, default: Some("#,
+            r#"title: Some("kept"), description: Some("new"), arguments: {"a": ArgumentOverride { name: None, description: None, hidden: true"#,
+            r#"name: Some("kept"), title: Some("new")"#,
+        ],
+    );
+    // What is said replaces what cannot hold beside it.
+    let c =
+        child("{tools: {t: {arguments: {n: {hidden: off}, q: {fixed: 1}, owner: {default: me}}}}}");
+    says(
+        &c,
+        &[
+            r#""n": ArgumentOverride { name: None, description: None, hidden: false"#,
+            r#""q": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("…"), default: None"#,
+            r#""owner": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("#,
+        ],
+    );
+}
+
+#[test]
+fn what_is_full_again_is_no_longer_compact() {
+    #[track_caller]
+    fn is(said: &str, expected: &[&str]) {
+        says(
+            &variant_of(
+                &format!("  c: {{from: compact{said}}}\n  standard: {{}}\n"),
+                0,
+            ),
+            expected,
+        );
+    }
+    let short = "description: FirstSentence, schema: Full";
+    is("", &["base: Compact", "contextSize"]);
+    is(", schemas: compact", &["base: Compact"]);
+    is(", schemas: full", &["base: Standard", short]);
+    is(
+        ", descriptions: full",
+        &["base: Standard", "description: Full, schema: Compact"],
+    );
+    let full = ", descriptions: full, schemas: full";
+    is(
+        full,
+        &[
+            "base: Standard",
+            "description: Full, schema: Full",
+            "hints: {}",
+        ],
+    );
+}
+
+/// SV-5: a variant is ranked by what somebody said of it, and by what it starts from.
+#[test]
+fn a_variant_claims_no_hint_that_nobody_gave_it() {
+    #[track_caller]
+    fn is(id: &str, said: &str, expected: &str) {
+        let text = format!("  {id}: {{{said}}}\n  last: {{}}\n");
+        says(&variant_of(&text, 0), &[&format!("hints: {expected}")]);
+    }
+    is("few", "tools: [a]", "{}");
+    is("standard", "tools: [a]", r#"{"contextSize": "standard"}"#);
+    is("few", "from: compact", r#"{"contextSize": "compact"}"#);
+    is("few", "from: last", "{}");
+    is("few", "hints: {useCase: u}", r#"{"useCase": "u"}"#);
+    is("few", "from: read-only, hints: {}", "{}");
+    is(
+        "few",
+        "from: read-only",
+        r#"{"accessLevel": "readonly", "contextSize": "standard"}"#,
+    );
+}
+
+/// Models choose by it: a variant is not described as one that shows more.
+#[test]
+fn a_variant_without_a_description_says_what_it_shows() {
+    #[track_caller]
+    fn is(id: &str, said: &str, expected: &str) {
+        let text = format!("  {id}: {{{said}}}\n  last: {{}}\n");
+        says(
+            &variant_of(&text, 0),
+            &[&format!("description: {expected:?}, ")],
+        );
+    }
+    let standard =
+        "Everything as the server describes it: all tools, full descriptions and schemas.";
+    is("standard", "", standard);
+    is("few", "", standard);
+    is("few", "description: d, tools: [a]", "d");
+    is(
+        "few",
+        "tools: [a, {name: b*, server: s}]",
+        "Some of the tools: a; b*, server: s.",
+    );
+    is(
+        "standard",
+        "tools: {exclude: [secret]}",
+        "Some of the tools.",
+    );
+    is("few", "prompts: [a]", "All tools. Some of the prompts: a.");
+    is("few", "overrides: {tools: {a: {name: b}}}", "All tools.");
+    is(
+        "few",
+        "schemas: compact",
+        "All tools. Schemas without prose.",
+    );
+    is(
+        "few",
+        "from: compact, tools: [a]",
+        "Some of the tools: a. The first sentence of each description, schemas without prose.",
+    );
+    is(
+        "few",
+        "from: read-only, tools: [a]",
+        "Some of the tools: a. Only those that declare that they change nothing. \
+         A selection by the server's own word, no protection against the server.",
+    );
+    is(
+        "few",
+        "tools: [a, b, c, d, e, f, g, h, i]",
+        "Some of the tools: a; b; c; d; e; f; g; h and more.",
+    );
+}
+
+#[test]
+fn every_mistake_of_a_variant_is_said_at_once() {
+    refuses(
+        "vary.yaml",
+        concat!(
+            "servers: {a: {command: x}}\n",
+            "variant: revewer\n",
+            "variants:\n",
+            "  reviewer:\n",
+            "    form: read-only\n",
+            "    status: stabel\n",
+            "    tools: [\"a{b\", {readOnlyHint: maybe}]\n",
+            "    features: [\"=x\"]\n",
+            "    deprecation: {replacement: x}\n",
+            "    overrides: {tools: {t: {arguments: {a: {hiden: true}}}}}\n",
+            "  other: {from: revewer}\n",
+            "  one: {from: two}\n",
+            "  two: {from: one}\n",
+        ),
+        &[
+            "2:10: `variant` is not a variant; did you mean `reviewer`?",
+            "5:5: `variants.reviewer.form` is not a known key; did you mean `from`?",
+            "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
+            "7:13: `variants.reviewer.tools[0]` is not a pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
+             missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
+            "7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`",
+            "8:16: `variants.reviewer.features[0]` is not a tag: a key is missing before `=` or after `!`; write tags such as \
+             `human` or `format=markdown`",
+            "9:18: `variants.reviewer.deprecation` has no `message`; add `message: ...`",
+            "9:32: `variants.reviewer.deprecation.replacement` is not a variant; there are `reviewer`, `other`, `one`, `two`",
+            "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is not a known key; did you mean `hidden`?",
+            "11:17: `variants.other.from` is not a variant; did you mean `reviewer`?",
+            "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
+            "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
+        ],
+    );
+}
+
+/// SV-11: what a variant cannot call a resource is said before any server is asked.
+#[test]
+fn a_uri_that_no_resource_can_have_is_a_mistake() {
+    refuses(
+        "vary.yaml",
+        concat!(
+            "servers: {a: {command: x}}\n",
+            "variants:\n",
+            "  v:\n",
+            "    overrides:\n",
+            "      resources:\n",
+            "        doc:a: {uri: guide, mimeType: markdown}\n",
+            "        \"doc:{name}\": {uri: \"guide:{title}\"}\n",
+            "        \"doc:{a}/{b}\": {uri: \"guide:{a}{b}\"}\n",
+            "        doc:b: {uri: \"vary://result/1\", mime-type: text/plain}\n",
+            "        doc:c: {uriTemplate: doc:d}\n",
+        ),
+        &[
+            "6:22: `variants.v.overrides.resources.doc:a.uri` is not a URI; begin with a scheme, such as `docs:`, and leave \
+             out white space",
+            "6:39: `variants.v.overrides.resources.doc:a.mimeType` is not a media type; write one like `text/markdown`",
+            "7:29: `variants.v.overrides.resources.doc:{name}.uri` has `{title}` instead of `{name}` of the server's \
+             template; write the same expressions in the same order, and change only the text around them",
+            "8:30: `variants.v.overrides.resources.doc:{a}/{b}.uri` has nothing between `{a}` and `{b}`, so it is \
+             ambiguous where one ends; put something between them",
+            "9:22: `variants.v.overrides.resources.doc:b.uri` is a URI of the gateway's own; begin with another scheme",
+            "9:41: `variants.v.overrides.resources.doc:b.mime-type` is not a known key; did you mean `mimeType`?",
+            "10:17: `variants.v.overrides.resources.doc:c.uriTemplate` is not a known key; did you mean `uri`?",
+        ],
+    );
+}
+
+#[test]
+fn what_is_likely_not_meant_is_noted() {
+    let text =
+        "servers: {a: {command: x}}\nvariants:\n  a: {status: stable, deprecation: {message: m}}\n";
+    let notes: Vec<String> = read("vary.yaml", text)
+        .notes
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "3:36: `variants.a.deprecation` has no effect, since the variant is not deprecated; remove `status`, or this"
+        ]
+    );
+}
+
+/// SV-1: a removal date that is past is noted at its line, and the variant is still read.
+#[test]
+fn a_past_removal_date_is_noted_at_its_line() {
+    let text = "servers: {a: {command: x}}\nvariants:\n  a: {}\n  b:\n    deprecation:\n      message: m\n      \
+                removal-date: 2026-06-01\n";
+    let notes = |today: &str| {
+        let source = Source::new("vary.yaml", text).with_today(today.parse().unwrap());
+        let file = source.read(&|_| None).unwrap();
+        file.notes
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(notes("2026-06-01"), [""; 0]);
+    assert_eq!(
+        notes("2026-06-02"),
+        [
+            "7:21: `variants.b.deprecation.removal-date` is past: `b` was to be removed on 2026-06-01 and is still \
+             served; remove the variant, or move the date"
+        ]
+    );
+}
+
+/// What is wrong with variants that can be read one by one has its place, too.
+#[test]
+fn every_mistake_of_the_variants_together_has_its_line() {
+    let variants = |text: &str| format!("servers: {a}\nvariants:\n{text}", a = "{a: {command: x}}");
+    let refuses = |text: &str, expected: &[&str]| refuses("vary.yaml", &variants(text), expected);
+    refuses(
+        "  a: {status: experimental}\n",
+        &[
+            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+           `status: stable`",
+        ],
+    );
+    refuses(
+        concat!(
+            "  standard: {}\n",
+            "  a:\n    deprecation: {message: m, replacement: a}\n",
+            "  b:\n    deprecation: {message: m, replacement: standrd}\n",
+            "  c:\n    deprecation: {message: m, removal-date: next year}\n",
+        ),
+        &[
+            "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out",
+            "7:44: `variants.b.deprecation.replacement` is not a variant; did you mean `standard`?",
+            "9:45: `variants.c.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
+        ],
+    );
+    // Nor does what is wrong with one of them hide what is wrong with all.
+    refuses(
+        concat!(
+            "  a: {colour: red, deprecation: {message: m, replacement: bb}}\n",
+            "  b: {status: experimental, deprecation: {message: m, removal-date: 2027-02-30}}\n",
+        ),
+        &[
+            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+             `status: stable`",
+            "3:7: `variants.a.colour` is not a known key; there are `from`, `description`, `hints`, `status`, `deprecation`, \
+             `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `dialect`, `result`, `features`, \
+             `overrides`",
+            "3:59: `variants.a.deprecation.replacement` is not a variant; there are `a`, `b`",
+            "4:69: `variants.b.deprecation.removal-date` is not a day of the calendar; write it as `2027-01-31`",
+        ],
+    );
+    // Whether one is stable is not known while the name or the status of one is wrong.
+    refuses(
+        "  a: {status: stabel, deprecation: {message: m}}\n",
+        &["3:15: `variants.a.status` is `stabel`; did you mean `stable`?"],
+    );
+    refuses(
+        "  \"\": {}\n",
+        &[
+            "3:3: `variants.` is not a variant id: the identifier of a variant is empty; rename it, `reviewer` for \
+           example",
+        ],
+    );
+    refuses(
+        "  {}\n",
+        &[
+            "3:3: `variants` is empty; write {reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off",
+        ],
+    );
+}

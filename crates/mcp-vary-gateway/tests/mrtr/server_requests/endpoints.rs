@@ -1,0 +1,245 @@
+//! Requests of HTTP servers to clients.
+
+use super::*;
+
+/// What an endpoint asks: on the stream of a call, and on its own.
+#[tokio::test]
+async fn an_endpoint_asks_on_either_stream() {
+    let (senders, mut streams) = tokio::sync::mpsc::unbounded_channel();
+    let peer = ScriptedServer::start(move |seen| match seen.method() {
+        "tools/list" => {
+            let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+            Some(seen.answer(&json!({"tools": tools})))
+        }
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            if seen.header("mcp-session-id") == Some("s-2") || seen.method() == "GET" {
+                let id = json!(seen.method());
+                let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+                sender.send(event(&ask).into()).unwrap();
+            }
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        "initialize" => {
+            let is_askable = seen.body["params"]["capabilities"]["roots"].is_object();
+            let id = if is_askable { "s-2" } else { "s-1" };
+            Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
+        }
+        _ => None,
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
+    let mut call = client.call(tool("x")).await;
+    assert_eq!(call.head().await.status, 200);
+    for stream in [&mut call, &mut client.stream] {
+        let question = next(stream).await;
+        assert_eq!(question["method"], "roots/list");
+        let answer = answer_to(&question, json!({"roots": []}));
+        let post = client.legacy.post(&answer);
+        assert_eq!(client.legacy.http.ask(&post).await.status, 202);
+    }
+    let is_about = |id: &str| {
+        let replies = harness.peer.of("POST");
+        let reply = replies.into_iter().find(|seen| {
+            *seen.id() == json!(id)
+                && seen.header("mcp-session-id") == Some("s-2")
+                && seen.body["result"] == json!({"roots": []})
+        });
+        reply.is_some()
+    };
+    soon(async {
+        while !(is_about("GET") && is_about("tools/call")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    loop {
+        let (sender, message) = soon(streams.recv()).await.unwrap();
+        if message["id"].is_u64() {
+            sender.send(event(&message).into()).unwrap();
+            break;
+        }
+    }
+    assert!(next(&mut call).await["result"].is_object());
+}
+
+/// The endpoint's own stream, and the call that it asks about there.
+#[derive(Default)]
+struct Beside {
+    own: Option<UnboundedSender<Bytes>>,
+    call: Option<(UnboundedSender<Bytes>, ReceivedRequest)>,
+}
+
+impl Beside {
+    /// Asks once both are there, in whichever order they come.
+    fn ask(&self) {
+        let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+        if let (Some(own), Some(_)) = (&self.own, &self.call) {
+            own.send(event(&ask).into()).unwrap();
+        }
+    }
+
+    fn answer(&mut self, seen: &ReceivedRequest) -> Option<Reply> {
+        let (sender, reply) = Reply::stream();
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let id = if capabilities["roots"].is_object() {
+                    "s-2"
+                } else {
+                    "s-1"
+                };
+                Some(mcp_vary_testkit::scripted_server::initialize(seen, id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "GET" if seen.header("mcp-session-id") == Some("s-2") => {
+                self.own = Some(sender);
+                self.ask();
+                Some(reply)
+            }
+            "tools/call" => {
+                self.call = Some((sender, seen.clone()));
+                self.ask();
+                Some(reply)
+            }
+            _ if seen.id() == &json!(7) => {
+                let (stream, call) = self.call.take()?;
+                let answer = call.message(&json!({"content": [], "said": seen.body}));
+                stream.send(event(&answer).into()).unwrap();
+                Some(Reply::new(202, "text/plain", ""))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an endpoint asks on its own stream is for the request without a session that has the connection.
+#[tokio::test]
+async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
+    let beside = Mutex::new(Beside::default());
+    let peer = ScriptedServer::start(move |seen| beside.lock().unwrap().answer(seen)).await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut http = harness.connect().await;
+    let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
+    let asked = http
+        .ask(&HttpRequest::modern(&call(tool("x"))))
+        .await
+        .json();
+    let requests = asked["result"]["inputRequests"].as_object().unwrap();
+    let (key, question) = requests.iter().next().unwrap();
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"roots": [{"uri": "file:///one"}]});
+    let mut again = tool("x");
+    again["requestState"] = asked["result"]["requestState"].clone();
+    again["inputResponses"] = json!({key: roots});
+    let answer = http.ask(&HttpRequest::modern(&call(again))).await.json();
+    assert_eq!(answer["result"]["said"]["result"], roots);
+}
+
+/// What a session's calls change, a server may tell of on the connection of those calls alone.
+#[tokio::test]
+async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
+    let own = Mutex::new(None::<UnboundedSender<Bytes>>);
+    let peer = ScriptedServer::start(move |seen| {
+        let is_own = seen.header("mcp-session-id") == Some("s-2");
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let is_askable = capabilities["roots"].is_object();
+                let result = json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                    "serverInfo": {"name": "peer", "version": "1"},
+                });
+                let id = if is_askable { "s-2" } else { "s-1" };
+                Some(seen.answer(&result).with_header("mcp-session-id", id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "resources/list" => {
+                let resources = json!([{"uri": "a:1", "name": "one"}]);
+                Some(seen.answer(&json!({"resources": resources})))
+            }
+            "GET" if is_own => {
+                let (sender, reply) = Reply::stream();
+                *own.lock().unwrap() = Some(sender);
+                Some(reply)
+            }
+            "resources/subscribe" | "resources/unsubscribe" => Some(seen.answer(&json!({}))),
+            "tools/call" if is_own => {
+                let params = json!({"uri": "a:1"});
+                let updated = "notifications/resources/updated";
+                let updated = json!({"jsonrpc": "2.0", "method": updated, "params": params});
+                // Before there is a stream nobody is told.
+                if let Some(own) = &*own.lock().unwrap() {
+                    own.send(event(&updated).into()).unwrap();
+                }
+                Some(seen.answer(&json!({"content": []})))
+            }
+            _ => None,
+        }
+    })
+    .await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let mut client = Client::open(harness.address, &json!({"roots": {}})).await;
+    let subscribed = client
+        .legacy
+        .ask("resources/subscribe", json!({"uri": "a:1"}));
+    assert_eq!(subscribed.await.json()["result"], json!({}));
+    let told = async {
+        loop {
+            client.called(tool("x")).await;
+            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
+            if let Ok(told) = told.await {
+                return told;
+            }
+        }
+    };
+    let told = soon(told).await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "a:1");
+    let asked = harness.peer.of("resources/subscribe");
+    let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
+    let sessions: Vec<_> = sessions.collect();
+    assert_eq!(sessions, [Some("s-2")], "nowhere else");
+}
+
+/// > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+#[tokio::test]
+async fn an_answer_that_reaches_another_gateway_is_refused_there() {
+    let (key, elicits) = ([7; 32], json!({"elicitation": {}}));
+    let (_here, address) = before(asking().with_key(key)).await;
+    let (_there, other) = before(asking().with_key(key)).await;
+    let mut client = Client::open(address, &elicits).await;
+    let mut call = client.asking_call("ask").await;
+    assert_eq!(call.head().await.status, 200);
+    let question = next(&mut call).await;
+    let answer = answer_to(&question, json!({"action": "decline"}));
+    let unasked = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    for (address, message) in [(other, &answer), (address, &unasked)] {
+        let post = client.legacy.post(message);
+        let refused = RawHttp::connect(address).await.ask(&post).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        let error = refused.json();
+        assert!(error.get("id").is_none_or(Value::is_null), "{error}");
+        let why = error["error"]["message"].as_str().unwrap();
+        assert!(why.starts_with("this gateway has not asked that"), "{why}");
+    }
+    // The call waits all the same; and what comes twice is only late.
+    client.send(&answer).await;
+    let answered = next(&mut call).await;
+    assert_eq!(
+        answered["result"]["reply"]["result"],
+        json!({"action": "decline"}),
+        "{answered}"
+    );
+    client.send(&answer).await;
+}

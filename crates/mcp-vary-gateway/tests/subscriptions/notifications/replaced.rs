@@ -1,0 +1,122 @@
+//! Notifications when the configuration or a server is replaced.
+
+use super::*;
+
+/// SV-16: under another configuration the lists that are others are told, and subscriptions go on; a stream whose
+/// variant is gone ends in order.
+#[tokio::test]
+async fn a_reload_is_told_like_any_change() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = house_of_variants(&stage).await;
+        let mut ears = Vec::new();
+        for way in ClientKind::ALL {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["note:b"]), Some("all"))
+                    .await;
+            if !way.is_modern() {
+                let params = under("all", json!({"uri": "note:b"}));
+                let answer = subscriber.ask("resources/subscribe", params).await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            ears.push(subscriber);
+        }
+        let next = |variants| {
+            let next = config(Target::http(harness.peer.url.clone()));
+            next.with_variants_of(variants).unwrap()
+        };
+        let mut others = variants();
+        others[0].tools = selection("none");
+        harness.gateway.reload(next(others.clone())).await.unwrap();
+        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
+            assert_eq!(
+                subscriber.change().await,
+                changed("tools", "all"),
+                "{era:?} {way:?}"
+            );
+        }
+        stage.notify_updated("note:b");
+        for (way, subscriber) in ClientKind::ALL.into_iter().zip(&mut ears) {
+            assert_eq!(
+                subscriber.change().await,
+                updated("note:b", "all"),
+                "{era:?} {way:?}"
+            );
+        }
+
+        let few = everything(&[]);
+        let mut leaving =
+            NotificationClient::listening(&harness, ClientKind::HttpModern, few, Some("few")).await;
+        others.remove(1);
+        harness.gateway.reload(next(others)).await.unwrap();
+        assert_eq!(leaving.receive().await["method"], "notifications/cancelled");
+        assert_eq!(leaving.receive().await["id"], "listen");
+        assert_eq!(leaving.receive_or_end().await, None);
+    }
+}
+
+/// What came after the change of a list is told after it, and reading the list takes its time.
+#[tokio::test]
+async fn the_order_of_changes_is_kept() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        let mut subscriber = NotificationClient::listening(
+            &harness,
+            ClientKind::HttpModern,
+            everything(&["note:a"]),
+            None,
+        )
+        .await;
+        for round in ["x", "y", "z"] {
+            stage.set_tools(&["first", round]);
+            stage.notify_list_changed("tools");
+            stage.notify_updated("note:a");
+            if era == Era::Modern {
+                // The server has a stream for each of the two.
+                let mut told = [subscriber.change().await, subscriber.change().await];
+                told.sort();
+                assert_eq!(
+                    told,
+                    [updated("note:a", "standard"), changed("tools", "standard")]
+                );
+            } else {
+                assert_eq!(subscriber.change().await, changed("tools", "standard"));
+                assert_eq!(subscriber.change().await, updated("note:a", "standard"));
+            }
+        }
+    }
+}
+
+/// SV-14: of a server that is connected to anew since its entry is another: what its resources did in between is taken for a
+/// change.
+#[tokio::test]
+async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
+    for era in ERAS {
+        let stage = ChangingServer::new(era);
+        let harness = Harness::changing(&stage).await;
+        for (round, way) in [ClientKind::HttpLegacy, ClientKind::HttpModern]
+            .into_iter()
+            .enumerate()
+        {
+            let mut subscriber =
+                NotificationClient::listening(&harness, way, everything(&["note:b"]), None).await;
+            if !way.is_modern() {
+                let answer = subscriber
+                    .ask("resources/subscribe", json!({"uri": "note:b"}))
+                    .await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            let mut next = config(Target::http(harness.peer.url.clone()));
+            next.servers[0].forwarded_extensions = vec![format!("com.example/{round}")];
+            harness.gateway.reload(next).await.unwrap();
+            loop {
+                let told = subscriber.change().await;
+                if told.0 == "resources/updated" {
+                    assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
+                    break;
+                }
+            }
+        }
+    }
+}

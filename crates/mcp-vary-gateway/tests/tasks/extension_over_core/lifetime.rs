@@ -1,0 +1,126 @@
+//! How long tasks live, and how much of their outcomes is stored.
+
+use super::*;
+
+/// Servers that are still the same keep their tasks when the gateway is configured anew.
+#[tokio::test]
+async fn a_task_outlives_a_configuration() {
+    let works = Works::default();
+    let harness = harness(&works).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let id = client.made().await;
+    works.is_waited_for("work-1").await;
+    let mut changed = config(Target::http(harness.peer.url.clone()));
+    changed.limits.max_rounds = 3;
+    harness.gateway.reload(changed).await.unwrap();
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    client.until(&id, "input_required").await;
+    client
+        .updated(&id, json!({"1": {"action": "decline"}}))
+        .await;
+    works.reply(number).await;
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    client.until(&id, "completed").await;
+}
+
+/// A process that ends takes its tasks with it, which have failed then, and is started again for others.
+#[tokio::test]
+async fn a_task_whose_process_ends_has_failed() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = open_pipe(&gateway);
+    for capabilities in [knows_tasks(), can_be_asked()] {
+        let call = json!({"name": "job", "arguments": {"ask": "die"}});
+        let made = soon(async {
+            loop {
+                let call = modern(json!(1), "tools/call", call.clone(), &capabilities);
+                let made = pipe.ask(&call).await;
+                if made["result"]["taskId"].is_string() {
+                    return made;
+                }
+            }
+        })
+        .await;
+        let get = json!({"taskId": made["result"]["taskId"]});
+        let task = soon(async {
+            loop {
+                let get = modern(json!(2), "tasks/get", get.clone(), &capabilities);
+                let task = pipe.ask(&get).await;
+                if task["result"]["status"] == "failed" {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let why = task["result"]["error"]["message"].as_str().unwrap();
+        assert!(why.contains("gone"), "{task}");
+    }
+    soon(async {
+        while gateway.status().proxied_tasks > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// What tasks came to is kept in so many bytes: the oldest gives way, and what is too large for itself is not kept.
+#[tokio::test]
+async fn what_tasks_came_to_is_kept_within_bounds() {
+    let works = Works::default();
+    let adapt = |mut config: Config| {
+        config.limits.result_store = 2_000;
+        config
+    };
+    let harness = Harness::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&harness, ClientKind::HttpModern, can_be_asked());
+    let of = |length: usize| json!({"content": [{"type": "text", "text": "x".repeat(length)}]});
+    let large = client.made().await;
+    works.ends("work-1", Ok(of(600))).await;
+    let task = client.until(&large, "failed").await;
+    let why = task["error"]["message"].as_str().unwrap();
+    assert!(why.contains("larger than what is kept"), "{task}");
+    let mut ids = Vec::new();
+    for at in 2..=5 {
+        let id = client.made().await;
+        works.ends(&format!("work-{at}"), Ok(of(400))).await;
+        client.until(&id, "completed").await;
+        ids.push(id);
+    }
+    for id in &ids[2..] {
+        assert_eq!(client.get(id).await["status"], "completed");
+    }
+    // Nobody knows it any more.
+    works.forgets("work-1");
+    soon(async {
+        let get = json!({"taskId": large});
+        while client.ask("tasks/get", get.clone()).await["error"]["code"] != -32602 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// A process says beside its calls what a task asks: a session that knows the extension finds it in the task.
+#[tokio::test]
+async fn what_a_process_asks_for_a_session_stands_in_its_task() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = legacy_pipe(&gateway, "2025-11-25", &can_be_asked()).await;
+    let call = json!({"name": "job", "arguments": {"ask": "waits"}});
+    let made = pipe.ask(&request(json!(1), "tools/call", call)).await;
+    let id = made["result"]["taskId"].clone();
+    let told = soon(async {
+        loop {
+            let heard = pipe.receive().await;
+            if heard["params"]["inputRequests"].is_object() {
+                return heard;
+            }
+            assert_ne!(heard["method"], "elicitation/create", "{heard}");
+        }
+    })
+    .await;
+    assert_eq!(told["params"]["taskId"], id, "{told}");
+    let said = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
+    pipe.send(request(json!(2), "tasks/update", said).to_string())
+        .await;
+    soon(async { while pipe.receive().await["params"]["status"] != "completed" {} }).await;
+}

@@ -1,0 +1,245 @@
+//! Streams of list changes.
+
+use super::*;
+
+async fn fails(reply: fn(&ReceivedRequest) -> Reply, parts: &[&str]) {
+    let peer = legacy(reply).await;
+    let error = result(&connect(&peer).await, "x").await.unwrap_err();
+    says(&error, &["`remote`"]);
+    says(&error, parts);
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_an_error_that_says_what_came() {
+    fails(
+        |_| Reply::new(401, "text/plain", "log in\u{1b}[2J"),
+        &["401 Unauthorized", r"log in\u{1b}[2J"],
+    )
+    .await;
+    fails(|seen| seen.refuse(403, -32000, "no"), &["403 Forbidden"]).await;
+    fails(
+        |_| Reply::new(500, "text/plain", "x".repeat(999)),
+        &["500 Internal", "xxx…"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(202, "text/plain", ""),
+        &["202 Accepted", "nothing else"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "text/html", "<h1>Hi</h1>"),
+        &["no answer", "<h1>Hi</h1>"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "application/json", "{\"id\":"),
+        &["no answer", "not JSON"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(200, "application/json", &b"\xff{}"[..]),
+        &["no answer", "not UTF-8"],
+    )
+    .await;
+    fails(|_| Reply::new(200, "application/json", ""), &["no answer"]).await;
+    fails(
+        |_| Reply::json(200, &json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
+        &["no answer"],
+    )
+    .await;
+    fails(
+        |_| Reply::json(200, &json!({"x": "y".repeat(2_000_000)})),
+        &["a reply of more than 1048576 bytes"],
+    )
+    .await;
+    fails(
+        |_| Reply::events(format!("data: {}", "y".repeat(2_000_000))),
+        &["an event of more than 1048576 bytes"],
+    )
+    .await;
+}
+
+/// What a client is told when the server replies like this.
+async fn tells(reply: fn(&ReceivedRequest) -> Reply, expected: &str) {
+    let peer = legacy(reply).await;
+    let upstream = connect(&peer).await;
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let error = exchange.answer().await.unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn clients_are_told_what_happened_and_no_more() {
+    tells(
+        |_| Reply::new(503, "text/plain", "no route to db.internal"),
+        "server `remote` answered HTTP 503 Service Unavailable",
+    )
+    .await;
+    tells(
+        |_| Reply::new(307, "text/plain", "").with_header("location", "https://example.org/key"),
+        "server `remote` answered HTTP 307 Temporary Redirect",
+    )
+    .await;
+    tells(
+        |_| Reply::new(200, "text/plain", "panicked at /srv/app"),
+        "server `remote` broke the protocol",
+    )
+    .await;
+    tells(
+        |_| Reply::events(": nothing\n\n"),
+        "server `remote` broke off its reply",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn redirects_are_named_and_not_followed() {
+    fails(
+        |_| {
+            Reply::new(307, "text/plain", "")
+                .with_header("location", "https://u:p@example.org/mcp?key=secret")
+        },
+        &["307", "`https://example.org`", "not followed"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret"),
+        &["308", "its own path with a `/` at the end;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/secret"),
+        &["308", "another path of its own;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(302, "text/plain", ""),
+        &["302", "points to nowhere;"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_an_answer_whatever_its_status() {
+    let peer = modern(|seen| seen.refuse(404, -32601, "Method not found")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32601"],
+    );
+    let peer = legacy(|seen| seen.refuse(500, -32603, "Internal")).await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32603"],
+    );
+    let peer = legacy(|_| {
+        let error = json!({"code": -32700, "message": "Parse error"});
+        Reply::json(200, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+    })
+    .await;
+    says(
+        &result(&connect(&peer).await, "x").await.unwrap_err(),
+        &["-32700"],
+    );
+}
+
+#[tokio::test]
+async fn garbage_in_a_stream_is_skipped() {
+    let peer = legacy(|seen| {
+        let answer = event(&seen.message(&json!({"ok": true})));
+        let other = event(&json!({"jsonrpc": "2.0", "id": 12345, "result": {}}));
+        let ping = "event: ping\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+        Reply::events(format!(
+            "data: what?\n\n{other}{ping}data: [1]\n\n{answer}{answer}"
+        ))
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    assert_eq!(
+        (notifications, answer),
+        (Vec::new(), Ok(json!({"ok": true})))
+    );
+}
+
+#[tokio::test]
+async fn a_batch_is_taken_apart() {
+    let peer = legacy(|seen| {
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+        Reply::json(200, &json!([progress, seen.message(&json!({"n": 1}))]))
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (notifications, answer) = all(upstream.request(call("x")).await.unwrap()).await;
+    assert_eq!((notifications.len(), answer), (1, Ok(json!({"n": 1}))));
+}
+
+#[tokio::test]
+async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
+    let peer = legacy(|_| Reply::silence()).await;
+    let mut config = config(&peer);
+    config.limits.idle = Duration::from_millis(300);
+    let upstream = UpstreamConnection::connect(config).await.unwrap();
+    says(
+        &result(&upstream, "x").await.unwrap_err(),
+        &["`remote`", "no sign of life for 300ms"],
+    );
+    let cancelled = peer.wait_for("notifications/cancelled", 1).await;
+    assert_eq!(
+        &cancelled[0].body["params"]["requestId"],
+        peer.of("tools/call")[0].id()
+    );
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_there_is_named_without_its_secrets() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let url: http::Uri = format!("http://me:secret@{address}/mcp?key=secret")
+        .parse()
+        .unwrap();
+    let error = UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(url))).await;
+    let error = error.unwrap_err();
+    says(&error, &["`remote` cannot be reached", "refused"]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[tokio::test]
+async fn a_bad_handshake_says_what_came_and_what_to_do() {
+    let closed = ScriptedServer::start(|_| Some(Reply::new(401, "text/plain", "token?"))).await;
+    let error = UpstreamConnection::connect(config(&closed))
+        .await
+        .unwrap_err();
+    says(&error, &["`remote`", "401 Unauthorized", "token?"]);
+    assert_eq!(closed.received().len(), 1);
+    let website =
+        ScriptedServer::start(|_| Some(Reply::new(404, "text/html", "<h1>Nothing here"))).await;
+    let error = UpstreamConnection::connect(config(&website))
+        .await
+        .unwrap_err();
+    says(
+        &error,
+        &[
+            "`remote`",
+            "` answered `initialize` with HTTP 404",
+            "check the path",
+        ],
+    );
+    let elsewhere = "ftp://example.org/".parse().unwrap();
+    let error =
+        UpstreamConnection::connect(UpstreamConfig::new("remote", Target::http(elsewhere))).await;
+    says(
+        &error.unwrap_err(),
+        &[
+            "`remote`",
+            "`ftp://example.org`",
+            "neither http:// nor https://",
+        ],
+    );
+    let mute = ScriptedServer::start(|_| Some(Reply::silence())).await;
+    let mut config = config(&mute);
+    config.limits.handshake = Duration::from_millis(300);
+    let error = UpstreamConnection::connect(config).await.unwrap_err();
+    says(&error, &["`remote`", "not ready within 300ms"]);
+}
