@@ -1,7 +1,15 @@
-//! Shared by the examples: serving on standard input and output or on HTTP, and connecting to a
-//! server.
+//! Programs that use both extensions, a module for each use; `src/bin` only starts them.
 //!
-//! It does not use the extensions. Start with an example in `src/bin/`.
+//! What they share is here: serving on standard input and output or on HTTP, and connecting to a server.
+
+pub mod mapping;
+pub mod model_optimised;
+pub mod phases;
+pub mod research;
+pub mod toolsets;
+pub mod trading;
+pub mod weather_client;
+pub mod weather_negotiated;
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -1,14 +1,11 @@
 //! Places and a prompt, for programs and for people.
 
+use library_examples::mapping as example;
 use mcp_vary_rmcp::client::Client;
 use rmcp::model::GetPromptRequestParams;
 use serde_json::{Value, json};
 
 use crate::support::{in_each_way, plain, tagged};
-
-#[path = "../../src/bin/mapping.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
 
 const VALLEY: &str = "map://features/alpine-valley-1";
 const HUT: &str = "map://features/mountain-hut-1";

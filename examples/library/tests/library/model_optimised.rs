@@ -1,12 +1,9 @@
 //! The same tool for each family of models.
 
+use library_examples::model_optimised as example;
 use serde_json::{Value, json};
 
 use crate::support::{ask, hinting, in_each_way, offered, view};
-
-#[path = "../../src/bin/model-optimised.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
 
 /// Asserts which variant is the default of a client with these hints, and how it describes the
 /// tool.

@@ -1,10 +1,7 @@
 //! A client that changes its variant with its phase.
 
 use crate::support::in_each_way;
-
-#[path = "../../src/bin/phases.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
+use library_examples::phases as example;
 
 /// SV-8, SV-19: each phase selects its own variant, on one connection.
 #[tokio::test]

@@ -1,13 +1,10 @@
 //! Research within a budget.
 
+use library_examples::research as example;
 use mcp_vary_rmcp::client::TaskContext;
 use serde_json::json;
 
 use crate::support::{ask, hinting, in_each_way, offered, plain, view};
-
-#[path = "../../src/bin/research.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
 
 /// SV-11: a variant can change default behaviours.
 #[tokio::test]

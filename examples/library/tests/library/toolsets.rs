@@ -1,15 +1,12 @@
 //! One platform, in three sets of tools.
 
+use library_examples::toolsets as example;
 use mcp_vary_rmcp::client::Error;
 use rmcp::ErrorData;
 use rmcp::service::ServiceError;
 use serde_json::json;
 
 use crate::support::{call, hinting, in_each_way, offered, plain, tools, view};
-
-#[path = "../../src/bin/toolsets.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
 
 /// SV-11: a variant can change the tool set.
 #[tokio::test]

@@ -1,13 +1,10 @@
 //! Three generations of one interface.
 
+use library_examples::trading as example;
 use mcp_vary::variant::Status;
 use serde_json::json;
 
 use crate::support::{ask, hinting, in_each_way, offered, plain, tools, view};
-
-#[path = "../../src/bin/trading.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod example;
 
 const TODAY: &str = "2026-11-20";
 

@@ -1,15 +1,10 @@
 //! The weather server and client.
 
+use library_examples::weather_client as client;
+use library_examples::weather_negotiated as negotiated;
 use serde_json::{Value, json};
 
 use crate::support::{ask, in_each_way, plain, tagged};
-
-#[path = "../../src/bin/weather-client.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod client;
-#[path = "../../src/bin/weather-negotiated.rs"]
-#[expect(dead_code, reason = "its `main` is the program's")]
-mod negotiated;
 
 /// The result of a call for the weather in Bern by clients with `tags`.
 async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
