@@ -1,70 +1,52 @@
-//! Results that were told in fewer words, kept whole for a while so that their clients can read the rest.
+//! Whole results behind shortened ones, stored for a while so that their clients can read the parts that were left out.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
 use mcp_vary::render::{Index, Part, PartError};
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 
-/// What the URI of every kept result begins with.
+/// How the URI of every stored result begins.
 const PREFIX: &str = "vary://result/";
-/// Random bytes of an id: nobody guesses one.
+/// Random bytes of an id, so that nobody can guess one.
 const ID: usize = 16;
 
-/// The results that are kept.
+/// The stored results.
 ///
 /// # Properties
 ///
-/// Who knows an id and is the client that got it reads the whole value, part by part, until its time is over
-/// or newer results need the room. All of them together, with what it takes to find their parts, have at most as
-/// many bytes as is said, and one at most a quarter of that. Whoever reads all parts of an array, object or text
-/// one after the other has it looked through once.
+/// The client that received an id reads the whole value, part by part, until it expires or newer results need the space.
+/// All results together, with the indices of their parts, take at most the capacity of the store, and one result takes at
+/// most a quarter of it. A client that reads all parts of an array, object or text in order has it indexed once.
 pub struct ResultStore {
     capacity: usize,
     ttl: Duration,
     environment: Environment,
-    state: Mutex<StoreState>,
-}
-
-#[derive(Default)]
-struct StoreState {
-    by_id: BTreeMap<Arc<str>, StoredResult>,
-    /// From the oldest on.
-    by_age: BTreeMap<u64, Arc<str>>,
-    bytes: usize,
-    next_number: u64,
+    results: Lock<ExpiringStore<Arc<str>, StoredResult>>,
 }
 
 struct StoredResult {
     json: Arc<str>,
-    /// Where the parts stand of what was read last.
+    /// Where the parts are of the value that was read last.
     index: Option<Arc<Index>>,
     owner: ResultOwner,
-    number: u64,
-    /// In seconds since 1970.
-    until: u64,
 }
 
-impl StoredResult {
-    fn bytes(&self) -> usize {
-        self.json.len() + self.index.as_ref().map_or(0, |index| index.bytes())
-    }
-}
-
-/// Whose a result is.
+/// To whom a result belongs.
 #[derive(Clone, Debug)]
 pub struct ResultOwner {
-    /// The client that alone may read it; whoever knows the URI may without.
+    /// The only client that may read it; `None` if any client that knows the URI may.
     pub client: Option<ClientId>,
-    /// The tool that made it.
+    /// The tool that returned it.
     pub tool: ToolRef,
 }
 
-/// What a server calls a tool, and what that server is called.
+/// A tool by the names of its server and of itself there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToolRef {
     /// The name of the server.
@@ -80,58 +62,61 @@ pub struct ResultPage {
     media_type: &'static str,
     /// As JSON, or the text itself.
     pub text: String,
-    /// The URI of the part after it, and what is said of that.
+    /// The URI of the part after it, and the text that describes that part.
     pub next_page: Option<(String, String)>,
 }
 
 impl ResultPage {
-    /// The result of `resources/read`: the part, and the next one where there is more, which says how much.
+    /// The result of `resources/read`: the part and, where there is more, the URI of the next one.
     pub fn contents(&self) -> String {
         let mut contents = vec![text_content(&self.uri, self.media_type, &self.text)];
-        if let Some((next, told)) = &self.next_page {
-            contents.push(text_content(next, "text/plain", told));
+        if let Some((next, text)) = &self.next_page {
+            contents.push(text_content(next, "text/plain", text));
         }
         format!(r#"{{"contents":[{}]}}"#, contents.join(","))
     }
 }
 
-/// Why nothing is read.
+/// Why no part could be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// There is no such result, or it is another client's.
+    /// There is no such result, or it belongs to another client.
     NotFound,
     /// The part that the URI asks for does not exist.
     Part(PartError),
 }
 
-/// Without what servers said.
+/// Without the results.
 impl fmt::Debug for ResultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = self.lock();
-        f.debug_struct("Kept")
-            .field("results", &all.by_id.len())
-            .field("bytes", &all.bytes)
+        let results = self.lock();
+        f.debug_struct("ResultStore")
+            .field("results", &results.len())
+            .field("bytes", &results.bytes())
             .finish_non_exhaustive()
     }
 }
 
 impl ResultStore {
-    /// An empty store of at most `capacity` bytes, which keeps each result for `ttl`.
+    /// An empty store of at most `capacity` bytes in which each result stays for `ttl`.
     pub fn new(capacity: usize, ttl: Duration, environment: Environment) -> Self {
         Self {
             capacity,
             ttl,
             environment,
-            state: Mutex::default(),
+            results: Lock::new(ExpiringStore::new(StoreLimits {
+                bytes: capacity,
+                ..StoreLimits::UNBOUNDED
+            })),
         }
     }
 
-    /// Whether `uri` is that of a kept result.
+    /// Whether `uri` has the form of the URI of a stored result.
     pub fn is_uri(uri: &str) -> bool {
         uri.starts_with(PREFIX)
     }
 
-    /// A URI for a result of `bytes`; none when it would not be kept.
+    /// A URI for a result of `bytes`; `None` if it is too large for the store.
     pub fn new_uri(&self, bytes: usize) -> Option<String> {
         if bytes > self.capacity / 4 {
             return None;
@@ -154,39 +139,36 @@ impl ResultStore {
         }
     }
 
-    /// Keeps `json` as `uri`.
+    /// Stores `json` as `uri`.
     pub fn insert(&self, uri: &str, json: String, owner: ResultOwner) {
         let Some(id) = uri.strip_prefix(PREFIX) else {
             return;
         };
         let now = (self.environment.now)();
-        let mut all = self.lock();
-        all.evict(now, self.capacity.saturating_sub(json.len()));
-        let id: Arc<str> = id.into();
-        let number = all.next_number;
-        all.next_number += 1;
-        all.bytes += json.len();
-        all.by_age.insert(number, Arc::clone(&id));
-        let whole = StoredResult {
+        let bytes = json.len();
+        let result = StoredResult {
             json: json.into(),
             index: None,
             owner,
-            number,
-            until: now.saturating_add(self.ttl.as_secs()),
         };
-        all.by_id.insert(id, whole);
+        let entry = Entry {
+            bytes,
+            expires_at: now.saturating_add(self.ttl.as_secs()),
+            ..Entry::new(result)
+        };
+        self.lock().insert(id.into(), entry, now);
     }
 
-    /// The tool that made what `client` reads as `uri`.
+    /// The tool that returned the result that `client` reads as `uri`.
     pub fn tool(&self, uri: &str, client: ClientId) -> Option<ToolRef> {
         let (id, _) = split(uri);
-        self.find(id, client, |whole| whole.owner.tool.clone())
+        self.find(id, client, |result| result.owner.tool.clone())
     }
 
-    /// The part that `uri` asks for, asked by `client`.
+    /// The part that `uri` names, read by `client`.
     pub fn read(&self, uri: &str, client: ClientId) -> Result<ResultPage, ReadError> {
         let (id, query) = split(uri);
-        let known = |whole: &StoredResult| (Arc::clone(&whole.json), whole.index.clone());
+        let known = |result: &StoredResult| (Arc::clone(&result.json), result.index.clone());
         let (json, index) = self.find(id, client, known).ok_or(ReadError::NotFound)?;
         let part = Part::parse(query).map_err(ReadError::Part)?;
         let known = index.filter(|index| index.pointer() == part.pointer);
@@ -208,8 +190,8 @@ impl ResultStore {
             following.limit = part.limit;
             let following = format!("{PREFIX}{id}?{}", following.to_query());
             let (from, total) = (page.offset, page.total);
-            let told = format!("{from} to {next} of {total}; the next part: {following}");
-            (following, told)
+            let text = format!("{from} to {next} of {total}; the next part: {following}");
+            (following, text)
         });
         Ok(ResultPage {
             uri: uri.to_owned(),
@@ -219,50 +201,33 @@ impl ResultStore {
         })
     }
 
-    /// Keeps where the parts of `json` stand, which is kept as `id`.
+    /// Stores where the parts of `json` are, which is stored as `id`.
     fn store_index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
         let now = (self.environment.now)();
-        let mut all = self.lock();
-        let whole = all.by_id.get_mut(id);
-        let Some(whole) = whole.filter(|whole| Arc::ptr_eq(&whole.json, json)) else {
-            return;
-        };
-        let before = whole.bytes();
-        whole.index = Some(index);
-        let after = whole.bytes();
-        all.bytes = all.bytes - before + after;
-        all.evict(now, self.capacity);
-    }
-
-    /// What `see` says of the result of this id, if `client` may read it.
-    fn find<T>(&self, id: &str, client: ClientId, see: impl Fn(&StoredResult) -> T) -> Option<T> {
-        let now = (self.environment.now)();
-        let all = self.lock();
-        let whole = all.by_id.get(id).filter(|whole| whole.until > now)?;
-        let may = whole.owner.client.is_none_or(|owner| owner == client);
-        may.then(|| see(whole))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StoreState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl StoreState {
-    /// Forgets what is over, and the oldest until the others have at most `room` bytes.
-    fn evict(&mut self, now: u64, room: usize) {
-        while let Some((number, id)) = self.by_age.first_key_value() {
-            let whole = self.by_id.get(id);
-            let is_over = whole.is_none_or(|whole| whole.until <= now);
-            if !is_over && self.bytes <= room {
-                break;
-            }
-            let (number, id) = (*number, Arc::clone(id));
-            self.by_age.remove(&number);
-            if let Some(whole) = self.by_id.remove(&id).filter(|it| it.number == number) {
-                self.bytes -= whole.bytes();
-            }
+        let mut results = self.lock();
+        results.sweep(now);
+        let is_same = |result: &&StoredResult| Arc::ptr_eq(&result.json, json);
+        let is_stored = results.get(id, now).filter(is_same).is_some();
+        // An index that is larger than the whole store is built again each time.
+        if is_stored
+            && results.set_bytes(id, json.len() + index.bytes())
+            && let Some(result) = results.get_mut(id, now)
+        {
+            result.index = Some(index);
         }
+    }
+
+    /// Applies `read` to the result with this id, if `client` may read it.
+    fn find<T>(&self, id: &str, client: ClientId, read: impl Fn(&StoredResult) -> T) -> Option<T> {
+        let now = (self.environment.now)();
+        let results = self.lock();
+        let result = results.get(id, now)?;
+        let may_read = result.owner.client.is_none_or(|owner| owner == client);
+        may_read.then(|| read(result))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ExpiringStore<Arc<str>, StoredResult>> {
+        self.results.lock()
     }
 }
 
@@ -312,17 +277,17 @@ mod tests {
         let kept = kept(1 << 20, || 0);
         let rows = format!("[{}]", vec!["1"; 50_000].join(","));
         let uri = keep(&kept, &rows, None);
-        assert_eq!(kept.lock().bytes, rows.len());
+        assert_eq!(kept.lock().bytes(), rows.len());
         for query in ["", "?offset=100", "?offset=0&limit=5"] {
             contents(&kept, &format!("{uri}{query}"));
         }
         let index = Index::of(&rows, "").unwrap().bytes();
-        assert_eq!(kept.lock().bytes, rows.len() + index);
+        assert_eq!(kept.lock().bytes(), rows.len() + index);
         contents(&kept, &format!("{uri}?pointer=/7"));
         let index = Index::of(&rows, "/7").unwrap().bytes();
-        assert_eq!(kept.lock().bytes, rows.len() + index, "one at a time");
-        kept.lock().evict(u64::MAX, 0);
-        assert_eq!(kept.lock().bytes, 0);
+        assert_eq!(kept.lock().bytes(), rows.len() + index, "one at a time");
+        kept.lock().sweep(u64::MAX);
+        assert_eq!(kept.lock().bytes(), 0);
     }
 
     #[test]
@@ -392,6 +357,6 @@ mod tests {
         NOW.fetch_add(1, Ordering::Relaxed);
         assert!(kept.read(&uri, 1).is_err());
         keep(&kept, "[2]", None);
-        assert_eq!(kept.lock().by_id.len(), 1, "what is over is forgotten");
+        assert_eq!(kept.lock().len(), 1, "what is over is forgotten");
     }
 }

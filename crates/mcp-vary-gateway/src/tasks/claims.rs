@@ -1,64 +1,76 @@
-//! Which questions of tasks clients are being asked, and which they have answered.
+//! Which input requests of tasks are with a client, and which were answered.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard};
 
+use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
+use mcp_vary_base::lock::Lock;
 use sha2::{Digest as _, Sha256};
 
 use super::TaskKey;
 
-/// The questions of tasks, so that each is asked once, however many wait for the result.
+/// The input requests of tasks, so that each is sent to a client once, however many requests wait for the result.
 ///
 /// > Claims are arbitrary identifiers for matching requests to responses, unique over the lifetime of the task.
 /// > (SEP-2663)
 ///
 /// # Properties
 ///
-/// Bounded: those that are asked by what clients are asked at once; of those that were answered the oldest are forgotten.
+/// Bounded: the pending ones by the bound on requests that clients receive at once; of the answered ones the oldest are
+/// forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct InputClaims(Mutex<ClaimTable>);
+pub(crate) struct InputClaims(Lock<ClaimTable>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ClaimTable {
-    /// Whether it was answered.
-    known: BTreeMap<Digest, bool>,
-    /// Those that were answered, from the oldest on.
-    answered: VecDeque<Digest>,
+    pending: BTreeSet<Digest>,
+    answered: ExpiringStore<Digest, ()>,
 }
 
-/// Of a server, a task of it, and the key of one question.
+/// Of a server, a task of it, and the key of one input request.
 type Digest = [u8; 32];
 
-/// Answered questions that are remembered.
-const MAX_CLAIMS: usize = 4096;
+/// How many answered input requests are remembered.
+const MAX_ANSWERED: usize = 4096;
 
-/// The right to ask one question; given back when this is dropped before it was answered.
+impl Default for ClaimTable {
+    fn default() -> Self {
+        Self {
+            pending: BTreeSet::new(),
+            answered: ExpiringStore::new(StoreLimits {
+                entries: MAX_ANSWERED,
+                ..StoreLimits::UNBOUNDED
+            }),
+        }
+    }
+}
+
+/// The right to send one input request to a client; returned when this is dropped before it was answered.
 #[derive(Debug)]
 pub(crate) struct InputClaim {
     claims: Arc<InputClaims>,
     digest: Digest,
-    /// What the server calls the question.
+    /// The server's key of the input request.
     pub(crate) key: String,
 }
 
 impl InputClaims {
-    /// The right to ask the question `key` of a task; none while somebody else has it, and when it was answered.
+    /// The right to send the input request `key` of a task; `None` while it is with a client, and after it was answered.
     pub(crate) fn claim(
         self: &Arc<Self>,
-        (server, own): &TaskKey,
+        (server, upstream_id): &TaskKey,
         key: &str,
     ) -> Option<InputClaim> {
         let mut hash = Sha256::new();
-        for part in [server, own, key] {
+        for part in [server, upstream_id, key] {
             hash.update(part.len().to_le_bytes());
             hash.update(part.as_bytes());
         }
         let digest = hash.finalize().into();
-        let mut all = self.lock();
-        if all.known.contains_key(&digest) {
+        let mut table = self.lock();
+        if table.answered.get(&digest, NEVER).is_some() || !table.pending.insert(digest) {
             return None;
         }
-        all.known.insert(digest, false);
         Some(InputClaim {
             claims: Arc::clone(self),
             digest,
@@ -67,30 +79,25 @@ impl InputClaims {
     }
 
     fn lock(&self) -> MutexGuard<'_, ClaimTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
+/// Claims do not expire.
+const NEVER: u64 = 0;
+
 impl InputClaim {
-    /// The server has the answer.
+    /// Records that the server has the answer.
     pub(crate) fn settle(self) {
-        let mut all = self.claims.lock();
-        all.known.insert(self.digest, true);
-        all.answered.push_back(self.digest);
-        if all.answered.len() > MAX_CLAIMS
-            && let Some(oldest) = all.answered.pop_front()
-        {
-            all.known.remove(&oldest);
-        }
+        let answered = Entry::new(());
+        let mut table = self.claims.lock();
+        table.answered.insert(self.digest, answered, NEVER);
     }
 }
 
 impl Drop for InputClaim {
     fn drop(&mut self) {
-        let mut all = self.claims.lock();
-        if all.known.get(&self.digest) == Some(&false) {
-            all.known.remove(&self.digest);
-        }
+        self.claims.lock().pending.remove(&self.digest);
     }
 }
 
@@ -116,17 +123,18 @@ mod tests {
         drop(first);
         claims.claim(&task, "a").unwrap().settle();
         assert!(claims.claim(&task, "a").is_none());
-        assert_eq!(claims.lock().known.len(), 1);
+        let table = claims.lock();
+        assert_eq!((table.pending.len(), table.answered.len()), (0, 1));
     }
 
     #[test]
     fn the_oldest_answers_are_forgotten() {
         let claims = Arc::new(InputClaims::default());
         let task = key("s", "1");
-        for question in 0..=MAX_CLAIMS {
+        for question in 0..=MAX_ANSWERED {
             claims.claim(&task, &question.to_string()).unwrap().settle();
         }
-        assert_eq!(claims.lock().known.len(), MAX_CLAIMS);
+        assert_eq!(claims.lock().answered.len(), MAX_ANSWERED);
         assert!(claims.claim(&task, "0").is_some() && claims.claim(&task, "1").is_none());
     }
 }

@@ -1,41 +1,33 @@
-//! Results that came at once where a client wished for a task: kept, as tasks that are done.
+//! Results that arrived at once although the client asked for a task: stored as completed tasks.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use mcp_vary::json;
 use mcp_vary::variant::Date;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::is_failed_call;
 
-/// The results that are kept.
+/// The completed tasks.
 ///
 /// > Receivers that accept a task-augmented request MUST return a `CreateTaskResult` as the response.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Result Retrieval")
 ///
 /// # Properties
 ///
-/// Whoever knows the id, which nobody guesses, reads the result as often as it likes, until its time is over or newer
-/// ones need the room: there are at most so many of one client and of all, with so many bytes, and the oldest goes
-/// first. Only the client that had it made has it in its list.
+/// Any client that knows the id, which cannot be guessed, reads the result until it expires or newer ones need the space.
+/// The number of tasks is bounded, for one client and for all, and so are their bytes; the oldest goes first. Only the
+/// client that asked for a task sees it in its list.
 pub(crate) struct CompletedTasks {
-    all: Mutex<CompletedTable>,
+    tasks: Lock<ExpiringStore<Arc<str>, CompletedTask>>,
     environment: Environment,
 }
 
-#[derive(Default)]
-struct CompletedTable {
-    by_id: BTreeMap<Arc<str>, CompletedTask>,
-    /// From the oldest on.
-    ids: VecDeque<Arc<str>>,
-    bytes: usize,
-}
-
 struct CompletedTask {
-    client: ClientId,
     result: Arc<str>,
     /// In seconds since 1970-01-01 UTC.
     created: u64,
@@ -43,26 +35,26 @@ struct CompletedTask {
     ttl: u64,
 }
 
-/// In all.
+/// Tasks in all.
 const MAX_TASKS: usize = 1024;
-/// Of one client.
+/// Tasks of one client.
 const MAX_TASKS_OF_CLIENT: usize = 64;
 /// Bytes in all.
 const MAX_BYTES: usize = 16 << 20;
 /// Bytes of one result.
 const MAX_RESULT: usize = MAX_BYTES / 4;
-/// Milliseconds for which one is kept at most.
+/// The longest time to live, in milliseconds.
 const MAX_TTL: u64 = 60 * 60 * 1000;
-/// Milliseconds for which one is kept whose client does not say for how long.
+/// The time to live, in milliseconds, where the client does not ask for one.
 const DEFAULT_TTL: u64 = 10 * 60 * 1000;
 
-/// Without what servers said.
+/// Without the results.
 impl fmt::Debug for CompletedTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = self.lock();
-        f.debug_struct("Finished")
-            .field("tasks", &all.by_id.len())
-            .field("bytes", &all.bytes)
+        let tasks = self.lock();
+        f.debug_struct("CompletedTasks")
+            .field("tasks", &tasks.len())
+            .field("bytes", &tasks.bytes())
             .finish_non_exhaustive()
     }
 }
@@ -70,17 +62,21 @@ impl fmt::Debug for CompletedTasks {
 impl CompletedTasks {
     pub(crate) fn new(environment: Environment) -> Self {
         Self {
-            all: Mutex::default(),
+            tasks: Lock::new(ExpiringStore::new(StoreLimits {
+                entries: MAX_TASKS,
+                entries_per_owner: MAX_TASKS_OF_CLIENT,
+                bytes: MAX_BYTES,
+            })),
             environment,
         }
     }
 
-    /// Keeps `result`, as it is told to `client`, which wishes for `ttl` milliseconds; the result that a task was
-    /// made.
+    /// Stores `result`, as `client` receives it, for the `ttl` in milliseconds that it asks for. Returns the result that
+    /// announces the task.
     ///
     /// # Errors
     ///
-    /// Why it is not kept: it is too large.
+    /// Why it is not stored: it is too large.
     ///
     /// > Tasks MUST begin in the `working` status when created.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
@@ -100,53 +96,55 @@ impl CompletedTasks {
         let mut random = [0; 16];
         (self.environment.random)(&mut random);
         let id: Arc<str> = format!("{ID_PREFIX}{:032x}", u128::from_le_bytes(random)).into();
-        let done = CompletedTask {
-            client,
+        let now = (self.environment.now)();
+        let task = CompletedTask {
             result: result.into(),
-            created: (self.environment.now)(),
+            created: now,
             ttl: ttl.unwrap_or(DEFAULT_TTL).min(MAX_TTL),
         };
-        let made = done.task(&id, "working");
-        self.lock().add(id, done);
-        Ok(format!(r#"{{"task":{made}}}"#))
+        let created = task.json(&id, "working");
+        let entry = Entry {
+            owner: client,
+            bytes: result.len(),
+            expires_at: task.expires_at(),
+            value: task,
+        };
+        self.lock().insert(id, entry, now);
+        Ok(format!(r#"{{"task":{created}}}"#))
     }
 
-    /// How the task `id` stands; none when there is no such task.
+    /// The task `id` with its status; `None` if there is no such task.
     pub(crate) fn task(&self, id: &str) -> Option<String> {
-        self.find(id, |id, done| done.task(id, done.status()))
+        self.find(id, |id, task| task.json(id, task.status()))
     }
 
-    /// What the task `id` came to.
+    /// The result of the task `id`.
     pub(crate) fn result(&self, id: &str) -> Option<Arc<str>> {
-        self.find(id, |_, done| Arc::clone(&done.result))
+        self.find(id, |_, task| Arc::clone(&task.result))
     }
 
-    /// How the tasks of `client` stand, from the oldest on.
+    /// The tasks of `client` with their status, the oldest first.
     pub(crate) fn of(&self, client: ClientId) -> Vec<String> {
         let now = (self.environment.now)();
-        let mut all = self.lock();
-        all.forget(|done| done.is_over(now));
-        let all = &*all;
-        let own = all.ids.iter().filter_map(|id| {
-            let done = all.by_id.get(id).filter(|done| done.client == client)?;
-            Some(done.task(id, done.status()))
-        });
-        own.collect()
+        let mut tasks = self.lock();
+        tasks.sweep(now);
+        let own = tasks.of_owner(client, now);
+        own.map(|(_, id, task)| task.json(id, task.status()))
+            .collect()
     }
 
-    /// Lets go of those whose time is over; how many are left.
+    /// Removes the tasks that have expired; how many are left.
     pub(crate) fn sweep(&self) -> usize {
         let now = (self.environment.now)();
-        let mut all = self.lock();
-        all.forget(|done| done.is_over(now));
-        all.by_id.len()
+        let mut tasks = self.lock();
+        tasks.sweep(now);
+        tasks.len()
     }
 
     /// How many a [sweep](Self::sweep) would leave; changes nothing.
     pub(crate) fn count(&self) -> usize {
         let now = (self.environment.now)();
-        let all = self.lock();
-        all.by_id.values().filter(|done| !done.is_over(now)).count()
+        self.lock().count(now)
     }
 
     fn find<T>(&self, id: &str, read: impl FnOnce(&str, &CompletedTask) -> T) -> Option<T> {
@@ -154,53 +152,20 @@ impl CompletedTasks {
             return None;
         }
         let now = (self.environment.now)();
-        let all = self.lock();
-        let done = all.by_id.get(id).filter(|done| !done.is_over(now))?;
-        Some(read(id, done))
+        let tasks = self.lock();
+        Some(read(id, tasks.get(id, now)?))
     }
 
-    fn lock(&self) -> MutexGuard<'_, CompletedTable> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CompletedTable {
-    fn add(&mut self, id: Arc<str>, done: CompletedTask) {
-        let (now, client) = (done.created, done.client);
-        self.forget(|other| other.is_over(now));
-        let own = self.by_id.values().filter(|it| it.client == client).count();
-        let mut too_many = (own + 1).saturating_sub(MAX_TASKS_OF_CLIENT);
-        self.forget(|other| {
-            let goes = other.client == client && too_many > 0;
-            too_many -= usize::from(goes);
-            goes
-        });
-        while self.ids.len() >= MAX_TASKS || self.bytes + done.result.len() > MAX_BYTES {
-            let mut is_oldest = true;
-            self.forget(|_| std::mem::take(&mut is_oldest));
-        }
-        self.bytes += done.result.len();
-        self.ids.push_back(Arc::clone(&id));
-        self.by_id.insert(id, done);
-    }
-
-    /// Takes out those that are to go, which are asked from the oldest on.
-    fn forget(&mut self, mut goes: impl FnMut(&CompletedTask) -> bool) {
-        let (by_id, bytes) = (&mut self.by_id, &mut self.bytes);
-        self.ids.retain(|id| {
-            let stays = by_id.get(id).is_some_and(|done| !goes(done));
-            if !stays && let Some(gone) = by_id.remove(id) {
-                *bytes -= gone.result.len();
-            }
-            stays
-        });
+    fn lock(&self) -> MutexGuard<'_, ExpiringStore<Arc<str>, CompletedTask>> {
+        self.tasks.lock()
     }
 }
 
 impl CompletedTask {
-    fn is_over(&self, now: u64) -> bool {
-        // Seconds are counted here: never shorter than is said.
-        now > self.created.saturating_add(self.ttl.div_ceil(1000))
+    /// The first second at which it is gone. The time to live is in milliseconds; it is never shorter than announced.
+    fn expires_at(&self) -> u64 {
+        let ttl = self.ttl.div_ceil(1000);
+        self.created.saturating_add(ttl).saturating_add(1)
     }
 
     /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
@@ -212,7 +177,7 @@ impl CompletedTask {
         }
     }
 
-    fn task(&self, id: &str, status: &str) -> String {
+    fn json(&self, id: &str, status: &str) -> String {
         let (id, at, ttl) = (json::string(id), time(self.created), self.ttl);
         format!(
             r#"{{"taskId":{id},"status":"{status}","createdAt":"{at}","lastUpdatedAt":"{at}","ttl":{ttl},"pollInterval":{POLL_INTERVAL}}}"#
@@ -297,7 +262,7 @@ mod tests {
         let all: Vec<_> = (0..5).map(|_| keep(&finished, &long, 1)).collect();
         assert!(finished.task(&all[0]).is_none());
         assert!(all[1..].iter().all(|id| finished.task(id).is_some()));
-        assert_eq!(finished.lock().bytes, MAX_BYTES);
+        assert_eq!(finished.lock().bytes(), MAX_BYTES);
         let why = finished.insert(&format!("{long} "), 1, None).unwrap_err();
         assert!(why.contains("call without `task`"), "{why}");
     }
@@ -314,8 +279,8 @@ mod tests {
         assert_eq!(finished.of(1).len(), 1);
         NOW.store(1_001 + MAX_TTL / 1000, Ordering::Relaxed);
         assert_eq!(finished.count(), 0);
-        assert_eq!(finished.lock().by_id.len(), 1, "counting changes nothing");
+        assert_eq!(finished.lock().len(), 1, "counting changes nothing");
         assert_eq!(finished.sweep(), 0, "what is over is forgotten");
-        assert_eq!(finished.lock().bytes, 0);
+        assert_eq!(finished.lock().bytes(), 0);
     }
 }

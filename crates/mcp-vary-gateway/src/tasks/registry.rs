@@ -1,10 +1,11 @@
-//! The tasks that were made lately, and for whom.
+//! The tasks that clients created lately, and which client created each.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::edit;
+use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
@@ -15,103 +16,97 @@ use crate::session::client::Client;
 use crate::subscriptions::{ConnectionId, SubscriptionHub};
 use crate::tasks::client::{is_over, status};
 
-/// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
+/// The owner of each task, so that its notifications and its place in lists reach that client only.
 ///
 /// # Properties
 ///
-/// Bounded: of too many tasks the oldest are forgotten. Whoever holds the id of a forgotten task can still ask
-/// for it; it is only not listed any more, and its changes are not told.
+/// Bounded: when there are too many tasks, the oldest are forgotten. A client that has the id of a forgotten task can still
+/// ask for it. It is only missing from the list, and its changes are not sent.
 #[derive(Debug)]
 pub(crate) struct TaskRegistry {
-    tasks: Mutex<KnownTasks>,
+    tasks: Lock<KnownTasks>,
     hub: Arc<SubscriptionHub>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KnownTasks {
-    known: BTreeMap<TaskKey, TaskEntry>,
-    /// In the order in which they were made.
-    order: VecDeque<TaskKey>,
-    /// What servers said last of tasks that nobody has, the oldest first: the answer that a task was made may be
-    /// on its way.
-    unclaimed: VecDeque<(TaskKey, Arc<str>)>,
-    /// How many were made.
-    count: u64,
+    known: ExpiringStore<TaskKey, TaskEntry>,
+    /// The last notification about each task that belongs to nobody yet: the result that announces the task may be on its
+    /// way.
+    unclaimed: ExpiringStore<TaskKey, Arc<str>>,
 }
 
 /// A server by name, and what it calls the task.
 pub(crate) type TaskKey = (Arc<str>, Arc<str>);
 
-/// Who had a task made.
+/// A task of a client.
 #[derive(Debug)]
 struct TaskEntry {
     client: ClientId,
-    /// None for a client without a session, which listens if it wants to hear.
+    /// Dangling for a client without a session, which listens if it wants notifications.
     session: Weak<Session>,
     notifier: Arc<TaskNotifier>,
-    /// Has the server tell of it, where it does that only when asked to.
-    last_sent: Option<Subscription>,
-    /// In which order they were made.
-    number: u64,
+    /// Subscribes to the task, where its server sends notifications only on request.
+    subscription: Option<Subscription>,
 }
 
 /// Some hundred bytes each.
 const MAX_KNOWN: usize = 4096;
-/// Tasks that nobody has, of which something was said.
+/// Tasks of nobody with a notification.
 const MAX_UNCLAIMED: usize = 64;
-/// What is longer is not kept for whoever may turn up.
+/// Longer notifications are not stored for a client that may turn up.
 const MAX_UNCLAIMED_LENGTH: usize = 16 << 10;
+/// Entries do not expire.
+const NEVER: u64 = 0;
 
 impl TaskRegistry {
     pub(crate) fn new(hub: Arc<SubscriptionHub>) -> Self {
         Self {
-            tasks: Mutex::default(),
+            tasks: Lock::new(KnownTasks {
+                known: bounded(MAX_KNOWN),
+                unclaimed: bounded(MAX_UNCLAIMED),
+            }),
             hub,
         }
     }
 
-    /// Notes that `client` had a task made; what its server said of it before that, if it did.
+    /// Records that `client` created a task. Returns the last notification that its server sent about it before.
     pub(crate) fn record(
         &self,
         key: &TaskKey,
-        teller: TaskNotifier,
+        notifier: TaskNotifier,
         client: &Client,
-        told: Option<Subscription>,
+        subscription: Option<Subscription>,
     ) -> Option<Arc<str>> {
         let session = client.session.as_ref().map(Arc::downgrade);
-        let mut tasks = self.lock();
-        tasks.count += 1;
-        let entry = TaskEntry {
-            client: client.id,
-            session: session.unwrap_or_default(),
-            notifier: Arc::new(teller),
-            last_sent: told,
-            number: tasks.count,
+        let entry = Entry {
+            owner: client.id,
+            ..Entry::new(TaskEntry {
+                client: client.id,
+                session: session.unwrap_or_default(),
+                notifier: Arc::new(notifier),
+                subscription,
+            })
         };
-        if tasks.known.insert(key.clone(), entry).is_none() {
-            tasks.order.push_back(key.clone());
-        }
-        while tasks.order.len() > MAX_KNOWN {
-            if let Some(oldest) = tasks.order.pop_front() {
-                tasks.known.remove(&oldest);
-            }
-        }
-        let said = tasks.unclaimed.iter().position(|(of, _)| of == key)?;
-        tasks.unclaimed.remove(said).map(|(_, said)| said)
+        let mut tasks = self.lock();
+        tasks.known.insert(key.clone(), entry, NEVER);
+        tasks.unclaimed.remove(key)
     }
 
-    /// What `client` calls a task of its own.
+    /// The id that `client` has for a task that it created.
     pub(crate) fn task(&self, server: &Arc<str>, own: &str, client: ClientId) -> Option<Arc<str>> {
         let tasks = self.lock();
-        let entry = tasks.known.get(&(Arc::clone(server), Arc::from(own)))?;
+        let key = (Arc::clone(server), Arc::from(own));
+        let entry = tasks.known.get(&key, NEVER)?;
         (entry.client == client).then(|| Arc::clone(&entry.notifier.client_id))
     }
 
-    /// The notification for `client` that a task stands as `params` say; none when it is not its own.
+    /// The notification for `client` that a task has the status in `params`; `None` if the task belongs to another.
     pub(crate) fn status(&self, key: &TaskKey, params: &str, client: ClientId) -> Option<Bytes> {
         let teller = {
             let tasks = self.lock();
-            let entry = tasks.known.get(key).filter(|it| it.client == client)?;
+            let entry = tasks.known.get(key, NEVER)?;
+            let entry = Some(entry).filter(|it| it.client == client)?;
             Arc::clone(&entry.notifier)
         };
         Some(
@@ -122,8 +117,8 @@ impl TaskRegistry {
         )
     }
 
-    /// At most `most` of the tasks that `client` had made in the core form by servers of the extension, in that order
-    /// and after the one with this number: each with its number.
+    /// At most `most` of the tasks that `client` created in the core dialect on servers of the extension, in the order of
+    /// creation and after the one with this number: each with its number.
     pub(crate) fn after(
         &self,
         client: ClientId,
@@ -131,37 +126,31 @@ impl TaskRegistry {
         most: usize,
     ) -> Vec<(u64, TaskKey, Arc<TaskNotifier>)> {
         let tasks = self.lock();
-        let own = tasks.known.iter().filter(|(_, it)| {
-            it.client == client && it.number > number && it.notifier.dialects.is_core_client()
-        });
-        let own = own.map(|(key, it)| (it.number, key.clone(), Arc::clone(&it.notifier)));
-        let mut own: Vec<_> = own.collect();
-        drop(tasks);
-        own.sort_unstable_by_key(|(number, ..)| *number);
-        own.truncate(most);
-        own
+        let own = tasks.known.of_owner(client, NEVER);
+        let own = own.filter(|(at, _, it)| *at > number && it.notifier.dialects.is_core_client());
+        own.map(|(at, key, it)| (at, key.clone(), Arc::clone(&it.notifier)))
+            .take(most)
+            .collect()
     }
 
-    /// A task stays as it is: nothing more is told of it.
+    /// Records that a task has ended: no more notifications are sent about it.
     pub(crate) fn is_over(&self, key: &TaskKey) {
-        let told = self
-            .lock()
-            .known
-            .get_mut(key)
-            .and_then(|it| it.last_sent.take());
-        drop(told);
+        let mut tasks = self.lock();
+        let entry = tasks.known.get_mut(key, NEVER);
+        let subscription = entry.and_then(|it| it.subscription.take());
+        drop(tasks);
+        drop(subscription);
     }
 
-    /// There is no such task any more.
+    /// Forgets a task that no longer exists.
     pub(crate) fn forget(&self, key: &TaskKey) {
         let mut tasks = self.lock();
         let gone = tasks.known.remove(key);
-        tasks.order.retain(|other| other != key);
         drop(tasks);
         drop(gone);
     }
 
-    /// What `client` calls the tasks that a server has for it.
+    /// Translates the server's ids of the tasks of `client` into the client's.
     pub(crate) fn names<'a>(
         &'a self,
         server: &'a Arc<str>,
@@ -170,45 +159,47 @@ impl TaskRegistry {
         move |own| Some(self.task(server, own, client)?.to_string())
     }
 
-    /// The params of progress that is told after the answer that a task of `client` was made, with the token that it
-    /// gave.
+    /// The params of a progress notification that arrives after the result that announced a task of `client`, with the
+    /// token of the client.
     ///
     /// > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Progress Notifications")
     pub(crate) fn progress(&self, client: ClientId, params: &str) -> Option<String> {
         let token = edit::get(params, PROGRESS_TOKEN)?;
-        let tasks = self.lock();
-        let tellers = tasks.known.iter().filter(|(_, it)| it.client == client);
-        let mut told = tellers.filter_map(|((server, _), it)| {
-            Some((server, it.notifier.rewriter.progress.as_ref()?))
-        });
-        let (server, progress) = told.find(|(_, it)| it.upstream == token)?;
-        let (server, theirs) = (Arc::clone(server), progress.client.clone());
-        drop(tasks);
+        let (server, client_token) = {
+            let tasks = self.lock();
+            let own = tasks.known.of_owner(client, NEVER);
+            let mut tokens = own.filter_map(|(_, (server, _), it)| {
+                Some((server, it.notifier.rewriter.progress.as_ref()?))
+            });
+            let (server, tokens) = tokens.find(|(_, it)| it.upstream == token)?;
+            (Arc::clone(server), tokens.client.clone())
+        };
         let named = related(params, &self.names(&server, client)).into_owned();
-        Some(edit::set(&named, PROGRESS_TOKEN, &theirs).into_owned())
+        Some(edit::set(&named, PROGRESS_TOKEN, &client_token).into_owned())
     }
 
-    /// Tells whoever had a task made, and whoever listens to it, how it stands: `params` is what the server said.
+    /// Sends the status of a task, which the server reported as `params`, to the client that created it and to those that
+    /// listen to it.
     ///
-    /// A server without sessions says it on the streams of one connection, that of `source`.
+    /// A server without sessions reports it on the streams of one connection, that of `source`.
     pub(crate) fn changed(&self, key: &TaskKey, params: &Arc<str>, source: Option<ConnectionId>) {
-        let heard = {
+        let owner = {
             let mut tasks = self.lock();
-            let entry = tasks.known.get(key);
-            let heard = entry.map(|entry| {
+            let entry = tasks.known.get(key, NEVER);
+            let owner = entry.map(|entry| {
                 let (session, teller) = (Weak::clone(&entry.session), Arc::clone(&entry.notifier));
                 (entry.client, session, teller)
             });
-            if heard.is_none() && source.is_none() {
-                tasks.keep_unclaimed(key, params);
+            if owner.is_none() && source.is_none() {
+                tasks.store_unclaimed(key, params);
             }
-            heard
+            owner
         };
-        if let Some((client, session, teller)) = heard
+        if let Some((client, session, teller)) = owner
             && let Some(session) = self.hub.session(client).or_else(|| session.upgrade())
         {
-            // Whoever does not read now may ask how the task stands.
+            // A client that does not read now can ask for the status.
             let _ = session.enqueue(
                 teller
                     .dialects
@@ -223,19 +214,24 @@ impl TaskRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownTasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 }
 
 impl KnownTasks {
-    fn keep_unclaimed(&mut self, key: &TaskKey, params: &Arc<str>) {
-        self.unclaimed.retain(|(of, _)| of != key);
+    fn store_unclaimed(&mut self, key: &TaskKey, params: &Arc<str>) {
         if params.len() > MAX_UNCLAIMED_LENGTH {
+            self.unclaimed.remove(key);
             return;
         }
-        if self.unclaimed.len() >= MAX_UNCLAIMED {
-            self.unclaimed.pop_front();
-        }
-        self.unclaimed.push_back((key.clone(), Arc::clone(params)));
+        let entry = Entry::new(Arc::clone(params));
+        self.unclaimed.insert(key.clone(), entry, NEVER);
     }
+}
+
+fn bounded<V>(entries: usize) -> ExpiringStore<TaskKey, V> {
+    ExpiringStore::new(StoreLimits {
+        entries,
+        ..StoreLimits::UNBOUNDED
+    })
 }
