@@ -1,4 +1,4 @@
-//! Classes beyond `limits.classes`, which share the lists and connections of another class.
+//! Classes beyond `limits.classes`: they share the lists and connections of another class.
 
 use std::sync::{Arc, Weak};
 

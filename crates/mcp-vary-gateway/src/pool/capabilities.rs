@@ -1,4 +1,5 @@
-//! What servers are told of clients: what the operator lets through of what they declare, in one spelling.
+//! The capabilities that Vary declares to servers: what the operator configured and what may be forwarded of the
+//! client's, in canonical form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use tracing::warn;
 
 use crate::session::BASE_CLASS;
 
-/// What a server is told: what the operator has it told, and of the class what it may know.
+/// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
 pub(super) fn capabilities_for_server(told: &str, class: &str, mirrored: &[String]) -> String {
     let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
     let mut class = read(class);
@@ -45,8 +46,8 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
     is_in(&read(part), &read(whole))
 }
 
-/// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
-/// one spelling.
+/// The capabilities of a client that may be forwarded: those for server requests, and the settings of the `allowed`
+/// extensions, in canonical form.
 pub(super) fn forwardable_capabilities(
     capabilities: &Value,
     allowed: &BTreeSet<String>,
@@ -84,7 +85,7 @@ fn class_capabilities(asked: &Map<String, Value>, extensions: &Map<String, Value
     Value::Object(class).to_string()
 }
 
-/// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
+/// A client's value in canonical form, without parts that no setting needs: deep, long or empty ones.
 fn sanitized(value: &Value, depth: usize) -> Option<Value> {
     const DEEPEST: usize = 4;
     const MOST: usize = 16;
@@ -110,7 +111,7 @@ fn sanitized(value: &Value, depth: usize) -> Option<Value> {
     }
 }
 
-/// What servers are told of a client is at most so long: it travels in session ids.
+/// The longest text of forwarded capabilities: it travels in session ids.
 const MAX_CLASS_CAPABILITIES: usize = 512;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The connections of a class: followed for its catalogue, and kept for as long as they are used.
+//! The connections of a class: followed for its catalog, and open for as long as they are in use.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::pool::source::ServerSource;
 use crate::subscriptions::{SubscriptionHub, source_id};
 use crate::tasks::{self, TaskRegistry};
 
-/// The connections of a class, in the order of configuration. They may outlast the class: another takes over
-/// those to servers that are still the same when the gateway is configured anew.
+/// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
+/// class takes over the connections to unchanged servers.
 #[derive(Debug)]
 pub(super) struct ClassConnections {
     pub(super) followers: Vec<Arc<ListFollower>>,
@@ -32,7 +32,7 @@ impl ClassConnections {
         }
     }
 
-    /// Those that `are_wanted`, last used when these were; none where there are none.
+    /// The ones that `are_wanted`, with the same time of last use; none if there are none.
     pub(super) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
         let followers = self.followers.iter().filter(|it| are_wanted(it));
         let followers: Vec<_> = followers.cloned().collect();
@@ -45,7 +45,7 @@ impl ClassConnections {
         sources.collect()
     }
 
-    /// Tells `catalog` of what changes from now on.
+    /// Notifies `catalog` of changes from now on.
     pub(super) fn set_views(&self, catalog: &Arc<LiveCatalog>) {
         for follower in &self.followers {
             let mut catalogs = lock(&follower.catalogs);
@@ -58,24 +58,24 @@ impl ClassConnections {
         self.keep_for(Duration::ZERO);
     }
 
-    /// They count as used for so long from now on.
+    /// Counts them as used for this long from now on.
     fn keep_for(&self, time: Duration) {
         let mut used = lock(&self.used);
         *used = used.max(Instant::now() + time);
     }
 
-    /// How long ago they were used last.
+    /// The time since their last use.
     pub(super) fn idle(&self) -> Duration {
         lock(&self.used).elapsed()
     }
 
-    /// Whether somebody uses them, or did within `unused`.
+    /// Whether they are in use, or were within `unused`.
     pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
         Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
     }
 }
 
-/// A class in use: its connections stay open, and count as used until this is dropped.
+/// A class in use: its connections stay open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionUse(Arc<ClassConnections>);
 
@@ -84,7 +84,7 @@ impl ConnectionUse {
         Self(Arc::clone(&class.connections))
     }
 
-    /// Lets them count as used for so long, also without this.
+    /// Counts them as used for this long, even after this is dropped.
     pub(crate) fn keep_for(&self, time: Duration) {
         self.0.keep_for(time);
     }
@@ -96,12 +96,12 @@ impl Drop for ConnectionUse {
     }
 }
 
-/// One server on one connection, followed for every catalogue that shows it.
+/// One server on one connection, followed for each catalog that shows it.
 #[derive(Debug)]
 pub(crate) struct ListFollower {
     pub(crate) source: Arc<ServerSource>,
     catalogs: Catalogs,
-    /// Ends the following.
+    /// Stops following when dropped.
     _following: Option<DropGuard>,
 }
 
@@ -115,12 +115,12 @@ impl ListFollower {
         }
     }
 
-    /// The catalogues that show the source.
+    /// The catalogs that show the source.
     pub(crate) fn catalogs(&self) -> &Catalogs {
         &self.catalogs
     }
 
-    /// Follows a server from now on.
+    /// Starts to follow a server.
     pub(super) fn begin(line: Arc<SupervisedConnection>, background: &PoolContext) -> Arc<Self> {
         let following = background.stop.child_token();
         let follower = Arc::new(Self {
@@ -136,7 +136,7 @@ impl ListFollower {
         background.tasks.spawn(follow);
         let (line, of) = (Arc::clone(&source.connection), source_id(source));
         let (server, events) = (source.name().into(), line.events());
-        // A server without sessions is asked to tell on each connection of what is listened to there.
+        // A server without sessions sends updates on each connection for what is subscribed to there.
         let is_modern = move || {
             let upstream = line.current();
             upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
@@ -149,13 +149,13 @@ impl ListFollower {
     }
 }
 
-/// What runs beside requests: until when, and who is told what comes of it.
+/// What the pool's background tasks need.
 #[derive(Clone, Debug)]
 pub(super) struct PoolContext {
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) hub: Arc<SubscriptionHub>,
     pub(super) task_registry: Arc<TaskRegistry>,
-    /// What several classes see alike.
+    /// What several classes share.
     pub(super) shared: Arc<SharedLists>,
 }

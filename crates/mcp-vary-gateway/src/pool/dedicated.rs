@@ -1,9 +1,9 @@
-//! Connections that one client has alone, so that what a server asks on one can only be meant for it.
+//! Dedicated connections: each serves one client only.
 //!
-//! A process, and the stream on which a legacy endpoint speaks on its own, do not say for which call a request is.
-//! Clients that can be asked share the catalogue of their class, but make their calls to legacy servers on a
-//! connection of their own: a session on one that it keeps, a request without a session on one that it has
-//! for as long as it runs.
+//! Over stdio, and on the stream that a legacy HTTP server opens by itself, a server request (sampling, elicitation,
+//! roots) does not say which call it belongs to. A client that accepts server requests therefore shares the catalog of
+//! its class, but calls legacy servers over a connection that no other client uses at the time: a session has one of
+//! its own; a request without a session leases one until the response.
 
 mod lists;
 mod mirror;
@@ -44,11 +44,11 @@ use mcp_vary_wire::log_level::is_level_enabled;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support::LIST_ROOTS;
 
-/// The connections of all servers that clients have alone.
+/// The dedicated connections to all servers.
 #[derive(Debug)]
 pub(crate) struct DedicatedPool {
     entries: Mutex<BTreeMap<DedicatedKey, Arc<DedicatedConnection>>>,
-    /// Of all servers together.
+    /// For all servers together.
     limit: usize,
     next: AtomicUsize,
     pending_server_requests: Arc<PendingServerRequests>,
@@ -59,59 +59,60 @@ pub(crate) struct DedicatedPool {
     tasks: TaskTracker,
 }
 
-/// Which server, and for whom.
+/// Identifies a dedicated connection: one server, one owner.
 type DedicatedKey = (usize, Owner);
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Owner {
-    /// For whichever request is next; told apart by a number.
+    /// Leased to one request at a time; each has its own number.
     Request(usize),
     Session(ClientId),
 }
 
-/// What it takes to connect to a server.
+/// What is needed to connect to a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectSpec<'a> {
-    /// Tells the servers apart.
+    /// The number of the server.
     pub(crate) server: usize,
     pub(crate) config: &'a UpstreamConfig,
-    /// What its clients can do, JSON text.
+    /// The capabilities to declare, JSON text.
     pub(crate) capabilities: &'a str,
     pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
     pub(crate) learned: &'a Arc<ServerFacts>,
-    /// Whether a server of both eras is connected to in that of `initialize`.
+    /// Whether to try `initialize` first on a server of both eras.
     pub(crate) legacy_first: bool,
 }
 
-/// One of them.
+/// One dedicated connection.
 #[derive(Debug)]
 struct DedicatedConnection {
     line: Arc<SupervisedConnection>,
-    /// Whether it is the one that its session has for its lists, too.
+    /// Whether the class of its session reads its lists on it, too.
     is_adopted: bool,
-    /// The session, as whoever used it last had it.
+    /// The session that used it last.
     session: watch::Sender<Weak<Session>>,
-    /// What it tells of resources, where requests have it by turns.
+    /// Its resource updates, if requests lease it.
     mirror: Option<Arc<SubscriptionMirror>>,
-    /// What it lists, where the class has its lists from another one.
+    /// Its lists, if the class reads its lists on another connection.
     lists: Option<Arc<DedicatedLists>>,
     in_use: AtomicUsize,
-    /// How many want it to stay open without anything running on it.
+    /// How many need it open without a running request.
     keep_alive: AtomicUsize,
     used: Mutex<Instant>,
-    /// Ends the listening to what belongs to no call.
+    /// Stops its background tasks when dropped.
     _listening: DropGuard,
 }
 
-/// A connection of one's own, until this is dropped.
+/// A leased dedicated connection. Dropping it ends the lease.
 #[derive(Debug)]
 pub(crate) struct DedicatedLease {
     connection: Arc<DedicatedConnection>,
     key: DedicatedKey,
     pool: Arc<DedicatedPool>,
-    /// Whether the call was answered, so that nothing that comes later is about it.
+    /// Whether the call was answered, so that no later message belongs to it.
     is_clean: AtomicBool,
-    /// Whether the server may know something of the client that is not so of others.
+    /// Whether the server may have learned something about the client (its roots), so that the connection must not be
+    /// leased to another client.
     is_tainted: AtomicBool,
 }
 
@@ -136,12 +137,12 @@ impl DedicatedPool {
         })
     }
 
-    /// What servers list to clients on these connections.
+    /// The lists of clients with dedicated connections.
     pub(crate) fn lists(&self) -> &Arc<ClientLists> {
         &self.lists
     }
 
-    /// Has a list read again on the dedicated connections of `client`; whether it is on any.
+    /// Rereads a list on the dedicated connections of `client`. Returns whether there are any.
     pub(crate) fn suspect(&self, client: ClientId, kind: ListKind) -> bool {
         let all = self.lock();
         let lists = all.iter().filter_map(|(key, own)| {
@@ -155,17 +156,17 @@ impl DedicatedPool {
         suspected.count() > 0
     }
 
-    /// How many there are.
+    /// The number of dedicated connections.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// A number that no server and no connection has.
+    /// A new number, for a server or a connection.
     pub(crate) fn number(&self) -> usize {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The connection of `session` to a server, opened at its first use.
+    /// Leases the session's connection to a server, opening it on first use.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl DedicatedPool {
         let key = (door.server, Owner::Session(session.client));
         let mut all = self.lock();
         let known = all.get(&key).cloned();
-        // A session that goes on under another configuration may be able to do something else.
+        // After a reload, a session can have other capabilities.
         let known = known.filter(|own| own.supports(door.capabilities));
         let own = match known {
             Some(own) => own,
@@ -194,8 +195,8 @@ impl DedicatedPool {
         Ok(self.lease(key, own, Some(session.client)))
     }
 
-    /// A connection for one request without a session: a free one, or a new one. One on which
-    /// the server lists something to `client` alone is for that client.
+    /// Leases a connection to a request without a session: an idle one, or a new one. A connection with lists that only
+    /// `client` gets is leased to that client only.
     ///
     /// # Errors
     ///
@@ -296,7 +297,7 @@ impl DedicatedPool {
         Ok(own)
     }
 
-    /// Takes over a connection that a session has alone anyway, with all that it lists.
+    /// Adds the connection of a session whose class reads its lists on it, too.
     pub(crate) fn adopt(
         self: &Arc<Self>,
         server: usize,
@@ -308,8 +309,8 @@ impl DedicatedPool {
         self.lock().insert(key, own);
     }
 
-    /// Listens to what belongs to no call, where that can be for anybody: between requests without a session
-    /// nobody is there.
+    /// Handles the messages that belong to no call, where there is a session to receive them. Between requests without
+    /// a session, there is no client.
     fn follow_events(
         &self,
         line: Arc<SupervisedConnection>,
@@ -340,12 +341,12 @@ impl DedicatedPool {
             let passing = stop.clone().run_until_cancelled_owned(passing);
             self.tasks.spawn(passing);
         }
-        // A connection that its class lists from is followed by the class.
+        // If the class reads its lists on the connection, the class follows it.
         let lists = (!is_adopted).then(|| DedicatedLists::new(&line, &self.lists));
         if let Some(lists) = &lists {
             self.tasks.spawn(Arc::clone(lists).watch(stop.clone()));
         }
-        // Of one that others use, too, that is told anyway.
+        // The follower of the class forwards these events.
         if !is_adopted {
             let server = line.config().name.as_str().into();
             let telling = tasks::follow(
@@ -370,13 +371,13 @@ impl DedicatedPool {
         })
     }
 
-    /// Tells the servers something that a session's client says of itself, on the connections that it has.
+    /// Sends a notification of a session's client to the servers on its dedicated connections.
     pub(crate) fn notify_servers(&self, session: ClientId, method: &'static str) {
         let all = self.lock();
         let own = all
             .iter()
             .filter(|(key, _)| key.1 == Owner::Session(session));
-        // A server that is connected to later asks anyway.
+        // A server that connects later asks for the current state.
         let connected: Vec<_> = own.filter_map(|(_, own)| own.line.current()).collect();
         drop(all);
         for upstream in connected {
@@ -389,13 +390,13 @@ impl DedicatedPool {
         }
     }
 
-    /// Closes those of a session or client that has ended.
+    /// Closes the connections of a session or client that has ended.
     pub(crate) fn close_session(&self, client: ClientId) {
         self.lock()
             .retain(|key, own| key.1 != Owner::Session(client) && !own.belongs_to(Some(client)));
     }
 
-    /// Closes those that nobody has used for a while.
+    /// Closes idle connections.
     pub(crate) fn sweep(&self) {
         self.lock().retain(|_, own| {
             let unused = own.line.config().limits.idle_timeout;
@@ -406,14 +407,14 @@ impl DedicatedPool {
         });
     }
 
-    /// Those to a server that is no more; they are no longer kept here.
+    /// Removes and returns the connections to a server that was removed.
     pub(crate) fn close_server(&self, server: usize) -> Vec<Arc<SupervisedConnection>> {
         let mut all = self.lock();
         let given_up = all.extract_if(.., |key, _| key.0 == server);
         given_up.map(|(_, own)| Arc::clone(&own.line)).collect()
     }
 
-    /// All that there are; they are no longer kept here.
+    /// Removes and returns all connections.
     pub(crate) fn close_all(&self) -> Vec<Arc<SupervisedConnection>> {
         let all = std::mem::take(&mut *self.lock());
         all.into_values().map(|own| Arc::clone(&own.line)).collect()
@@ -424,7 +425,7 @@ impl DedicatedPool {
     }
 }
 
-/// Closes the connection that was not used for longest, of those that `may` be.
+/// Closes the connection that has been idle longest, of those for which `may` returns true.
 fn evict_idle(
     all: &mut BTreeMap<DedicatedKey, Arc<DedicatedConnection>>,
     may: impl Fn(&DedicatedKey) -> bool,
@@ -432,7 +433,7 @@ fn evict_idle(
     let is_idle = |own: &DedicatedConnection| !own.is_used() && !own.is_adopted;
     let idle = all.iter().filter(|(key, own)| may(key) && is_idle(own));
     let oldest = idle.min_by_key(|(key, own)| {
-        // What no session has gives way first.
+        // Connections without a session are closed first.
         (matches!(key.1, Owner::Session(_)), *lock(&own.used))
     });
     if let Some(key) = oldest.map(|(key, _)| *key) {
@@ -445,7 +446,7 @@ impl DedicatedConnection {
         self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
     }
 
-    /// It counts as used for so long from now on.
+    /// Counts as used for this long from now on.
     fn keep_for(&self, time: Duration) {
         let mut used = lock(&self.used);
         *used = used.max(Instant::now() + time);
@@ -455,13 +456,13 @@ impl DedicatedConnection {
         self.line.config().capabilities == capabilities
     }
 
-    /// Whether the server lists there what it lists to all clients of the class, as far as is known.
+    /// Whether the lists are those of the whole class, as far as is known.
     fn lists_what_all_get(&self) -> bool {
         let lists = self.lists.as_ref();
         lists.is_none_or(|lists| lists.is_shared())
     }
 
-    /// Whether the server lists something there to `client` alone.
+    /// Whether the lists are for `client` only.
     fn belongs_to(&self, client: Option<ClientId>) -> bool {
         let lists = self.lists.as_ref();
         lists.is_some_and(|lists| lists.belongs_to(client))
@@ -473,20 +474,20 @@ impl DedicatedLease {
         &self.connection.line
     }
 
-    /// The connection; the first time it is waited for as long as a server may take to start.
+    /// The connection. The first use waits as long as a server may take to start.
     pub(crate) async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
         let line = &self.connection.line;
         let is_connecting = || matches!(*line.state().borrow(), ConnectionState::Connecting);
         if line.current().is_none() && is_connecting() {
             let limit = line.config().limits.handshake;
-            // How it failed is what `ready` says.
+            // `ready` returns the error.
             let _ = tokio::time::timeout(limit, line.first_attempt()).await;
         }
         line.ready().await
     }
 
-    /// What it tells of resources is told to those who listen to them on `class`, for a call that is made now; what
-    /// it lists is compared with what that lists.
+    /// Before a call: forwards its resource updates to the subscribers on `class`, and compares its lists with those of
+    /// `class`.
     pub(crate) async fn mirror_subscriptions(&self, class: &Arc<ServerSource>) {
         if let Some(lists) = &self.connection.lists {
             lists.compare_with(class);
@@ -496,28 +497,28 @@ impl DedicatedLease {
         }
     }
 
-    /// Whether its class has it for its lists, too.
+    /// Whether the class reads its lists on it, too.
     pub(crate) fn is_adopted(&self) -> bool {
         self.connection.is_adopted
     }
 
-    /// Lets it stay open after the call.
+    /// Keeps it open after the call.
     pub(crate) fn keep_alive(&self) -> KeepAliveLease {
         KeepAliveLease::new(&self.connection)
     }
 
-    /// Lets it stay open for so long after the call.
+    /// Keeps it open for this long after the call.
     pub(crate) fn keep_for(&self, time: Duration) {
         self.connection.keep_for(time);
     }
 
-    /// Whether other calls of the client run on it.
+    /// Whether other calls of the client are running on it.
     pub(crate) fn has_others(&self) -> bool {
         self.connection.in_use.load(Ordering::Relaxed) > 1
     }
 
-    /// The server asks the client something. It keeps roots until it is told that they changed, so that a request of
-    /// another client must not be made here after that.
+    /// Notes a server request. A server remembers the roots of a client until they change, so the connection must not
+    /// be leased to another client afterwards.
     pub(crate) fn note_request(&self, request: &ServerRequest) {
         if request.method() == LIST_ROOTS {
             self.is_tainted.store(true, Ordering::Relaxed);
@@ -534,7 +535,7 @@ impl Drop for DedicatedLease {
     fn drop(&mut self) {
         self.connection.keep_for(Duration::ZERO);
         self.connection.in_use.fetch_sub(1, Ordering::Relaxed);
-        // A server may go on asking for a call that was given up; the next one must not hear it.
+        // A server may continue to send requests for a cancelled call. The next call must not receive them.
         let is_clean =
             self.is_clean.load(Ordering::Relaxed) && !self.is_tainted.load(Ordering::Relaxed);
         if matches!(self.key.1, Owner::Request(_)) && !is_clean {
@@ -543,7 +544,7 @@ impl Drop for DedicatedLease {
     }
 }
 
-/// Keeps a connection of one's own open, until this is dropped.
+/// Keeps a dedicated connection open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct KeepAliveLease(Arc<DedicatedConnection>);
 
@@ -571,7 +572,7 @@ impl Drop for KeepAliveLease {
     }
 }
 
-/// What hears what belongs to no call on a session's connection, for the session.
+/// Handles the messages on a session's connection that belong to no call.
 #[derive(Clone, Debug)]
 struct EventListener {
     server: Arc<str>,
@@ -590,7 +591,7 @@ impl EventListener {
     async fn listen(self, mut events: broadcast::Receiver<Event>) {
         loop {
             match events.recv().await {
-                // What a task asks that is watched stands in what is said of it.
+                // A proxied task reports its input requests in its status.
                 Ok(Event::ServerRequest(request))
                     if self.proxied_tasks.has_recipient(&self.server, &request) => {}
                 Ok(Event::ServerRequest(request)) => {
@@ -618,9 +619,9 @@ impl EventListener {
         }
     }
 
-    /// Asks the client, and waits until that is over.
+    /// Forwards the request to the client, and waits for the response.
     async fn forward_server_request(mut self, request: ServerRequest) {
-        // A server may ask before anybody has used the connection.
+        // A server may send a request before the connection is used.
         let known = async {
             let known = self.session.wait_for(|session| session.strong_count() > 0);
             known.await.ok()?.upgrade()
@@ -653,13 +654,12 @@ impl EventListener {
         }
     }
 
-    /// A notification that belongs to no call, as the client gets it: lists, resources and requests have ways of
-    /// their own.
+    /// The notification for the client; none for lists, resources and requests, which are handled elsewhere.
     fn for_a_session(&self, bytes: Bytes, session: &Session) -> Option<Bytes> {
         let message = envelope::Message::read(&bytes).ok()?;
         let params = message.params.unwrap_or("{}");
         let method = message.method.as_deref()?;
-        // That of a task goes on after its call.
+        // Progress of a task continues after its call.
         if method == "notifications/progress" {
             let params = self.task_registry.progress(session.client, params)?;
             return Some(era::progress_notification(&params));
@@ -677,26 +677,26 @@ impl EventListener {
     }
 }
 
-/// Waits until a question that belongs to no call is over, and takes it back if the client has not answered.
+/// Waits until a server request that belongs to no call is answered, and cancels it if the client does not respond.
 pub(crate) async fn wait(question: ForwardedServerRequest, session: &Session) {
     question.over().await;
     if let Some(withdrawal) = question.cancel() {
-        // Whom it does not reach, the question did not.
+        // If the client does not receive the cancellation, it did not receive the request.
         let _ = session.enqueue(withdrawal);
     }
 }
 
 impl NotificationSink for Session {
     fn receive(&self, message: &Bytes) {
-        // A copy, since a slice would keep all that was read together with it.
+        // Copied, since a slice would keep the whole read buffer alive.
         if is_for_a_session(message, self) && !self.enqueue(Bytes::copy_from_slice(message)) {
             debug!("notification for a client that does not listen dropped");
         }
     }
 }
 
-/// Whether a notification that belongs to no call is for the client: lists, resources and requests have ways of
-/// their own.
+/// Whether a notification that belongs to no call is for the client. Lists, resources and requests are handled
+/// elsewhere.
 fn is_for_a_session(message: &[u8], session: &Session) -> bool {
     let Ok(message) = envelope::Message::read(message) else {
         return false;

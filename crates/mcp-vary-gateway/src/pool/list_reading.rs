@@ -1,4 +1,4 @@
-//! Reading the lists of a server, page by page.
+//! Reads the lists of servers, page by page.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use mcp_vary_upstream::{Request, UpstreamConnection};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::RpcError;
 
-/// Reads all pages of a list, of which so many views are made.
+/// Reads all pages of a list. `views` is the number of views of each item.
 ///
 /// # Errors
 ///
-/// The server's own error, or one that says what about its answer cannot be used.
+/// The server's error, or what is wrong with its response.
 pub(crate) async fn read_list(
     upstream: &UpstreamConnection,
     kind: ListKind,
@@ -27,7 +27,7 @@ pub(crate) async fn read_list(
         return Ok(listing);
     };
     listing.passthrough = None;
-    // A cursor that comes again would lead round in a circle.
+    // A repeated cursor would loop for ever.
     let mut followed = BTreeSet::new();
     let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
     while followed.insert(cursor.clone()) {
@@ -46,7 +46,7 @@ pub(crate) async fn read_list(
     Ok(listing)
 }
 
-/// The list that a first page begins, and where the next page is.
+/// The list of a first page, and the cursor of the next page.
 fn first_page(page: Page) -> (Listing, Option<String>) {
     let listing = Listing {
         passthrough: page.is_whole.then(|| page.text.into()),
@@ -57,23 +57,22 @@ fn first_page(page: Page) -> (Listing, Option<String>) {
     (listing, page.next)
 }
 
-/// A list of more pages, items or bytes is not one that a client could use; it counts as unreadable.
+/// No client could use a longer list. It counts as unreadable.
 const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 100_000;
-/// Of the text of a list, which is held as its items and as the pages that clients get, and of what is made of the
-/// items.
+/// For the text of a list, held as items and as prepared pages, and for the views of the items.
 const MAX_BYTES: usize = 128 << 20;
 /// How often the text of a list is held.
 const TEXT_COPIES: usize = 2;
-/// What an item costs beside its text, in bytes; roughly.
+/// The overhead of an item, in bytes; approximate.
 const ITEM: usize = 512;
-/// What each view of it costs.
+/// The cost of each view of an item.
 const VIEW_COST: usize = 512;
 
-/// What a list may still cost.
+/// The remaining budget of a list.
 struct ReadBudget {
     kind: ListKind,
-    /// How many views are made of each item.
+    /// Views of each item.
     views: usize,
     items: usize,
     bytes: usize,
@@ -89,7 +88,7 @@ impl ReadBudget {
         }
     }
 
-    /// Takes the room of a page of so many bytes, before it is copied out of its message.
+    /// Takes the size of a page from the budget, before it is copied out of its message.
     fn take_text(&mut self, bytes: usize) -> Result<(), RpcError> {
         self.take_bytes(bytes.saturating_mul(TEXT_COPIES))
     }
@@ -152,7 +151,7 @@ async fn request_page(
 
 struct Page {
     text: String,
-    /// Whether every item may be shown.
+    /// Whether every item can be shown.
     is_whole: bool,
     frame: String,
     items: Vec<ListedItem>,

@@ -1,4 +1,4 @@
-//! What the servers offer together, and the views of it.
+//! The merged catalog of all servers, and its views.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,20 +24,20 @@ use tracing::{debug, warn};
 use crate::pool::source::{Changes, ServerSource};
 use crate::subscriptions::SubscriptionHub;
 
-/// The current catalogue; requests swap it in without a lock.
+/// The current catalog, which requests load without a lock.
 #[derive(Debug)]
 pub(crate) struct LiveCatalog {
     current: ArcSwap<Catalog>,
     /// In the order of configuration.
     pub(crate) sources: Vec<Arc<ServerSource>>,
-    /// Held while one catalogue takes the place of another.
+    /// Held while a new catalog is built.
     rebuilding: Mutex<()>,
     pub(crate) layout: Layout,
     hub: Arc<SubscriptionHub>,
     shared: Arc<SharedLists>,
     /// Whether clients see it.
     is_published: AtomicBool,
-    /// Whether clients were offered what servers might turn out to have.
+    /// Whether lists were offered that servers may turn out not to have.
     has_promised: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ impl LiveCatalog {
         }
     }
 
-    /// The catalogue of other sources, which is made from this one where they list the same.
+    /// A catalog of other sources. It starts as a copy of this one.
     pub(crate) fn with_sources(&self, sources: Vec<Arc<ServerSource>>) -> Self {
         Self {
             current: ArcSwap::new(self.current()),
@@ -81,8 +81,8 @@ impl LiveCatalog {
         self.current.load_full()
     }
 
-    /// Clients see it from now on: what it lists stays assigned to its servers, and what it offers since some server
-    /// has not answered yet stays offered, be it empty.
+    /// Shows it to clients from now on. Its names stay assigned to their servers. Lists that are offered because a
+    /// server has not responded yet stay offered, even if they turn out empty.
     pub(crate) async fn publish(&self) {
         let _replacing = self.rebuilding.lock().await;
         self.is_published.store(true, Ordering::Release);
@@ -99,8 +99,8 @@ impl LiveCatalog {
         }
     }
 
-    /// The catalogue to list `kind` from, after the changes that were announced; read again first when
-    /// the last reading failed, or when a server does not tell of changes and its `ttlMs` is over.
+    /// The catalog to list `kind` from, with all announced changes. A list is read again if the last reading failed, or
+    /// if the server announces no changes and the list has expired.
     pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
         self.request_undeclared(kind).await;
         let is_old = |source: &&Arc<ServerSource>| !source.is_fresh(kind);
@@ -118,12 +118,12 @@ impl LiveCatalog {
         self.current()
     }
 
-    /// What `find` finds in the catalogue; if nothing, after the changes that were announced, and if
-    /// still nothing, after reading the list again.
+    /// Applies `find` to the catalog; if it finds nothing, again after the announced changes, and again after reading
+    /// the list again.
     ///
     /// # Errors
     ///
-    /// The failure of the list when it could not be read, `None` when it lacks what was looked for.
+    /// The failure of the list if it could not be read; `None` if the list lacks the item.
     pub(crate) async fn find<T>(
         &self,
         kind: ListKind,
@@ -133,7 +133,7 @@ impl LiveCatalog {
             return Ok(found);
         }
         self.request_undeclared(kind).await;
-        // What arrived before this request is seen by whoever follows the server before it is missed.
+        // Followers handle events that arrived before this request first.
         tokio::task::yield_now().await;
         join_all(self.sources.iter().map(|source| source.drain())).await;
         if let Some(found) = find(&self.current.load()) {
@@ -147,7 +147,7 @@ impl LiveCatalog {
         find(&current).ok_or_else(|| current.failure(kind))
     }
 
-    /// Asks the servers that do not declare a list whether they have it, each one once.
+    /// Requests the list from servers that do not declare it, once from each.
     async fn request_undeclared(&self, kind: ListKind) {
         if self
             .sources
@@ -159,7 +159,7 @@ impl LiveCatalog {
         }
     }
 
-    /// Merges a list anew if a server says something else than when that was last done, whoever read it.
+    /// Merges a list again if it has changed since the last merge.
     async fn catch_up(&self, kind: ListKind) {
         let current = self.current.load();
         let from = current
@@ -176,10 +176,9 @@ impl LiveCatalog {
         }
     }
 
-    /// Merges the lists `kinds` anew from what the servers said last; the others stay. Which lists of which
-    /// variants are others than before.
+    /// Merges the lists `kinds` again; the others stay. Returns the lists and variants that changed.
     ///
-    /// Views are made aside: deriving thousands of items would hold up other requests.
+    /// Views are built on a blocking thread: deriving thousands of items would delay other requests.
     pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> ChangedLists {
         let _replacing = self.rebuilding.lock().await;
         let told: Vec<_> = self
@@ -230,7 +229,7 @@ impl LiveCatalog {
         changed
     }
 
-    /// The lists of these kinds, of all variants.
+    /// The lists of these kinds, in all variants.
     fn all_of(&self, kinds: &BTreeSet<Kind>) -> ChangedLists {
         let current = self.current.load();
         let kinds = kinds
@@ -259,11 +258,10 @@ impl LiveCatalog {
     }
 }
 
-/// The catalogues that show a source.
+/// The catalogs that show a source.
 pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
 
-/// Follows a server until its connection is closed, and merges what it says into all `catalogs` that there are by
-/// then.
+/// Follows a server until its connection is closed, and merges changes into all `catalogs`.
 pub(crate) async fn follow(
     source: Arc<ServerSource>,
     catalogs: Catalogs,

@@ -1,7 +1,7 @@
-//! Classes of clients: those that can do the same share connections to the servers, and a catalogue.
+//! The connections to servers, pooled by class: clients with the same capabilities share connections and a catalog.
 //!
-//! Servers list other tools to clients with other capabilities, so a connection declares exactly what
-//! its clients can do: of their capabilities what the operator lets through, sanitised.
+//! Servers may list other tools to clients with other capabilities. So a connection declares exactly the capabilities
+//! of its clients, as far as the operator allows, in canonical form.
 
 mod beyond_limit;
 mod capabilities;
@@ -43,37 +43,36 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
-/// What tells one class from another. Clients that can do nothing particular have none.
+/// Identifies a class. Clients without special capabilities have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PoolKey {
-    /// What the clients can do and servers may know, canonical JSON text; `{}` when it is nothing.
+    /// The forwardable capabilities of the clients, canonical JSON text; `{}` if there are none.
     pub(crate) capabilities: Arc<str>,
     /// The only client of the class, where a server is not shared.
     pub(crate) session: Option<ClientId>,
-    /// The era of the clients, in which servers of both are connected to.
+    /// The era of the clients, and of connections to servers that support both.
     pub(crate) era: Era,
 }
 
-/// One class: a connection to each server, and what the servers offer it.
+/// A class: a connection to each server, and the merged catalog.
 #[derive(Debug)]
 pub(crate) struct CapabilityClass {
     pub(crate) catalog: Arc<LiveCatalog>,
-    /// What its clients can do, JSON text.
+    /// The capabilities of its clients, JSON text.
     capabilities: Arc<str>,
-    /// What each server is told of its clients; made when it is asked for first.
+    /// The capabilities that each server is told; computed on first use.
     sent_capabilities: OnceLock<Vec<Arc<str>>>,
-    /// Whether servers can ask its clients something.
+    /// Whether its clients accept server requests.
     pub(crate) accepts_server_requests: bool,
     connections: Arc<ClassConnections>,
-    /// The class that this one stands for, where it is that of one client with lists of its own.
+    /// The shared class, if this one belongs to a single client with lists of its own.
     shared: Option<Arc<Self>>,
-    /// Whether lists and connections are those of another class, since there are too many.
+    /// Whether it uses the lists and connections of another class, since there are too many.
     is_beyond_limit: bool,
 }
 
 impl CapabilityClass {
-    /// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that
-    /// somebody does.
+    /// Opens a class and follows its connections. Those in `known` have a follower already.
     async fn open(
         capabilities: Arc<str>,
         lines: Vec<Arc<SupervisedConnection>>,
@@ -91,7 +90,7 @@ impl CapabilityClass {
         let shared = Arc::clone(&background.shared);
         let catalog = LiveCatalog::new(connections.sources(), layout, audience, shared);
         let catalog = Arc::new(catalog);
-        // What changes from here on is told to the catalogue, and what changed before is in it from the start.
+        // The catalog is notified of changes from here on. Earlier changes are in it from the start.
         connections.set_views(&catalog);
         catalog.rebuild(&BTreeSet::new()).await;
         Arc::new(Self {
@@ -106,8 +105,8 @@ impl CapabilityClass {
         })
     }
 
-    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach such
-    /// a client with questions, on connections that it has alone.
+    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach
+    /// these clients with requests, on dedicated connections.
     fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::clone(&self.catalog),
@@ -120,7 +119,7 @@ impl CapabilityClass {
         })
     }
 
-    /// This class as seen by the client whose `dedicated` connections have different lists.
+    /// This class as seen by a client with other lists on its `dedicated` connections.
     pub(crate) async fn with_dedicated(
         self: &Arc<Self>,
         dedicated: &[Arc<ListFollower>],
@@ -146,12 +145,12 @@ impl CapabilityClass {
         })
     }
 
-    /// The class that its clients share, with what the servers list there.
+    /// The class that its clients share, with the lists that all of them get.
     pub(crate) fn shared(self: &Arc<Self>) -> &Arc<Self> {
         self.shared.as_ref().unwrap_or(self)
     }
 
-    /// Whether the lists of exactly these connections are shown.
+    /// Whether it shows the lists of exactly these connections.
     pub(crate) fn shows(&self, dedicated: &[Arc<ListFollower>]) -> bool {
         let followers = &self.connections.followers;
         let is_shown =
@@ -172,37 +171,37 @@ impl CapabilityClass {
         server.entry(self.sources())
     }
 
-    /// Waits until every server was read or could not be connected to, or for `limit`.
+    /// Waits until each server's lists were read or its connection failed, or for `limit`.
     pub(crate) async fn first_readings(&self, limit: Duration) {
         source::first_readings(self.sources(), limit).await;
     }
 }
 
-/// The classes that there are.
+/// The pool: all classes, and the connections to all servers.
 #[derive(Debug)]
 pub(crate) struct UpstreamPool {
     servers: Vec<Arc<PooledServer>>,
     layout: Layout,
     base: Arc<CapabilityClass>,
     classes: ClassMap,
-    /// How many classes of several clients there may be.
+    /// The limit of shared classes.
     limit: usize,
-    /// The classes in use beyond the limit, by the capabilities and the era of their clients.
+    /// The classes in use beyond the limit, by capabilities and era.
     beyond_limit: Mutex<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
-    /// The extensions that some server may be told of.
+    /// The extensions that some server may be told about.
     forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
-    /// How long clients of a new class wait for its servers at most.
+    /// The longest wait for servers in a new class.
     start_wait: Duration,
-    /// What each server is told of clients, by what may be known of them.
+    /// The capabilities that each server is told, by the forwardable capabilities.
     capabilities: Memo<Vec<Arc<str>>>,
     dedicated: Arc<DedicatedPool>,
     base_era: Arc<BaseEra>,
     background: PoolContext,
 }
 
-/// The era of the clients without special capabilities, decided by the first of them. Until it comes, their connections have
-/// the era that each server prefers.
+/// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
+/// of its connection.
 #[derive(Debug, Default)]
 struct BaseEra {
     era: OnceLock<Era>,
@@ -211,8 +210,8 @@ struct BaseEra {
 }
 
 impl UpstreamPool {
-    /// Begins to connect to the servers. Those whose configuration is as it was `before` keep their connections
-    /// and what was read from them.
+    /// Starts to connect to the servers. Servers whose configuration is the same as `before` keep their connections and
+    /// lists.
     pub(crate) async fn new(
         configs: Vec<UpstreamConfig>,
         (layout, most): (Layout, usize),
@@ -274,25 +273,24 @@ impl UpstreamPool {
         }
     }
 
-    /// The class of clients that can do nothing particular.
+    /// The class of clients without special capabilities.
     pub(crate) fn base(&self) -> &Arc<CapabilityClass> {
         &self.base
     }
 
-    /// Lets clients see what the servers have listed by now; names of servers that are not among these any more may
-    /// be given to others.
+    /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
         let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
         self.background.shared.registry.retain(names);
         self.base.catalog.publish().await;
     }
 
-    /// How many servers there are.
+    /// The number of servers.
     pub(crate) fn servers(&self) -> usize {
         self.servers.len()
     }
 
-    /// The server that is configured so.
+    /// The server with this configuration.
     fn server(&self, config: &UpstreamConfig) -> Option<&Arc<PooledServer>> {
         let mut servers = self.servers.iter();
         servers.find(|server| server.config.is_same_connection(config))
@@ -302,14 +300,13 @@ impl UpstreamPool {
         self.servers.iter().any(|own| Arc::ptr_eq(own, server))
     }
 
-    /// Whether a server of this name is one of `others`, too, and the same there.
+    /// Whether `others` has the same server under this name.
     pub(crate) fn keeps_server(&self, name: &str, others: &Self) -> bool {
         let mut named = self.servers.iter().filter(|it| it.config.name == name);
         named.any(|server| others.has(server))
     }
 
-    /// Takes over from the classes of before what they have to do with servers that are still the same, for
-    /// clients that come back.
+    /// Takes over the classes of `before`, as far as their servers are unchanged, for clients that return.
     pub(crate) fn inherit(&self, before: &Self) {
         let lines: Vec<_> = self
             .servers
@@ -321,7 +318,7 @@ impl UpstreamPool {
         self.classes.inherit(&before.classes, is_ours);
     }
 
-    /// The connections to servers that these classes have and `others` have not.
+    /// The connections to servers that `others` does not have.
     pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let lines = servers.flat_map(|server| {
@@ -331,12 +328,12 @@ impl UpstreamPool {
         lines.collect()
     }
 
-    /// What servers may know of a client's capabilities.
+    /// The capabilities of a client that may be forwarded to servers.
     pub(crate) fn forwardable_capabilities(&self, capabilities: &Value) -> Arc<str> {
         forwardable_capabilities(capabilities, &self.forwarded_extensions)
     }
 
-    /// What a server is told of a client that uses `class`, and of which it may know `mirrored`.
+    /// The capabilities to declare to a server for a client of `class` with the forwardable capabilities `mirrored`.
     pub(crate) fn capabilities_for(
         &self,
         class: &CapabilityClass,
@@ -349,12 +346,12 @@ impl UpstreamPool {
                 .get_or_init(|| self.capabilities_per_server(mirrored));
             return Arc::clone(server.entry(told));
         }
-        // There are too many classes for it to have its own.
+        // A class beyond the limit does not store its own.
         let read = |text: &str| self.capabilities_per_server(text);
         Arc::clone(server.entry(&self.capabilities.get_or_read(mirrored, read)))
     }
 
-    /// What the servers are told of clients of which they may know `mirrored`.
+    /// The capabilities to declare to each server for the forwardable capabilities `mirrored`.
     fn capabilities_per_server(&self, mirrored: &str) -> Vec<Arc<str>> {
         let servers = self.servers.iter().map(|server| &server.config);
         let told = servers.map(|config| {
@@ -381,7 +378,7 @@ impl UpstreamPool {
         })
     }
 
-    /// The era of the clients of [`base`](Self::base): `era` from now on if there were none until now.
+    /// The era of the clients of [`base`](Self::base). The first call fixes it.
     fn era_of_base(&self, era: Era) -> Era {
         *self.base_era.era.get_or_init(|| {
             for server in &self.servers {
@@ -391,7 +388,7 @@ impl UpstreamPool {
         })
     }
 
-    /// Waits until the connections of [`base`](Self::base) are of the era of its clients, unless that takes too long.
+    /// Waits until the connections of [`base`](Self::base) are of the era of its clients, or until the timeout.
     async fn settle_base(&self) {
         if self.base_era.is_settled.load(Ordering::Acquire) {
             return;
@@ -404,7 +401,7 @@ impl UpstreamPool {
         }
     }
 
-    /// The class of `key`, made when it is used for the first time.
+    /// The class of `key`, opened on first use.
     ///
     /// # Errors
     ///
@@ -426,7 +423,7 @@ impl UpstreamPool {
         self.opened(key, place).await
     }
 
-    /// The class of `key` at its `place`, made if it is not there yet.
+    /// The class of `key` in its `place`, opened if it is not open yet.
     async fn opened(
         &self,
         key: &PoolKey,
@@ -445,7 +442,7 @@ impl UpstreamPool {
         Ok(class)
     }
 
-    /// The class of a client, with the lists that it has of its own.
+    /// The class of a client, with the lists of its dedicated connections.
     ///
     /// # Errors
     ///
@@ -459,8 +456,8 @@ impl UpstreamPool {
         Ok(self.dedicated.lists().class_of(class, client).await)
     }
 
-    /// `class` after a list was read again on the connections that `client` has alone; none where it has none, or they
-    /// were read a moment ago.
+    /// `class` after a list was read again on the client's dedicated connections; none if it has none, or if they were
+    /// read a moment ago.
     pub(crate) async fn read_again(
         &self,
         class: &Arc<CapabilityClass>,
@@ -500,8 +497,8 @@ impl UpstreamPool {
         Ok(class)
     }
 
-    /// Waits until the servers were read for a new class. One that has never answered, and has not failed either, is
-    /// not waited for: what it lists arrives later.
+    /// Waits until each server's lists were read for a new class. It does not wait for a server that has neither
+    /// connected nor failed yet: its lists arrive later.
     async fn first_readings(&self, class: &CapabilityClass) {
         let pairs = class.sources().iter().zip(self.base.sources());
         let waited = pairs.filter(|(_, base)| !base.is_starting());
@@ -509,8 +506,8 @@ impl UpstreamPool {
         source::first_readings(&waited, self.ready_timeout().min(self.start_wait)).await;
     }
 
-    /// Shows a new class what the clients before it see of the servers that it is not connected to yet. Its calls wait
-    /// for the connection, and what turns out to differ is announced when it is made.
+    /// Shows a new class the lists of the base class for servers that it is not connected to yet. Calls wait for the
+    /// connection; differences are announced once it is open.
     async fn show_known_lists(&self, class: &CapabilityClass) {
         let mut is_any_shown = false;
         for (source, base) in class.sources().iter().zip(self.base.sources()) {
@@ -538,7 +535,7 @@ impl UpstreamPool {
         }
         let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
         let tried = tried.map(|(line, _)| line.first_attempt());
-        // A server that turns out not to speak the era is shared with clients of the other one.
+        // A server that does not support the era is shared with clients of the other one.
         let limit = self.ready_timeout().min(self.start_wait);
         let _ = tokio::time::timeout(limit, join_all(tried)).await;
         let lines = self
@@ -548,7 +545,7 @@ impl UpstreamPool {
         lines.collect()
     }
 
-    /// The longest that a request waits for a server of these.
+    /// The longest time that a request waits for one of these servers.
     pub(crate) fn ready_timeout(&self) -> Duration {
         let patience = self
             .servers
@@ -557,7 +554,7 @@ impl UpstreamPool {
         patience.max().unwrap_or_default()
     }
 
-    /// A connection to a server that `client` has alone, for one call.
+    /// A dedicated connection of `client` to a server, for one call.
     ///
     /// # Errors
     ///
@@ -592,7 +589,7 @@ impl UpstreamPool {
         }
     }
 
-    /// Closes classes that nobody has used for a while; how long after that to do it again.
+    /// Closes unused classes. Returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
         self.dedicated.sweep();
         let unused = self.idle_timeout();
@@ -609,7 +606,7 @@ impl UpstreamPool {
         unused.max().unwrap_or(Duration::MAX)
     }
 
-    /// Closes all connections, and waits until that is done.
+    /// Closes all connections and waits until they are closed.
     pub(crate) async fn close(&self) {
         let lines = self.servers.iter().flat_map(|it| it.open_connections());
         let lines: Vec<_> = lines.chain(self.dedicated.close_all()).collect();
@@ -621,7 +618,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes for what servers are told of clients, in each of two generations.
+/// Bytes for the capabilities that servers are told, in each of two generations.
 const CAPABILITIES_MEMORY: usize = 1 << 20;
 
 const TOO_MANY_DEDICATED: &str =

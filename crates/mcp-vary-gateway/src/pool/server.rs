@@ -1,4 +1,4 @@
-//! One server, and its connections for all classes.
+//! One server and its connections for all classes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,11 +19,11 @@ use crate::pool::dedicated::DedicatedPool;
 #[derive(Debug)]
 pub(super) struct PooledServer {
     pub(super) config: UpstreamConfig,
-    /// Tells one from another.
+    /// The number of the server.
     pub(super) index: usize,
-    /// Places for calls, on all connections together.
+    /// The limit of concurrent calls, on all connections together.
     pub(super) concurrency: Arc<ConcurrencyLimit>,
-    /// What was learned of it, on all connections.
+    /// What is known about the server, from all connections.
     pub(super) learned: Arc<ServerFacts>,
     connections: Mutex<ConnectionMap>,
 }
@@ -44,7 +44,7 @@ impl PooledServer {
         }
     }
 
-    /// The connection for clients that can do nothing particular, of `era` where that is known.
+    /// The connection for clients without special capabilities, of `era` if that is known.
     pub(super) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
         let mut lines = lock(&self.connections);
@@ -58,7 +58,7 @@ impl PooledServer {
         line
     }
 
-    /// The clients of the first connection are of `era`, which was not known until now.
+    /// Fixes the era of the clients of the first connection.
     pub(super) fn prefer_era(&self, era: Era) {
         let mut lines = lock(&self.connections);
         let first = lines.remove(&self.first_key(Era::Modern));
@@ -79,7 +79,7 @@ impl PooledServer {
         SupervisedConnection::open_sharing(config, places, learned)
     }
 
-    /// The connection that is open, for clients of `era` or, before a server of one era, of the other one.
+    /// The open connection for clients of `era`, or of the other era if the server supports only that.
     fn found(
         &self,
         lines: &ConnectionMap,
@@ -98,12 +98,12 @@ impl PooledServer {
         }
     }
 
-    /// Whether the server was connected to, and it is not yet known whether it speaks `era`.
+    /// Whether the server has connected, but it is unknown whether it supports `era`.
     pub(super) fn is_undecided(&self, era: Era) -> bool {
         self.learned.is_undecided(era)
     }
 
-    /// The connection for clients of a class, which others may share.
+    /// The connection for clients of a class. Other classes may share it.
     pub(super) fn connection(
         &self,
         key: &PoolKey,
@@ -131,7 +131,8 @@ impl PooledServer {
         if let Some(line) = found(&capabilities, session) {
             return Ok(line);
         }
-        // Where sessions share nothing, clients without one share the first connection, whatever they can do.
+        // With isolated sessions, clients without a session share the first connection, whatever their capabilities
+        // are.
         if config.isolation == Isolation::Session && session.is_none() {
             return first().ok_or_else(|| no_connection_left(config));
         }
@@ -140,7 +141,7 @@ impl PooledServer {
             return shared.ok_or_else(|| no_connection_left(config));
         }
         let mut config = config.clone().with_capabilities(capabilities.clone());
-        // Where sessions share nothing, this is the connection that the client has alone.
+        // With isolated sessions, this is the client's dedicated connection.
         let alone =
             session.filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
         config.is_dedicated = alone.is_some();

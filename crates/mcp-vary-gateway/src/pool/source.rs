@@ -1,4 +1,4 @@
-//! What one server lists; read whenever it is connected to, and again when it says that it changed.
+//! The lists of one server: read when it connects, and again when it announces a change.
 
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 
@@ -26,42 +26,42 @@ use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{ConnectError, ConnectionState, Event, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 
-/// One server as clients of one class see it.
+/// One server as the clients of one class see it.
 #[derive(Debug)]
 pub(crate) struct ServerSource {
-    /// The name that the operator gave the server.
+    /// The server's name in the configuration.
     pub(crate) name: Arc<str>,
     pub(crate) connection: Arc<SupervisedConnection>,
     snapshot: ArcSwap<ServerSnapshot>,
     following: watch::Sender<Following>,
-    /// Each list is locked while it is read, and says when that was last done.
+    /// Each list is locked while it is read, and holds the time of the last reading.
     readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
-    /// Held while a list takes the place of another.
+    /// Held while a list is replaced.
     updating: std::sync::Mutex<()>,
-    /// How many views are made of each list.
+    /// The number of views of each list.
     views: AtomicUsize,
     shared: Arc<SharedLists>,
-    /// The lists that are to be read again although nothing was announced.
+    /// The lists to read again although no change was announced.
     stale: std::sync::Mutex<BTreeSet<ListKind>>,
     revalidate: Notify,
-    /// The lists that clients asked for although the server does not declare them.
+    /// The lists that clients requested although the server does not declare them.
     requested: std::sync::Mutex<Requested>,
 }
 
-/// How far a server's announcements are followed.
+/// The progress of following a server's announcements.
 #[derive(Clone, Copy, Debug, Default)]
 struct Following {
-    /// Whether something was announced that has not been read yet.
+    /// Whether an announced change has not been read yet.
     pending: bool,
-    /// Whether somebody has waited for that in vain.
+    /// Whether a request has waited for it in vain.
     late: bool,
-    /// How often what was announced was read.
+    /// How often announced changes were read.
     readings: u64,
 }
 
-/// How long a request waits for a list at most; less where the operator has less patience with the server.
+/// The longest time that a request waits for a list; less if the server's `ready-timeout` is shorter.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
-/// A list is not asked for again sooner, whoever wants it and however often it changes.
+/// The shortest time between two readings of a list.
 pub(crate) const READ_PAUSE: Duration = Duration::from_secs(1);
 
 impl ServerSource {
@@ -84,7 +84,7 @@ impl ServerSource {
         }
     }
 
-    /// The source of a dedicated connection to the server of `shared`: it lists what that one lists until it is
+    /// The source of a dedicated connection to the server of `shared`: it has the same lists until it is
     /// [read](Self::read_now).
     pub(crate) fn dedicated(line: Arc<SupervisedConnection>, shared: &Self) -> Self {
         let source = Self::new(line, Arc::clone(&shared.shared));
@@ -93,8 +93,8 @@ impl ServerSource {
         source
     }
 
-    /// Shows what the server lists on the connection of `known` until this connection was made; whether it is not
-    /// made yet and there is something to show.
+    /// Shows the lists of `known` until this connection is open. Returns whether it is not open yet and `known` has
+    /// lists.
     pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
         let _replacing = self.replacing();
         let known = known.snapshot();
@@ -105,12 +105,12 @@ impl ServerSource {
         is_shown
     }
 
-    /// Takes note of how many views are made of its lists from now on.
+    /// Sets the number of views of its lists.
     pub(crate) fn set_views(&self, views: usize) {
         self.views.store(views, Ordering::Relaxed);
     }
 
-    /// The name that the operator gave the server.
+    /// The server's name in the configuration.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -119,17 +119,17 @@ impl ServerSource {
         self.snapshot.load_full()
     }
 
-    /// Makes the server log from `level` on; see [`Line::log_from`].
+    /// Sets the server's log level; see [`SupervisedConnection::set_log_level`].
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), RpcError> {
         self.connection.set_log_level(level).await
     }
 
-    /// The same for a call; see [`Line::log_from_if_possible`].
+    /// The same for one call; see [`SupervisedConnection::set_log_level_if_supported`].
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
         self.connection.set_log_level_if_supported(level).await;
     }
 
-    /// What the server lists of one kind.
+    /// The server's list of one kind.
     pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
         let told = self.snapshot.load();
         ServerListing {
@@ -140,7 +140,7 @@ impl ServerSource {
         }
     }
 
-    /// Whether the server's list is another one than `then`.
+    /// Whether the server's list differs from `then`.
     pub(crate) fn declares_otherwise(
         &self,
         kind: ListKind,
@@ -154,22 +154,22 @@ impl ServerSource {
         }
     }
 
-    /// Whether a list has the same items here and there, however else the two results differ.
+    /// Whether both have the same items in a list; other parts of the result may differ.
     pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
         let (one, other) = (self.snapshot(), other.snapshot());
         match (one.listings.get(&kind), other.listings.get(&kind)) {
             (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
-            // A list that could not be read says nothing about the items.
+            // If a list could not be read, nothing is known about its items.
             _ => true,
         }
     }
 
-    /// Has lists read again although the server has not announced a change on this connection: at once, or after
-    /// the pause between two readings. [`settle`](Self::settle) waits for that.
+    /// Reads lists again although the server announced no change on this connection: at once, or after the pause
+    /// between two readings. [`drain`](Self::drain) waits for it.
     pub(crate) fn suspect(&self, kinds: &BTreeSet<ListKind>) {
         let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
         self.following.send_if_modified(|now| {
-            // Under the lock, so that a task that follows sees both changes or neither.
+            // Under the lock, so that the follower sees both changes or neither.
             for kind in kinds {
                 self.connection.list_may_have_changed(kind);
             }
@@ -178,7 +178,7 @@ impl ServerSource {
         });
     }
 
-    /// Reads lists on a connection without a [follower](Self::follow), for a caller that has just learned that they changed.
+    /// Reads lists on a connection without a [follower](Self::follow), for a caller that knows that they changed.
     pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
         let Some(upstream) = self.connection.current() else {
             return;
@@ -187,7 +187,7 @@ impl ServerSource {
         self.read_all(&upstream, kinds).await;
     }
 
-    /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
+    /// Whether the first attempt to connect is still running.
     pub(crate) fn is_starting(&self) -> bool {
         let is_connecting = matches!(
             *self.connection.state().borrow(),
@@ -200,17 +200,17 @@ impl ServerSource {
     ///
     /// # Errors
     ///
-    /// When there was no connection to it at the first attempt.
+    /// When the first attempt to connect fails.
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
         self.connection.first_attempt().await?;
         let mut following = self.following.subscribe();
-        // An error means that no task follows the server any more, which closing it reports better.
+        // An error means that the follower has stopped. Closing the connection reports it better.
         let _ = following.wait_for(|now| now.readings > 0).await;
         Ok(())
     }
 
-    /// Waits until the server was connected to, after however many attempts, and its lists were read; `false` when it
-    /// is closed before.
+    /// Waits until the server has connected, after any number of attempts, and its lists were read. Returns `false` if
+    /// it is closed before.
     pub(crate) async fn first_connection(&self) -> bool {
         let mut following = self.following.subscribe();
         let mut state = self.connection.state();
@@ -220,8 +220,7 @@ impl ServerSource {
         }
     }
 
-    /// Waits until the connection is of the era that its clients prefer, or cannot be, and until what the server lists
-    /// there was read.
+    /// Waits until the connection is of the era that its clients prefer, or cannot be, and until its lists were read.
     pub(crate) async fn in_preferred_era(&self) {
         self.connection.wait_for_preferred_era().await;
         let Some(upstream) = self.connection.current() else {
@@ -233,12 +232,12 @@ impl ServerSource {
             !now.pending
                 && hello.is_some_and(|hello| hello.revision == upstream.handshake().revision)
         };
-        // An error means that no task follows the server any more.
+        // An error means that the follower has stopped.
         let _ = following.wait_for(is_met).await;
     }
 
-    /// Whether `kind` can be listed as it is known. A list that has expired can: it is read again in the background,
-    /// and who was shown the old one is notified if it differs.
+    /// Whether the known list can be used. An expired list can: it is read again in the background, and clients are
+    /// notified if it changed.
     pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {
         let following = *self.following.borrow();
         if following.pending && !following.late {
@@ -261,10 +260,10 @@ impl ServerSource {
         stale.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Waits until the changes that were announced by now are read, unless that takes too long.
+    /// Waits until all announced changes are read, or until the timeout.
     ///
-    /// Behind a server that announces without end that is so after two readings: the second one began
-    /// after this was called. Of a server that is slow only the first one to ask is held up.
+    /// If a server announces changes without end, this returns after two readings: the second one began after the call.
+    /// If a server is slow, only the first caller waits.
     pub(crate) async fn drain(&self) {
         let mut following = self.following.subscribe();
         let before = following.borrow().readings;
@@ -283,18 +282,18 @@ impl ServerSource {
         }
     }
 
-    /// Follows the connection and what the server announces, until it is closed: `changed` is told which
-    /// lists are no longer what they were, and which resources.
+    /// Follows the connection and the server's announcements until it is closed. `changed` gets the lists and resources
+    /// that changed.
     ///
-    /// A change of a list is read at once, the next one after a pause together with all that came in the
-    /// meantime, so that a server that announces without end costs little. What was said of a resource after
-    /// a list changed is told after that.
+    /// A changed list is read at once. The next change is read after a pause, together with all that arrived meanwhile,
+    /// so that a server that announces without end costs little. Resource updates that arrive after a list change are
+    /// reported after it.
     pub(crate) async fn follow<F>(&self, changed: impl FnMut(Changes) -> F)
     where
         F: Future<Output = ()>,
     {
         let events = self.connection.events();
-        // A line that other classes use, too, may be up already.
+        // A connection that other classes share may be open already.
         let next = self
             .connection
             .current()
@@ -364,7 +363,7 @@ impl ServerSource {
         }
     }
 
-    /// Reads the lists that have expired, while requests are answered from what is known; what has changed.
+    /// Reads the expired lists again, while requests use the known ones. Returns what changed.
     async fn revalidate(&self) -> Option<Changes> {
         let kinds = self.stale().clone();
         let mut lists = match self.connection.current() {
@@ -388,7 +387,7 @@ impl ServerSource {
     }
 }
 
-/// Waits until every server was read or could not be connected to, or for `limit`.
+/// Waits until each server's lists were read or its connection failed, or for `limit`.
 pub(crate) async fn first_readings(sources: &[Arc<ServerSource>], limit: Duration) {
     let readings = sources.iter().map(|source| source.first_reading());
     if tokio::time::timeout(limit, join_all(readings))

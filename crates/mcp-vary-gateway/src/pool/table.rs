@@ -1,4 +1,4 @@
-//! The classes of clients that can do something particular: those in use, and what others left behind.
+//! The classes of clients with special capabilities: those in use, and the connections inherited from before a reload.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,28 +13,28 @@ use tracing::warn;
 use super::connections::{ClassConnections, ListFollower};
 use super::{CapabilityClass, PoolKey, lock};
 
-/// The classes by key, and room for some more.
+/// The classes by key, up to a limit.
 #[derive(Debug, Default)]
 pub(super) struct ClassMap {
     entries: Mutex<BTreeMap<PoolKey, ClassCell>>,
-    /// What classes had under the configuration before this one, until they are asked for again.
+    /// The connections of classes before the reload, until the class is opened again.
     inherited: Mutex<BTreeMap<PoolKey, Arc<ClassConnections>>>,
-    /// Whether there was no room for the last class that was asked for.
+    /// Whether the last request for a class found no room.
     is_full: AtomicBool,
 }
 
-/// Where a class is, or will be when whoever makes it is done.
+/// A class, or the place of one that is being opened.
 pub(super) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
 
 impl ClassMap {
-    /// The place of a class; none when there are `most` shared ones, all of them in use.
+    /// The place of a class; none if there are `most` shared ones, all in use.
     pub(super) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
         let mut places = lock(&self.entries);
         if let Some(place) = places.get(key) {
             return Some(Arc::clone(place));
         }
         let is_own = key.session.is_some();
-        // One of the shared ones is that of clients that can do nothing particular, which is never closed.
+        // One place is reserved for the class without special capabilities, which is never closed.
         let most = if is_own {
             MAX_SESSION_CLASSES
         } else {
@@ -50,7 +50,7 @@ impl ClassMap {
             evict_idle(&mut places);
         }
         if is_full(&places) {
-            // Said once, until there was room again.
+            // Logged once, until there is room again.
             if !self.is_full.swap(true, Ordering::Relaxed) {
                 warn!(
                     most,
@@ -65,12 +65,12 @@ impl ClassMap {
         Some(place)
     }
 
-    /// The place of a class, however many there are.
+    /// The place of a class, regardless of the limit.
     pub(super) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
         Arc::clone(lock(&self.entries).entry(key.clone()).or_default())
     }
 
-    /// The shared classes of `era` that are open.
+    /// The open shared classes of `era`.
     pub(super) fn open(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
         let places = lock(&self.entries);
         let is_shared = |key: &PoolKey| key.session.is_none() && key.era == era;
@@ -80,7 +80,7 @@ impl ClassMap {
             .collect()
     }
 
-    /// Frees the place of a class that could not be made, unless somebody else is about to make it.
+    /// Removes the place of a class that could not be opened, unless another request is opening it.
     pub(super) fn close_server(&self, key: &PoolKey) {
         let mut places = lock(&self.entries);
         let is_free = |place: &ClassCell| Arc::strong_count(place) == 1 && !place.initialized();
@@ -89,8 +89,7 @@ impl ClassMap {
         }
     }
 
-    /// Takes over from the classes of `before` what followers they have that are `ours`, too, for clients that
-    /// come back.
+    /// Takes over the connections of the classes of `before` that are `ours`, too, for clients that return.
     pub(super) fn inherit(&self, before: &Self, is_ours: impl Fn(&ListFollower) -> bool) {
         let others = lock(&before.entries);
         let open = others
@@ -109,12 +108,12 @@ impl ClassMap {
         }
     }
 
-    /// What a class had under the configuration before.
+    /// The connections of a class before the reload.
     pub(super) fn inherited(&self, key: &PoolKey) -> Option<Arc<ClassConnections>> {
         lock(&self.inherited).get(key).cloned()
     }
 
-    /// Those of all classes that are open.
+    /// The followers of all open classes.
     pub(super) fn followers(&self) -> Vec<Arc<ListFollower>> {
         let places = lock(&self.entries);
         let open = places.values().filter_map(|place| place.get());
@@ -122,7 +121,7 @@ impl ClassMap {
         followers.collect()
     }
 
-    /// Lets go of what a class had that has opened.
+    /// Drops the inherited connections of a class that has opened.
     pub(super) fn remove_unused(&self, key: &PoolKey) {
         lock(&self.inherited).remove(key);
     }
@@ -133,14 +132,14 @@ impl ClassMap {
         lock(&self.inherited).retain(|key, _| key.session != Some(session));
     }
 
-    /// Closes what nobody has used for as long as `unused`.
+    /// Closes what was not used for `unused`.
     pub(super) fn sweep(&self, unused: Duration) {
         lock(&self.entries).retain(|_, place| is_used(place, unused));
         lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
     }
 }
 
-/// Closes the shared class that was not used for longest, if that is a while.
+/// Closes the shared class that was idle longest, if that is long enough.
 fn evict_idle(places: &mut BTreeMap<PoolKey, ClassCell>) {
     let idle = places
         .iter()
@@ -152,7 +151,7 @@ fn evict_idle(places: &mut BTreeMap<PoolKey, ClassCell>) {
 }
 
 fn is_used(place: &ClassCell, unused: Duration) -> bool {
-    // Whoever holds the place is about to use it.
+    // A request that holds the place is about to use it.
     let is_held = Arc::strong_count(place) > 1;
     match place.get() {
         Some(class) => {
@@ -162,8 +161,8 @@ fn is_used(place: &ClassCell, unused: Duration) -> bool {
     }
 }
 
-/// How long a class was not used that gives way to another. Long enough that clients that come by turns do not start
+/// How long a class must be idle before another can take its place. Long enough that alternating clients do not restart
 /// processes all the time.
 const EVICTION_IDLE_TIME: Duration = Duration::from_secs(30);
-/// Classes of one session each, over all servers; what a server allows is checked before.
+/// Classes of single sessions, over all servers. Each server's own limit is checked before.
 const MAX_SESSION_CLASSES: usize = 4096;

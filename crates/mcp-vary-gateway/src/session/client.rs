@@ -1,4 +1,4 @@
-//! Who asks: what a client declared, read once and remembered by its bytes.
+//! The client of a request: what it declared, read once and remembered by its bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,19 +22,19 @@ use serde_json::Value;
 use crate::pool::PoolKey;
 use crate::session::{BASE_CLASS, Session};
 
-/// What a client's capabilities declare of the two extensions.
+/// What a client's capabilities declare for the two extensions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeclaredFeatures {
     /// Present when the client declared content negotiation.
     pub(crate) features: Option<Features>,
     pub(crate) hints: VariantHints,
-    /// Where the client put its declarations; the answer is mirrored there (EXT-6).
+    /// Where the client put its declarations; the response uses the same place (EXT-6).
     pub(crate) negotiation: Option<Carrier>,
     pub(crate) variants: Option<Carrier>,
 }
 
 impl DeclaredFeatures {
-    /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
+    /// Reads a client's capabilities. Invalid settings are dropped one by one, counted and logged (EXT-5).
     pub(crate) fn read(capabilities: &Value, ignorings: &IgnoredCounter) -> Self {
         let features = declared::<Features>(capabilities);
         let hints = declared::<VariantHints>(capabilities);
@@ -55,24 +55,24 @@ impl DeclaredFeatures {
 pub(crate) struct Client {
     pub(crate) revision: Revision,
     pub(crate) id: ClientId,
-    /// The same where it is that of a connection that nobody else uses.
+    /// The same, if it belongs to a connection that no other client uses.
     pub(crate) connection: Option<ClientId>,
     pub(crate) features: Option<Arc<Features>>,
-    /// The variants that there are for it.
+    /// The variants that it can select.
     pub(crate) offers: Offers,
-    /// How rules have it shown what its variant shows.
+    /// The presentation of its variants that rules choose.
     pub(crate) presentation: Presentation,
-    /// The features that rules take it to have declared.
+    /// The features that rules presume it to have.
     pub(crate) presumed_features: Option<Arc<Features>>,
-    /// What rules say of the JSON that it gets.
+    /// What rules say about its JSON.
     pub(crate) json: JsonRule,
-    /// The names of the MCP capabilities that it declared, and of what they have: `elicitation`, `elicitation/url`.
+    /// The names of the MCP capabilities that it declared, and of their members: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
-    /// The class whose connections it uses; `None` when it can do nothing particular.
+    /// The class whose connections it uses; `None` without special capabilities.
     pub(crate) class: Option<PoolKey>,
     /// The session of a legacy client.
     pub(crate) session: Option<Arc<Session>>,
-    /// The least severe level that it wants logged for this request.
+    /// The lowest log level for this request.
     pub(crate) log_level: Option<u8>,
 }
 
@@ -81,7 +81,7 @@ impl Client {
         self.revision.era()
     }
 
-    /// On whose behalf it asks: nobody's in particular, since no client is asked who it is.
+    /// The principal of the request: none, since clients are not authenticated.
     #[expect(
         clippy::unused_self,
         reason = "what differs between clients is asked of the client"
@@ -90,14 +90,14 @@ impl Client {
         ""
     }
 
-    /// What servers are told of its capabilities, JSON text.
+    /// Its capabilities that may be forwarded to servers, JSON text.
     pub(crate) fn forwardable(&self) -> &str {
         self.class
             .as_ref()
             .map_or(BASE_CLASS, |class| &class.capabilities)
     }
 
-    /// What it can be asked.
+    /// The server requests that it accepts.
     pub(crate) fn server_request_support(&self) -> ServerRequestSupport {
         ServerRequestSupport::from_capabilities(self.forwardable())
     }

@@ -1,4 +1,4 @@
-//! Who still uses deprecated variants: counted per client, and said in the log once a day (SV-25).
+//! Which clients still use deprecated variants: counted per client, and logged once a day (SV-25).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,11 +15,11 @@ use tracing::warn;
 pub struct DeprecatedUse {
     /// The variant.
     pub variant: VariantId,
-    /// The client; `None` for all those together that there was no room to tell apart.
+    /// The client; `None` for all clients beyond the limit.
     pub client: Option<ClientName>,
-    /// How many requests it made in the variant since the gateway started.
+    /// Its requests in the variant since the gateway started.
     pub requests: u64,
-    /// When it last did, in seconds since 1970-01-01 UTC.
+    /// Its last request, in seconds since 1970-01-01 UTC.
     pub last: u64,
 }
 
@@ -27,8 +27,8 @@ pub struct DeprecatedUse {
 ///
 /// # Properties
 ///
-/// At most [`MOST_CLIENTS`] clients are told apart; of each variant one more count is for the rest, so
-/// that no client can fill the memory or the log by calling itself something else every time.
+/// At most [`MOST_CLIENTS`] clients are counted separately. The others are counted together, per variant, so that no
+/// client can fill the memory or the log by changing its name.
 #[derive(Debug, Default)]
 pub(crate) struct DeprecationLog {
     uses: Mutex<BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>>,
@@ -38,12 +38,12 @@ pub(crate) struct DeprecationLog {
 struct UsesOfClient {
     requests: u64,
     last: u64,
-    /// The day on which it was last said, counted from 1970.
+    /// The day of the last warning, counted from 1970.
     reported: u64,
 }
 
 impl DeprecationLog {
-    /// Counts a request in `variant` at `now`, and warns of it if that was not done today.
+    /// Counts a request in `variant` at `now`. Warns once a day.
     pub(crate) fn note(&self, variant: &ServerVariant, client: ClientName, now: u64) {
         let mut uses = self.lock();
         let key = (variant.id.clone(), Some(client));
@@ -68,7 +68,7 @@ impl DeprecationLog {
         }
     }
 
-    /// All of them, by variant and client.
+    /// All counts, by variant and client.
     pub(crate) fn all(&self) -> Vec<DeprecatedUse> {
         let uses = self.lock();
         let uses = uses.iter();
@@ -92,7 +92,7 @@ fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
     let client = client.map_or("others", |client| client.name.as_str());
     warn!(
         variant = %variant.id,
-        // Quoted, since a client may call itself whatever it likes.
+        // Quoted, since a client chooses its own name.
         client = ?client,
         replacement = replacement.map(tracing::field::display),
         days_left = info.and_then(|info| info.days_left(Date::from_unix(now))),
@@ -100,7 +100,7 @@ fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
     );
 }
 
-/// Clients that are told apart, in all variants together.
+/// Clients that are counted separately, in all variants together.
 const MOST_CLIENTS: usize = 256;
 
 /// Seconds.
@@ -124,7 +124,7 @@ mod tests {
             .collect()
     }
 
-    /// SV-25: clients are told apart up to a number, the rest is counted together.
+    /// SV-25: clients are counted separately up to a limit, and the others together.
     #[test]
     fn clients_beyond_those_that_are_told_apart_are_counted_together() {
         let uses = DeprecationLog::default();

@@ -1,7 +1,7 @@
-//! What a session id seals: `base64url(HMAC-SHA256 || JSON)`.
+//! The content of a session id: `base64url(HMAC-SHA256 || JSON)`.
 //!
-//! The JSON begins with what `initialize` fixed, which many sessions have in common, and ends with what
-//! is the session's own: expiry and nonce. Beginnings are read once and shared.
+//! The JSON starts with what `initialize` negotiated, which many sessions share, and ends with the session's own part:
+//! expiry and nonce. The shared parts are parsed once.
 
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ use sha2::Sha256;
 
 use super::{BASE_CLASS, Negotiated};
 
-/// What sessions that agreed on the same have in common.
+/// What sessions with the same negotiation share.
 #[derive(Debug)]
 pub(super) struct SharedNegotiation {
     pub(super) negotiated: Arc<Negotiated>,
     pub(super) views: ArcSwapOption<VariantOrder>,
-    /// The letters of their ids that follow the seal, as far as they are the same.
+    /// The letters of their ids after the seal, as far as they are the same.
     letters: Box<str>,
 }
 
-/// What the variants of a session are in the views of one configuration.
+/// The variants of a session as views of one configuration.
 #[derive(Debug)]
 pub(super) struct VariantOrder {
-    /// Of the configuration.
+    /// The generation of the configuration.
     pub(super) number: u64,
-    /// `None` when one is gone.
+    /// `None` if one was removed.
     pub(super) order: Option<Arc<[VariantIndex]>>,
 }
 
-/// What is a session's own.
+/// The session's own part.
 #[derive(Debug)]
 pub(super) struct SessionTail {
     /// Seconds since 1970-01-01 UTC.
@@ -48,10 +48,10 @@ pub(super) struct SessionTail {
     letters: Box<str>,
 }
 
-/// Tells sessions apart that agreed on the same and expire together.
+/// Distinguishes sessions with the same negotiation and expiry.
 pub(super) type Nonce = [u8; 16];
 
-/// The letters of the HMAC that an id begins with, and of the brace after it. No two sessions share them.
+/// The letters of the HMAC at the start of an id, and of the brace after it. No two sessions share them.
 pub(super) type Seal = [u8; SEAL_LENGTH];
 
 const SEAL_LENGTH: usize = (MAC_LENGTH + 1) / 3 * 4;
@@ -60,10 +60,10 @@ const MAC_LENGTH: usize = 32;
 const MAX_ID: usize = 2048;
 const MAX_BYTES: usize = MAX_ID / 4 * 3;
 const LABEL: &[u8] = b"vary session v1\0";
-/// Bytes of different agreements that are remembered; of others every session has its own.
+/// Bytes of the shared parts that are remembered. Others are stored per session.
 const NEGOTIATIONS_MEMORY: usize = 4 << 20;
 
-/// An id that nobody has checked yet.
+/// An id that was not checked yet.
 #[derive(Clone, Copy)]
 pub(super) struct SplitId<'a> {
     pub(super) seal: &'a Seal,
@@ -82,14 +82,14 @@ impl<'a> SplitId<'a> {
         })
     }
 
-    /// Whether this is the id of this session, whose seal it has: every letter of it.
+    /// Whether this is the complete id of the session with this seal.
     pub(super) fn is(&self, agreed: &SharedNegotiation, own: &SessionTail) -> bool {
         let rest = self.tail.strip_prefix(agreed.letters.as_bytes());
         rest == Some(own.letters.as_bytes())
     }
 }
 
-/// The beginning of the JSON; short names, since it travels with every request.
+/// The first part of the JSON. Short names, since it travels with every request.
 #[derive(Deserialize, Serialize)]
 struct SealedNegotiation {
     r: String,
@@ -103,14 +103,14 @@ struct SealedNegotiation {
     i: Option<[String; 2]>,
 }
 
-/// The end of the JSON.
+/// The last part of the JSON.
 #[derive(Deserialize, Serialize)]
 struct SealedTail {
     e: u64,
     n: Nonce,
 }
 
-/// Where the end begins. Behind it stand only numbers, so that the last of these is the one.
+/// Where the last part begins. Only numbers follow, so that the last occurrence is the right one.
 const SEPARATOR: &str = ",\"e\":";
 
 impl SharedNegotiation {
@@ -148,7 +148,7 @@ impl SharedNegotiation {
 }
 
 impl SessionTail {
-    /// Of a session that no id leads to.
+    /// For a session without an id.
     pub(super) fn unnamed() -> Self {
         Self {
             expires: u64::MAX,
@@ -157,7 +157,7 @@ impl SessionTail {
         }
     }
 
-    /// The client whose session it is, wherever and however often it is opened.
+    /// The client of the session, the same wherever and however often the id is opened.
     pub(super) fn client(&self) -> ClientId {
         let (half, _) = self.nonce.as_chunks::<8>();
         // Clients without a session are counted from 0, and never get that far.
@@ -174,7 +174,7 @@ impl SessionTail {
     }
 }
 
-/// The keys that seal and open ids, and what was agreed on lately.
+/// The keys that seal and open ids, and the recent shared parts.
 pub(super) struct SessionKeys {
     /// The first one seals, all of them open.
     keys: Vec<[u8; 32]>,
@@ -189,8 +189,7 @@ impl SessionKeys {
         }
     }
 
-    /// Seals an id. What it does not hold was never agreed: the session is what its id says, here and
-    /// wherever it is opened next.
+    /// Seals an id. The session has only what the id holds, here and wherever it is opened next.
     pub(super) fn seal(
         &self,
         fixed: Negotiated,
@@ -215,7 +214,7 @@ impl SessionKeys {
 
     /// Opens an id; `None` when none of the keys sealed it.
     pub(super) fn open(&self, id: SplitId<'_>) -> Option<(Arc<SharedNegotiation>, SessionTail)> {
-        // Base64 without padding spells the same bytes in one way only.
+        // Base64 without padding has one spelling for each value.
         let bytes = URL_SAFE_NO_PAD.decode(id.whole).ok()?;
         let (told, payload) = bytes.split_at_checked(MAC_LENGTH)?;
         let genuine = |key| mac(key, payload).verify_slice(told).is_ok();
@@ -236,7 +235,7 @@ impl SessionKeys {
     }
 }
 
-/// What is fixed as it is sealed, at most `limit` bytes: a JSON object without its closing brace.
+/// The sealed text of the negotiation, at most `limit` bytes: a JSON object without its closing brace.
 fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
     let client = &fixed.client;
     let mut beginning = SealedNegotiation {
@@ -256,15 +255,15 @@ fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
 }
 
 impl SealedNegotiation {
-    /// Leaves out what is missed least; whether there was anything.
+    /// Removes the least important part. Returns whether there was one.
     fn shorten(&mut self) -> bool {
-        // Nothing but counts hangs on the client's name.
+        // The client's name is used for counting only.
         if self.i.take().is_some() {
             return true;
         }
-        // Tags without an effect of their own are last and the first to go.
+        // Tags without an effect of their own come last and are removed first.
         let tag = self.f.as_mut().and_then(Vec::pop);
-        // The first variant is the default of the session; the others only stand in what an error says.
+        // The first variant is the session's default; the others only appear in error messages.
         tag.is_some() || (self.o.len() > 1 && self.o.pop().is_some())
     }
 }
@@ -276,12 +275,12 @@ fn mac(key: &[u8; 32], payload: &[u8]) -> Hmac<Sha256> {
     mac
 }
 
-/// An HMAC under `key`; keys of any length are valid, so that this cannot fail.
+/// An HMAC under `key`. Keys of any length are valid, so this cannot fail.
 pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"))
 }
 
-/// The tags, those that the registry gives an effect first.
+/// The tags, those with a registered effect first.
 fn tags_by_weight(features: &Features) -> Vec<String> {
     let mut tags: Vec<_> = features.tags().collect();
     tags.sort_by_key(|tag| !is_registered(tag));
@@ -296,7 +295,7 @@ fn is_registered(tag: &FeatureTag) -> bool {
     }
 }
 
-/// The tags of the registry that are present or absent; `format` and `verbosity` have values.
+/// The registered tags without a value; `format` and `verbosity` have values.
 const REGISTERED: [&str; 8] = [
     "agent",
     "human",
@@ -374,8 +373,8 @@ pub(super) mod tests {
             prop_assert_eq!((opened_own.expires, opened_own.nonce), (expires, nonce));
         }
 
-        /// Nothing opens but what was sealed: no bytes, and no id with a byte exchanged; and no such id
-        /// is taken for the session that it resembles.
+        /// Nothing else opens: no random bytes, and no id with a changed byte; and no such id is taken for the session
+        /// that it resembles.
         #[test]
         fn nothing_else_opens(text in ".{0,300}", at in any::<prop::sample::Index>(), by in 1u8..64) {
             prop_assert!(open(&keys(), &text).is_none());
@@ -391,7 +390,7 @@ pub(super) mod tests {
         }
     }
 
-    /// An id has one spelling: other bits in its last letter are no id at all.
+    /// An id has one spelling: with other bits in its last letter it is invalid.
     #[test]
     fn an_id_is_spelled_in_one_way() {
         let (id, _, _) = keys().seal(fixed(&[]), 10, [7; 16]);

@@ -1,13 +1,13 @@
-//! How much memory clients can make the gateway hold, all of them together.
+//! What requests cost in memory.
 //!
-//! What a client sends is leased from one [`MemoryBudget`] before it is held, and given back when it is dropped: bodies
-//! of requests with what they become, subscriptions, and the trees that arguments are checked in. When the budget is
-//! exhausted, the request is refused at once, and nothing that was accepted is lost.
+//! What a client sends is leased from one [`MemoryBudget`](mcp_vary_base::memory_budget::MemoryBudget) before it is held, and released when it is dropped: bodies
+//! of requests and what they become, subscriptions, and the trees in which arguments are checked. If the budget is
+//! exhausted, the request is refused at once. Accepted requests are not affected.
 
 use mcp_vary_view::MAX_CHECKED_VALUES;
 
-/// What a message of so many bytes takes while it is worked on: itself, and what is sent on of it. Of small ones there
-/// are never enough to matter, since connections and requests in flight are bounded: they cost no lease.
+/// The cost of a message of this size while it is handled: itself, and what is sent for it. Small ones cost nothing:
+/// connections and requests in flight are bounded, so that there are never enough of them to matter.
 pub(crate) fn of_message(bytes: usize) -> usize {
     if bytes <= SMALL {
         0
@@ -16,7 +16,7 @@ pub(crate) fn of_message(bytes: usize) -> usize {
     }
 }
 
-/// What the arguments `text` take as a tree that they are checked in; of more than [`MAX_CHECKED_VALUES`] none is made.
+/// The cost of the tree in which the arguments `text` are checked. Beyond [`MAX_CHECKED_VALUES`], no tree is built.
 pub(crate) fn of_tree(text: &str) -> usize {
     if text.len() <= SMALL {
         return 0;
@@ -25,13 +25,13 @@ pub(crate) fn of_tree(text: &str) -> usize {
     text.len().saturating_add(values.saturating_mul(VALUE))
 }
 
-/// What a subscription to `uri` takes: what each side calls the resource, and what is remembered of it.
+/// The cost of a subscription to `uri`: both URIs of the resource, and the bookkeeping.
 pub(crate) fn of_subscription(uri: &str) -> usize {
     uri.len().saturating_mul(3).saturating_add(SUBSCRIPTION)
 }
 
-/// Messages up to so many bytes are not leased for.
+/// Smaller messages need no lease.
 const SMALL: usize = 16 << 10;
-/// What one value takes in a tree, beside its text: that of an object with one member, which takes most.
+/// The cost of one value in a tree besides its text, at most: that of an object with one member.
 const VALUE: usize = 300;
 const SUBSCRIPTION: usize = 1 << 10;

@@ -1,9 +1,9 @@
-//! Legacy sessions: an id that seals what `initialize` fixed, and the little that is kept beside it.
+//! Legacy sessions: an id that seals the negotiation, and the little state beside it.
 //!
-//! The [`id`] carries revision, features, ranked variants, capability class and expiry under an HMAC,
-//! so that nothing has to be remembered to serve a session. A bounded [`table`] finds those that
-//! were used lately without opening their ids, and knows what was deleted; [`Sessions`] is both together.
-//! This file is one session: the log level, and what exists only while a request or a stream is open.
+//! The [`id`] carries revision, features, ranked variants, capability class and expiry under an HMAC, so that a session
+//! needs no stored state. A bounded [`store`] finds recently used sessions without opening their ids, and remembers
+//! deletions; [`Sessions`] combines both. This file is one session: its log level, and what exists only while a request
+//! or a stream is open.
 
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
@@ -36,7 +36,7 @@ pub(crate) use self::sessions::Sessions;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
 
-/// What `initialize` fixed for the lifetime of a session.
+/// What `initialize` negotiated for the lifetime of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Negotiated {
     pub(crate) revision: Revision,
@@ -44,46 +44,46 @@ pub(crate) struct Negotiated {
     pub(crate) features: Option<Arc<Features>>,
     /// The ids of the variants offered, best first; empty when variants are off.
     pub(crate) order: Vec<String>,
-    /// The capability class: the canonical JSON text of the capabilities that are mirrored to the
-    /// server, at most 512 bytes; [`BASE_CLASS`] when there are none.
+    /// The capability class: the canonical JSON text of the forwardable capabilities, at most 512 bytes;
+    /// [`BASE_CLASS`] if there are none.
     pub(crate) class: Arc<str>,
-    /// How the client calls itself.
+    /// The client's name and version.
     pub(crate) client: ClientName,
 }
 
-/// The class of a client whose capabilities are not mirrored.
+/// The class of a client without forwardable capabilities.
 pub(crate) const BASE_CLASS: &str = "{}";
 
-/// A session that exists: what its id seals, and what this replica keeps of it.
+/// A session: what its id seals, and the state of this replica.
 ///
 /// # Properties
 ///
-/// While nothing is in flight and no stream is open it owns the end of its id and, once it was asked
-/// something, room for a few requests; what it agreed on is shared with all that agreed on the same.
+/// While nothing is in flight and no stream is open, it owns the last part of its id and, after the first request, room
+/// for a few more; sessions with the same negotiation share that.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) negotiated: Arc<Negotiated>,
     pub(crate) client: ClientId,
     shared: Arc<SharedNegotiation>,
     tail: SessionTail,
-    /// The least severe level that the client wants logged; 0 is `debug`, [`NO_LEVEL`] not said.
+    /// The lowest level that the client wants logged; 0 is `debug`, [`NO_LEVEL`] not set.
     log_level: AtomicU8,
     /// Set, under the lock of `active`, when the session is deleted.
     ended: AtomicBool,
-    /// Set when its client can say nothing any more, though it may still read.
+    /// Set when its client has closed its input, though it may still read.
     input_closed: AtomicBool,
-    /// Whether it was found since the table last looked for a place to give away.
+    /// Whether it was used since the store last looked for a session to evict.
     last_used: AtomicBool,
     active: Mutex<ActiveState>,
-    /// The ids of the variants that it has selected although they were not offered to it.
+    /// The ids of the variants that it has selected although they were not offered.
     selected: OnceLock<Box<Mutex<BTreeSet<VariantId>>>>,
 }
 
-/// What exists only while somebody waits for it.
+/// What exists only while a request or a stream is open.
 #[derive(Debug, Default)]
 struct ActiveState {
     requests: Vec<OpenRequest>,
-    /// What the client is told beside its answers, and its streams for that.
+    /// Messages outside of responses, and the streams for them.
     outbox: Option<Box<Outbox>>,
 }
 
@@ -94,7 +94,7 @@ struct OpenRequest {
 }
 
 impl ActiveState {
-    /// Gives up what nobody needs at the moment.
+    /// Frees what is not needed at the moment.
     fn shrink(&mut self) {
         if self.outbox.as_ref().is_some_and(|outbox| outbox.is_idle()) {
             self.outbox = None;
@@ -103,8 +103,8 @@ impl ActiveState {
 }
 
 const NO_LEVEL: u8 = u8::MAX;
-/// The room for requests that a session keeps when none is in flight, so that one after the other
-/// costs no allocation of it.
+/// The capacity for requests that a session retains when none is in flight, so that sequential requests do not
+/// allocate.
 const RETAINED_CAPACITY: usize = 4;
 
 impl Session {
@@ -123,19 +123,19 @@ impl Session {
         }
     }
 
-    /// Takes note that its client has selected a variant that was not offered to it; whether that is new.
+    /// Records that its client selected a variant that was not offered. Returns whether that is new.
     pub(crate) fn note_selected(&self, variant: &VariantId) -> bool {
         let mut selected = lock(self.selected.get_or_init(Box::default));
         !selected.contains(variant) && selected.insert(variant.clone())
     }
 
-    /// The variants that its client has selected although they were not offered to it.
+    /// The variants that its client has selected although they were not offered.
     pub(crate) fn selected(&self) -> Vec<VariantId> {
         let selected = self.selected.get();
         selected.map_or_else(Vec::new, |all| lock(all).iter().cloned().collect())
     }
 
-    /// The same client's next session, without an id, as `initialize` would fix it now.
+    /// The same client's next session, without an id, with a new negotiation.
     pub(crate) fn renegotiated(&self, fixed: Negotiated) -> Arc<Self> {
         let agreed = Arc::new(SharedNegotiation::of(fixed));
         let anew = Self::new(agreed, SessionTail::unnamed(), self.client);
@@ -144,14 +144,13 @@ impl Session {
         Arc::new(anew)
     }
 
-    /// The session that an id leads to.
+    /// The session with an id.
     fn with_id(agreed: Arc<SharedNegotiation>, own: SessionTail) -> Arc<Self> {
         let client = own.client();
         Arc::new(Self::new(agreed, own, client))
     }
 
-    /// What `order` means in the views of the configuration `number`; found out once for all sessions of that
-    /// order.
+    /// The views of `order` in the configuration `number`; computed once for all sessions with that order.
     pub(crate) fn views(
         &self,
         number: u64,
@@ -178,9 +177,9 @@ impl Session {
         self.log_level.store(level, Ordering::Relaxed);
     }
 
-    /// Notes a request in flight; refused when its id is in use or `limit` is reached.
+    /// Adds a request in flight. Refused if its id is in use or `limit` is reached.
     ///
-    /// In a session that has ended it is withdrawn from the beginning.
+    /// If the session has ended, the request is cancelled from the start.
     pub(crate) fn begin(
         self: &Arc<Self>,
         id: &str,
@@ -220,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Ends what is in flight and the streams that listen.
+    /// Cancels all requests and closes all streams.
     pub(crate) fn end(&self) {
         let mut active = lock(&self.active);
         self.ended.store(true, Ordering::Release);
@@ -232,22 +231,22 @@ impl Session {
         }
     }
 
-    /// When it ends by itself, in seconds since 1970-01-01 UTC.
+    /// The time when it expires, in seconds since 1970-01-01 UTC.
     pub(crate) fn expires(&self) -> u64 {
         self.tail.expires
     }
 
-    /// For how long it lasts from `now`, seconds since 1970-01-01 UTC.
+    /// The remaining lifetime at `now`, seconds since 1970-01-01 UTC.
     pub(crate) fn remaining(&self, now: u64) -> Duration {
         Duration::from_secs(self.tail.expires.saturating_sub(now))
     }
 
-    /// Notes that its client has closed its side: what it is asked it will not answer.
+    /// Records that its client has closed its input: it will not respond to requests.
     pub(crate) fn close_input(&self) {
         self.input_closed.store(true, Ordering::Release);
     }
 
-    /// Whether its client can say nothing any more.
+    /// Whether its client has closed its input.
     pub(crate) fn is_input_closed(&self) -> bool {
         self.input_closed.load(Ordering::Acquire) || self.has_ended()
     }
@@ -258,26 +257,26 @@ impl Session {
     }
 }
 
-/// The id in one spelling of many: `"a"` and `"\u0061"` are the same string.
+/// The canonical spelling of an id: `"a"` and `"\u0061"` are the same string.
 fn canonical_id(id: &str) -> Cow<'_, str> {
     if !id.contains('\\') {
         return Cow::Borrowed(id);
     }
-    // A lone surrogate is no string that could be spelled otherwise.
+    // A lone surrogate has no other spelling.
     let text: Result<String, _> = serde_json::from_str(id);
     text.map_or(Cow::Borrowed(id), |text| {
         Cow::Owned(mcp_vary::json::string(&text))
     })
 }
 
-/// Why a request may not begin.
+/// Why a request is not admitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AdmissionError {
     IdInUse,
     TooMany,
 }
 
-/// The place of a request in flight; free again when this is dropped.
+/// A request in flight. Dropping this frees its place.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     session: Arc<Session>,
@@ -286,7 +285,7 @@ pub(crate) struct InFlightGuard {
 }
 
 impl InFlightGuard {
-    /// The session that it is in.
+    /// The session of the request.
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
@@ -314,7 +313,7 @@ impl Drop for InFlightGuard {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // The tables hold no half-done change that a panic could leave behind.
+    // No panic can leave the tables half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -368,7 +367,7 @@ pub(super) mod tests {
         );
     }
 
-    /// Ten thousand of these are kept, so that what is added to one is added ten thousand times.
+    /// There are ten thousand sessions: each byte counts ten thousand times.
     #[test]
     fn an_idle_session_is_small() {
         assert!(size_of::<Session>() <= 160, "{}", size_of::<Session>());

@@ -1,4 +1,4 @@
-//! What is said to a client beside the answers to its requests: a queue, and the streams that empty it.
+//! Messages to a client outside of responses: a queue, and the streams that drain it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,21 +10,20 @@ use tokio::time::Instant;
 
 use super::{Session, lock};
 
-/// The messages that wait for a stream of one session, and its streams that are open.
+/// The queued messages of one session, and its open streams.
 ///
 /// # Properties
 ///
-/// A message leaves by exactly one stream, in the order in which messages were told.
+/// A message leaves by exactly one stream, in order.
 ///
 /// > The server MUST send each of its JSON-RPC messages on only one of the connected streams; that is, it
 /// > MUST NOT broadcast the same message across multiple streams. (MCP 2025-11-25, basic/transports,
 /// > "Multiple Connections")
 ///
-/// It is that of the newest, since of several the older ones may belong to connections that are dead and do
-/// not know it.
+/// The newest stream is used: older ones may belong to dead connections.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// The newest last.
+    /// Newest last.
     open: Vec<StreamSlot>,
     next: u64,
     waiting: VecDeque<QueuedMessage>,
@@ -45,15 +44,15 @@ struct QueuedMessage {
     message: Bytes,
 }
 
-/// Messages and bytes that wait at most while a stream is open: it reads too slowly when there are more.
+/// Messages and bytes that may be queued while a stream is open. Beyond that, the client reads too slowly.
 const OPEN_STREAM_LIMITS: (usize, usize) = (256, 1 << 20);
-/// The same while there is none; many clients never open any.
+/// The same while no stream is open; many clients never open one.
 const NO_STREAM_LIMITS: (usize, usize) = (16, 64 << 10);
-/// A message that found no stream for so long is of no use any more.
+/// Messages that waited longer are dropped.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Outbox {
-    /// Whether the session has no need of this.
+    /// Whether the session does not need it.
     pub(super) fn is_idle(&self) -> bool {
         self.open.is_empty() && self.waiting.is_empty()
     }
@@ -85,12 +84,12 @@ impl Outbox {
         }
     }
 
-    /// The stream that what is told now leaves by.
+    /// The stream for the next message.
     fn newest(&mut self) -> Option<&mut StreamSlot> {
         self.open.iter_mut().rev().find(|reader| !reader.closed)
     }
 
-    /// Wakes all streams, since the session has ended.
+    /// Wakes all streams when the session ends.
     pub(super) fn wake_all(&mut self) {
         let wakers = self
             .open
@@ -99,7 +98,7 @@ impl Outbox {
         wakers.for_each(Waker::wake);
     }
 
-    /// Takes a message on; `false` when there is no room. A stream that made it so by not reading is closed.
+    /// Queues a message. Returns `false` if there is no room; a stream that was not read is closed.
     fn push(&mut self, message: Bytes) -> bool {
         self.forget_old();
         let listens = self.newest().is_some();
@@ -130,7 +129,7 @@ impl Outbox {
         Some(message)
     }
 
-    /// Drops what has waited for too long.
+    /// Drops messages that have waited too long.
     fn forget_old(&mut self) {
         let is_old = |waiting: &QueuedMessage| waiting.since.elapsed() > QUEUE_TIMEOUT;
         while self.waiting.front().is_some_and(is_old) {
@@ -157,12 +156,10 @@ impl Outbox {
 }
 
 impl Session {
-    /// Says something to the client that belongs to none of its requests: a notification, or a request of
-    /// its own. Whether that can reach anybody.
+    /// Sends the client a message outside of responses: a notification or a request. Returns whether it can arrive.
     ///
-    /// It leaves by one open `GET` stream, or by standard output, or waits a while for a stream to be opened.
-    /// Of a client that does not read what it is told nothing is kept without end: its stream is closed, and
-    /// this returns `false`.
+    /// It leaves by an open `GET` stream or by standard output, or waits a while for a stream. The queue is bounded: if
+    /// the client does not read, its stream is closed and this returns `false`.
     #[must_use]
     pub(crate) fn enqueue(&self, message: Bytes) -> bool {
         let mut active = lock(&self.active);
@@ -174,14 +171,14 @@ impl Session {
         told
     }
 
-    /// Whether the client has a stream open, so that what it is told reaches it at once.
+    /// Whether the client has an open stream, so that messages reach it at once.
     pub(crate) fn has_stream(&self) -> bool {
         let mut active = lock(&self.active);
         let outbox = active.outbox.as_mut();
         !self.has_ended() && outbox.is_some_and(|outbox| outbox.newest().is_some())
     }
 
-    /// A place for one more stream, given back when dropped.
+    /// Opens one more stream. Dropping it frees its place.
     pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OutboxStream> {
         let mut active = lock(&self.active);
         let outbox = active.outbox.get_or_insert_default();
@@ -196,8 +193,7 @@ impl Session {
     }
 }
 
-/// A stream that is open, by which the client hears what it is told; its place is free again when this is
-/// dropped.
+/// An open stream for messages outside of responses. Dropping it frees its place.
 #[derive(Debug)]
 pub(crate) struct OutboxStream {
     session: Arc<Session>,
@@ -205,7 +201,7 @@ pub(crate) struct OutboxStream {
 }
 
 impl OutboxStream {
-    /// The next message for the client; none when its session has ended, or it read too slowly.
+    /// The next message; none when the session has ended, or the client read too slowly.
     pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut active = lock(&self.session.active);
         match &mut active.outbox {
@@ -214,7 +210,7 @@ impl OutboxStream {
         }
     }
 
-    /// The same for whoever waits for it alone.
+    /// The same as a future, for a single reader.
     pub(crate) async fn next(&self) -> Option<Bytes> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }

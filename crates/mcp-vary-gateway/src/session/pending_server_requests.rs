@@ -1,7 +1,7 @@
-//! What legacy clients are asked and have not answered yet.
+//! Server requests that legacy clients have not answered yet.
 //!
-//! A server's request goes to its client with an id of the gateway's, since ids of several servers may be the
-//! same; the client's response finds it again by session and id, wherever it comes in.
+//! A server's request is forwarded with an id of the gateway, since ids of several servers may be the same. The
+//! client's response is matched by session and id, on whatever connection it arrives.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use tracing::{debug, warn};
 use crate::session::Session;
 use crate::tasks;
 
-/// The questions that are open.
+/// The pending requests.
 #[derive(Debug)]
 pub(crate) struct PendingServerRequests {
     ids: RequestIds,
@@ -34,21 +34,21 @@ pub(crate) struct PendingServerRequests {
     limit: usize,
     timeout: Duration,
     environment: Environment,
-    /// Responses to what this gateway has not asked.
+    /// Responses to requests that this gateway did not send.
     unmatched: LogBackoff,
-    /// Whether there are several servers, so that each question has to name its own.
+    /// Whether there are several servers, so that each request must name its own.
     names_servers: AtomicBool,
 }
 
-/// A question that waits for the client.
+/// A request that waits for the client.
 #[derive(Debug)]
 struct OpenRequest {
     origin: RequestOrigin,
-    /// The token that the server gave, JSON text; the client has the question's id in its place.
+    /// The server's progress token, JSON text; the client gets the request's id in its place.
     progress: Option<String>,
 }
 
-/// Who asked.
+/// The sender of a request.
 #[derive(Debug)]
 enum RequestOrigin {
     Server(ServerRequest),
@@ -58,7 +58,7 @@ enum RequestOrigin {
 /// The JSON text of a client's `result`, or of its `error`.
 pub(crate) type ClientResponse = Result<String, String>;
 
-/// A question to a client. When this is dropped, nobody waits for its answer any more.
+/// A request to a client. Dropping it discards the response.
 #[derive(Debug)]
 pub(crate) struct ForwardedServerRequest {
     pending: Arc<PendingServerRequests>,
@@ -69,8 +69,8 @@ pub(crate) struct ForwardedServerRequest {
 }
 
 impl PendingServerRequests {
-    /// None yet, and at most `limit` at once; a client has so much time to answer one.
-    /// `gateway` tells this one from others that share its sessions.
+    /// At most `limit` requests at once; `patience` is the time for a response. `gateway` distinguishes this gateway
+    /// from others that share its sessions.
     pub(crate) fn new(
         limit: usize,
         timeout: Duration,
@@ -88,31 +88,30 @@ impl PendingServerRequests {
         }
     }
 
-    /// How many are open.
+    /// The number of pending requests.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// From now on questions name their server, or do not.
+    /// Sets whether requests name their server.
     pub(crate) fn name_servers(&self, are_named: bool) {
         self.names_servers.store(are_named, Ordering::Relaxed);
     }
 
-    /// The name of `server`, where its questions have to name it.
+    /// The name of `server`, if requests must name it.
     pub(crate) fn server_name<'a>(&self, server: &'a str) -> Option<&'a str> {
         self.names_servers.load(Ordering::Relaxed).then_some(server)
     }
 
-    /// How long a client may take to answer.
+    /// The time that a client has to respond.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Asks the client of `session` what a server asks, if it is such that it can be asked; the message to send
-    /// to it.
+    /// Prepares a server's request for the client of `session`. Returns the message to send.
     ///
-    /// `None` when it cannot be asked; the server was told why. What the server calls the tasks of the client is put
-    /// into its words by `names`.
+    /// `None` if the client does not accept it; the server got an error. `names` translates the server's task ids into
+    /// the client's.
     pub(crate) fn forward(
         self: &Arc<Self>,
         session: &Session,
@@ -164,12 +163,11 @@ impl PendingServerRequests {
         ))
     }
 
-    /// Asks the client of `session` something that the gateway wants to know; the message to send to it, and where
-    /// its answer arrives.
+    /// Prepares a request of the gateway itself. Returns the message to send, and the receiver of the response.
     ///
     /// # Errors
     ///
-    /// When too many questions are open, and when the client is gone.
+    /// If too many requests are pending, or the client is gone.
     pub(crate) fn send(
         self: &Arc<Self>,
         session: &Session,
@@ -193,7 +191,7 @@ impl PendingServerRequests {
         Ok((question, message(id, method, params), answer))
     }
 
-    /// Nobody can answer when the session has expired, so that nobody waits for longer.
+    /// After the session has expired no response can arrive, so the wait is not longer.
     fn new_request(
         self: &Arc<Self>,
         session: &Session,
@@ -212,7 +210,7 @@ impl PendingServerRequests {
 
     fn insert(&self, session: &Session, id: u64, question: OpenRequest) -> Result<(), RpcError> {
         let mut open = self.lock();
-        // Whoever says so takes what is open away after that.
+        // `close_input` is followed by `forget`, which removes pending requests.
         if session.is_input_closed() {
             return Err(cancelled_error());
         }
@@ -224,7 +222,7 @@ impl PendingServerRequests {
         Ok(())
     }
 
-    /// Answers in its place what a client was asked that says nothing any more, as its session knows.
+    /// Answers the pending requests of a client that has closed its input.
     pub(crate) fn forget(&self, client: ClientId) {
         let mut open = self.lock();
         let mut later = open.split_off(&(client, 0));
@@ -241,9 +239,10 @@ impl PendingServerRequests {
         }
     }
 
-    /// Takes a response of the client; `false` when nobody here asked.
+    /// Handles a client's response. Returns `false` if this gateway sent no such request.
     ///
-    /// One that comes late is ignored: a question may be withdrawn while its answer is on its way. What the client calls its tasks is put into the server's words by `names`.
+    /// Late responses are ignored: the request may have been cancelled meanwhile. `names` translates the client's task
+    /// ids into the server's.
     pub(crate) fn answer(
         &self,
         client: ClientId,
@@ -263,7 +262,7 @@ impl PendingServerRequests {
             }
             (RequestOrigin::Server(request), Err(why)) => refuse(&request, &why),
             (RequestOrigin::Gateway(sender), Ok(outcome)) => {
-                // Whoever asked may have gone.
+                // The receiver may be gone.
                 let _ = sender.send(outcome.map(str::to_owned).map_err(str::to_owned));
             }
             (RequestOrigin::Gateway(sender), Err(why)) => drop(sender.send(Err(error(&why)))),
@@ -271,8 +270,8 @@ impl PendingServerRequests {
         true
     }
 
-    /// Whether a response to no open question is to one of before. One to none at all is most likely meant for
-    /// another gateway that shares the session, where somebody waits for it.
+    /// Whether a response without a pending request belongs to an earlier one. Otherwise it is most likely meant for
+    /// another gateway that shares the session.
     fn knows(&self, id: Option<u64>) -> bool {
         let was_asked = id.is_some_and(|id| self.ids.was_issued(id));
         if was_asked {
@@ -286,7 +285,7 @@ impl PendingServerRequests {
         was_asked
     }
 
-    /// Passes on to the server how far the client has got with what it was asked; whether that was to anybody.
+    /// Forwards progress of the client to the server. Returns whether there is a pending request for it.
     pub(crate) fn progress(
         &self,
         client: ClientId,
@@ -321,8 +320,7 @@ impl PendingServerRequests {
 }
 
 impl ForwardedServerRequest {
-    /// Waits until a server's question was answered, the server does not want an answer any more, or the client
-    /// has taken too long.
+    /// Waits until a server's request was answered or cancelled, or the client has taken too long.
     pub(crate) async fn over(&self) {
         let settled = async {
             match &self.request {
@@ -330,17 +328,17 @@ impl ForwardedServerRequest {
                 None => std::future::pending().await,
             }
         };
-        // Either way it is over.
+        // It is over either way.
         let _ = tokio::time::timeout_at(self.deadline, settled).await;
     }
 
-    /// Gives the question up; what is said to the client then, if it has not answered.
+    /// Ends the request. Returns the cancellation to send, if the client has not responded.
     pub(crate) fn cancel(self) -> Option<Bytes> {
         if !self.pending.take(self.client, self.id) {
             return None;
         }
         if let Some(request) = &self.request {
-            // The server may have withdrawn it, and gets no answer then.
+            // If the server cancelled it, the response is dropped.
             refuse(
                 request,
                 &RpcError::internal("the client did not answer in time"),
@@ -360,12 +358,11 @@ impl Drop for ForwardedServerRequest {
     }
 }
 
-/// The ids of questions.
+/// The ids of requests.
 ///
 /// # Properties
 ///
-/// None is 0, which some clients take for no id, and all are smaller than 2³¹. Those of two gateways are rarely the
-/// same.
+/// None is 0, which some clients treat as missing, and all are smaller than 2³¹. Two gateways rarely use the same ids.
 #[derive(Debug)]
 struct RequestIds {
     first: u64,
@@ -373,7 +370,7 @@ struct RequestIds {
 }
 
 impl RequestIds {
-    /// How many there are of one gateway, before they come again.
+    /// The ids of one gateway, before they repeat.
     const MOST: u64 = 1 << 20;
 
     fn of(gateway: u64) -> Self {
@@ -388,14 +385,14 @@ impl RequestIds {
         self.first + count % Self::MOST
     }
 
-    /// Whether `id` was one of them.
+    /// Whether `id` was issued.
     fn was_issued(&self, id: u64) -> bool {
         let count = self.count.load(Ordering::Relaxed).min(Self::MOST);
         (self.first..self.first + count).contains(&id)
     }
 }
 
-/// The client's response, if it can be one.
+/// The client's response, if it is valid.
 fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a str>, RpcError> {
     let (Ok(text) | Err(text)) = outcome;
     if text.starts_with('{') {
@@ -409,7 +406,7 @@ fn cancelled_error() -> RpcError {
     RpcError::internal("the client is gone")
 }
 
-/// Tells the server why its client is not asked.
+/// Answers a server's request with an error.
 pub(crate) fn refuse(request: &ServerRequest, why: &RpcError) {
     debug!(
         method = request.method(),
@@ -425,8 +422,8 @@ fn error(failure: &RpcError) -> String {
     format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
 }
 
-/// `params` without the wish that it becomes a task: servers are told of no client that makes some, so that nobody
-/// would ask for its result.
+/// `params` without the wish for a task: servers are told that clients create none, so they would not ask for its
+/// result.
 ///
 /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
 /// > normally, ignoring any task-augmentation metadata if present.
@@ -439,7 +436,7 @@ fn progress_token(params: &str) -> Option<&str> {
     edit::get(edit::get(params, "_meta")?, PROGRESS_TOKEN)
 }
 
-/// `params` with a token that is the gateway's own: those of several servers may be the same.
+/// `params` with the gateway's progress token: those of several servers may be the same.
 fn with_token(params: &str, id: u64) -> String {
     let meta = edit::get(params, "_meta").unwrap_or("{}");
     let meta = edit::set(meta, PROGRESS_TOKEN, &id.to_string());

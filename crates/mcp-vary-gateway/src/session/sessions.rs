@@ -20,7 +20,7 @@ pub(crate) struct Sessions {
     store: Mutex<SessionStore>,
 }
 
-/// Without keys and ids, which open sessions.
+/// Leaves out keys and ids, which open sessions.
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions")
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// `keys`: the first one seals, all of them open.
+    /// The first of `keys` seals, all of them open.
     pub(crate) fn new(config: &Config, keys: Vec<[u8; 32]>) -> Self {
         Self {
             keys: SessionKeys::new(keys),
@@ -40,7 +40,7 @@ impl Sessions {
         }
     }
 
-    /// A client of its own, for a connection or request without a session.
+    /// A new client, for a connection or request without a session.
     pub(crate) fn new_client(&self) -> ClientId {
         self.clients.fetch_add(1, Ordering::Relaxed)
     }
@@ -58,7 +58,7 @@ impl Sessions {
         (id, session)
     }
 
-    /// A session that no id leads to: that of a stdio client.
+    /// A session without an id: that of a stdio client.
     pub(crate) fn open_stdio(&self, fixed: Negotiated) -> Arc<Session> {
         let agreed = Arc::new(SharedNegotiation::of(fixed));
         Arc::new(Session::new(
@@ -68,7 +68,7 @@ impl Sessions {
         ))
     }
 
-    /// Finds the session that `id` seals; `None` when forged, expired or deleted.
+    /// The session that `id` seals; `None` if it is forged, expired or deleted.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
         self.find_read(SplitId::read(id)?)
     }
@@ -82,14 +82,14 @@ impl Sessions {
         (session.tail.expires > (self.environment.now)()).then_some(session)
     }
 
-    /// Finds a session that has no place in the table, and gives it one.
+    /// Finds a session that is not in the store, and adds it.
     fn find_sealed(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
         let (agreed, own) = self.keys.open(id)?;
         if own.expires <= (self.environment.now)() {
             return None;
         }
         let mut table = lock(&self.store);
-        // Another request may have been faster.
+        // Another request may have added it.
         if let Some(session) = table.get(id) {
             return Some(session);
         }
@@ -108,13 +108,13 @@ impl Sessions {
         lock(&self.store).len()
     }
 
-    /// Lets go of those that have expired.
+    /// Removes expired sessions.
     pub(crate) fn sweep(&self) {
         let now = (self.environment.now)();
         lock(&self.store).sweep(now);
     }
 
-    /// Ends the session that `id` seals; whether there was one.
+    /// Deletes the session that `id` seals. Returns whether there was one.
     pub(crate) fn delete(&self, id: &str) -> bool {
         let Some(id) = SplitId::read(id) else {
             return false;
@@ -140,7 +140,7 @@ pub(super) mod tests {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     static NONCES: AtomicU8 = AtomicU8::new(0);
 
-    /// Sessions of which `limit` have a place.
+    /// Sessions with a store of `limit`.
     pub(in super::super) fn sessions(limit: usize) -> Sessions {
         let target = Target::command("none", []);
         let random = |bytes: &mut [u8]| bytes.fill(NONCES.fetch_add(1, Ordering::Relaxed));
@@ -175,7 +175,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Its log level is what a session loses with its place.
+    /// A session that is evicted loses its log level.
     #[test]
     fn a_session_that_is_found_again_and_again_keeps_its_place() {
         let sessions = sessions(4);
@@ -192,8 +192,7 @@ pub(super) mod tests {
         assert_eq!(sessions.find(&id).unwrap().log_level(), None);
     }
 
-    /// What belongs to a client, such as a connection of its own to a server, is still its own when its
-    /// session comes back.
+    /// What belongs to a client, such as a dedicated connection, still does when its session returns.
     #[test]
     fn a_session_that_comes_back_is_the_same_client() {
         let sessions = sessions(1);
@@ -212,7 +211,7 @@ pub(super) mod tests {
         assert!(!clients.contains(&sessions.new_client()));
     }
 
-    /// Nobody comes back to them, so that nobody would give their places away.
+    /// Expired sessions do not return, so they are removed.
     #[test]
     fn sessions_that_have_expired_are_let_go() {
         let sessions = sessions(9);
@@ -225,7 +224,7 @@ pub(super) mod tests {
         assert_eq!(sessions.known(), 2);
     }
 
-    /// With more sessions in use than there are places, all of them are found all the same.
+    /// With more sessions in use than the store holds, all of them are still found.
     #[test]
     fn a_session_in_use_is_the_same_without_its_place() {
         let sessions = sessions(2);

@@ -1,4 +1,4 @@
-//! The sessions that were used lately, found by the seals of their ids, and what was deleted.
+//! Recently used sessions, found by the seals of their ids, and the deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -9,30 +9,30 @@ use indexmap::IndexMap;
 use super::Session;
 use super::id::{Nonce, Seal, SessionTail, SplitId};
 
-/// What a replica remembers of its sessions.
+/// The sessions that a replica remembers.
 ///
 /// # Properties
 ///
-/// At most `limit` sessions have a place. One that lost it is found again by opening its id; only its
-/// log level is lost, unless somebody still uses it. What was deleted never opens again: when there
-/// are too many deletions to remember, ids that expire no later than a forgotten one stop to open.
+/// At most `limit` sessions are stored. An evicted one is found again by opening its id; only its log level is lost,
+/// unless it is in use. A deleted session never opens again: if there are too many deletions to remember, ids that
+/// expire no later than a forgotten one are refused.
 #[derive(Debug)]
 pub(super) struct SessionStore {
     limit: usize,
     entries: IndexMap<Seal, Arc<Session>>,
-    /// The place that is looked at next when one is to be given away.
+    /// The next candidate for eviction.
     clock_hand: usize,
-    /// Sessions that lost their place while a request or stream of theirs was open.
+    /// Evicted sessions with an open request or stream.
     evicted_in_use: BTreeMap<Nonce, Weak<Session>>,
-    /// By when they would have expired.
+    /// By the time when they would have expired.
     deleted: BTreeSet<(u64, Nonce)>,
-    /// The latest expiry of a deletion that was forgotten.
+    /// The latest expiry of a forgotten deletion.
     forgotten_deletions: u64,
-    /// No session that has a place expires earlier.
+    /// No stored session expires earlier.
     earliest: u64,
 }
 
-/// How many sessions are looked at for one that nobody uses.
+/// How many sessions are probed for an unused one.
 const MAX_PROBES: usize = 64;
 const REMEMBERED_DELETIONS: usize = 100_000;
 
@@ -53,7 +53,7 @@ impl SessionStore {
         self.entries.len()
     }
 
-    /// The session of exactly this id, if it has a place.
+    /// The session with exactly this id, if it is stored.
     pub(super) fn get(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
         let session = self.entries.get(id.seal)?;
         if !id.is(&session.shared, &session.tail) {
@@ -63,23 +63,23 @@ impl SessionStore {
         Some(Arc::clone(session))
     }
 
-    /// Whether an id that was opened may lead to a session.
+    /// Whether an opened id may lead to a session.
     pub(super) fn admits(&self, own: &SessionTail) -> bool {
         own.expires > self.forgotten_deletions && !self.deleted.contains(&(own.expires, own.nonce))
     }
 
-    /// The session of a nonce that lost its place and is in use all the same.
+    /// The session with this nonce, if it was evicted while in use.
     pub(super) fn is_evicted(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
         self.evicted_in_use.remove(nonce)?.upgrade()
     }
 
-    /// Gives a session a place, that of another if all are taken.
+    /// Stores a session, and evicts another if the store is full.
     pub(super) fn insert(&mut self, seal: Seal, session: Arc<Session>) {
         let taken = self.entries.len() >= self.limit;
         let given_away = taken.then(|| self.victim());
         self.earliest = self.earliest.min(session.tail.expires);
         self.entries.insert(seal, session);
-        // The newest, which is the last, moves to the place that becomes free.
+        // The last one, which is the newest, moves to the free index.
         let lost = given_away.and_then(|at| self.entries.swap_remove_index(at));
         if let Some((_, session)) = lost
             && Arc::strong_count(&session) > 1
@@ -88,7 +88,7 @@ impl SessionStore {
         }
     }
 
-    /// Takes out those that have expired.
+    /// Removes expired sessions.
     pub(super) fn sweep(&mut self, now: u64) {
         if now < self.earliest {
             return;
@@ -96,7 +96,7 @@ impl SessionStore {
         self.entries.retain(|_, session| session.tail.expires > now);
         let expiries = self.entries.values().map(|session| session.tail.expires);
         self.earliest = expiries.min().unwrap_or(u64::MAX);
-        // Room for as many as there were would stay taken for ever.
+        // Otherwise the capacity would never shrink.
         self.entries.shrink_to(2 * self.entries.len());
     }
 
@@ -112,8 +112,7 @@ impl SessionStore {
         self.evicted_in_use.insert(nonce, Arc::downgrade(session));
     }
 
-    /// The place of a session that nobody uses and that was not found since this was last asked, if one
-    /// of those looked at is such.
+    /// The index of a session that is not in use and was not used since the last probe, if one of those probed is such.
     fn victim(&mut self) -> usize {
         for _ in 0..MAX_PROBES {
             let (at, session) = self.next();
@@ -131,7 +130,7 @@ impl SessionStore {
         (at, &self.entries[at])
     }
 
-    /// Takes a session out for good, and remembers that until its id has expired.
+    /// Removes a session for good, and remembers that until its id expires.
     pub(super) fn delete(&mut self, seal: &Seal, own: &SessionTail, now: u64) {
         self.entries.swap_remove(seal);
         while self
@@ -161,7 +160,7 @@ mod tests {
         id::tests::own(expires, nonce)
     }
 
-    /// What was deleted stays deleted even when too many are; the cost is that others open no more.
+    /// Deletions stay in force even if there are too many; the cost is that other ids are refused.
     #[test]
     fn no_deletion_is_ever_undone() {
         let mut table = SessionStore::new(1);

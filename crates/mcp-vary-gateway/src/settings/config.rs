@@ -1,4 +1,4 @@
-//! What a gateway is started with.
+//! The settings with which a gateway starts.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use mcp_vary_upstream::chain::Ancestors;
 use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
 
-/// Everything that a gateway needs to know before it starts.
+/// All settings of a gateway.
 ///
 /// # Examples
 ///
@@ -35,13 +35,13 @@ use crate::settings::limits::Limits;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// The servers that the gateway stands in front of; of two that offer the same the first is reached.
+    /// The servers behind the gateway. If two offer the same name, the first one gets it.
     pub servers: Vec<UpstreamConfig>,
-    /// Servers that are left out since their entries cannot be used, and why; the status shows them.
+    /// Servers whose entries cannot be used, and why; the status shows them.
     pub left_out: Vec<(String, String)>,
-    /// How names tell which server they belong to.
+    /// How names show the server that they belong to.
     pub naming: Naming,
-    /// Whether the gateway starts although it cannot connect to any server yet; off by default.
+    /// Whether the gateway starts even if no server is reachable yet; off by default.
     pub allow_empty_start: bool,
     /// How long the start waits for servers, which may have to be downloaded; a minute by default.
     pub start_wait: Duration,
@@ -49,49 +49,49 @@ pub struct Config {
     pub variants: bool,
     /// The variants; `standard`, `compact` and `read-only` unless others are set.
     pub variant_set: Arc<VariantSet>,
-    /// How the default variant of a client is chosen, beside its hints.
+    /// How the default variant of a client is selected, besides its hints.
     pub selection: SelectionConfig,
-    /// What counts how much when variants are ranked by a client's hints (SV-5): the extension's weights,
-    /// and 80 for `accessLevel`, by default.
+    /// The weights of hints when variants are ranked (SV-5): those of the extension, and 80 for `accessLevel`, by
+    /// default.
     pub weights: Weights,
     /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
     pub advertised: usize,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
     pub negotiation: bool,
-    /// Extensions without which no client is served (EXT-4); none by default. One of the two that is
-    /// switched off is not asked for.
+    /// Extensions that clients must declare (EXT-4); none by default. An extension that is switched off is not
+    /// required.
     pub required: Vec<ExtensionId>,
-    /// JSON goes out as text and as structured value always, even to a client that asked for the
-    /// value alone (CN-9's switch); off by default.
+    /// Whether JSON is always sent both as text and as structured value, even to a client that asked for the value
+    /// alone (CN-9's switch); off by default.
     pub always_both: bool,
-    /// A text that is exactly one JSON document becomes a structured value for clients that prefer
-    /// JSON (CN-12); on by default.
+    /// Whether a text that is exactly one JSON document becomes a structured value for clients that prefer JSON
+    /// (CN-12); on by default.
     pub lift_json_text: bool,
-    /// Whether clients have a tool that reads what was left out of results, for models that cannot read
-    /// resources; off by default.
+    /// Whether clients get a tool that reads what was left out of results, for models that cannot read resources; off
+    /// by default.
     pub read_result: bool,
-    /// How results of tools are told.
+    /// How results of tools are shaped.
     pub results: ResultRules,
-    /// How resources are told.
+    /// How resources are shaped.
     pub resource_results: ResourceRules,
-    /// How prompts are told.
+    /// How prompts are shaped.
     pub prompt_results: PromptRules,
     /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`; 24 hours by default.
     pub session_lifetime: Duration,
-    /// What a client may take up.
+    /// The bounds on what clients may use.
     pub limits: Limits,
     /// The gateways in front of this process; none by default.
     pub ancestors: Ancestors,
     /// Clock and randomness.
     pub environment: Environment,
-    /// Seals session ids and cursors. Random by default, so that they end with the process; set it
-    /// where several replicas share clients, or where sessions outlive a restart.
+    /// Seals session ids and cursors. Random by default, so that they expire with the process. Set it if several
+    /// replicas share clients, or if sessions must survive a restart.
     pub key: [u8; 32],
-    /// What was sealed with one of these opens, too: keys that were replaced not long ago.
+    /// Opens what was sealed with one of these, too: keys that were replaced recently.
     pub previous_keys: Vec<[u8; 32]>,
-    /// The keys that a file names.
+    /// The keys in the configuration file.
     pub named_keys: Keys,
 }
 
@@ -144,7 +144,7 @@ impl Config {
         self
     }
 
-    /// Starts although no server can be connected to yet, after waiting for them for `patience`.
+    /// Starts even if no server is reachable, after waiting for them for `patience`.
     #[must_use]
     pub fn allow_empty_start(mut self, patience: Duration) -> Self {
         self.allow_empty_start = true;
@@ -152,7 +152,7 @@ impl Config {
         self
     }
 
-    /// Offers server variants, or does not.
+    /// Whether server variants are offered.
     #[must_use]
     pub fn with_variants(mut self, on: bool) -> Self {
         self.variants = on;
@@ -163,7 +163,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with how they are declared.
+    /// Everything that is wrong with the declarations.
     pub fn with_variants_of(
         mut self,
         faces: Vec<VariantConfig>,
@@ -175,11 +175,11 @@ impl Config {
         Ok(self)
     }
 
-    /// Makes a variant the default of clients that no rule is about, whatever their hints.
+    /// Makes a variant the default of clients without a matching rule, regardless of their hints.
     ///
     /// # Errors
     ///
-    /// When there is no such variant; it says which there are.
+    /// If there is no such variant; the text names those that exist.
     pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
         let ids: Vec<_> = self.variant_set.ids().collect();
         let found = ids.iter().find(|known| known.as_str() == id);
@@ -190,7 +190,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Chooses the default variant of clients so.
+    /// Sets how the default variant of clients is selected.
     #[must_use]
     pub fn with_selection(mut self, choosing: SelectionConfig) -> Self {
         self.selection = choosing;
@@ -211,7 +211,7 @@ impl Config {
         self
     }
 
-    /// Offers content negotiation, or does not.
+    /// Whether content negotiation is offered.
     #[must_use]
     pub fn with_negotiation(mut self, on: bool) -> Self {
         self.negotiation = on;
@@ -225,14 +225,14 @@ impl Config {
         self
     }
 
-    /// Sends JSON as text and as structured value always.
+    /// Whether JSON is always sent both as text and as structured value.
     #[must_use]
     pub fn with_always_both(mut self, on: bool) -> Self {
         self.always_both = on;
         self
     }
 
-    /// Lists a tool that reads what was left out of results, or does not.
+    /// Whether a tool that reads what was left out of results is listed.
     #[must_use]
     pub fn with_read_result(mut self, on: bool) -> Self {
         self.read_result = on;
@@ -246,7 +246,7 @@ impl Config {
         self
     }
 
-    /// Ends a session `lifetime` after `initialize`.
+    /// Sessions end `lifetime` after `initialize`.
     #[must_use]
     pub fn with_session_lifetime(mut self, lifetime: Duration) -> Self {
         self.session_lifetime = lifetime;
@@ -260,7 +260,7 @@ impl Config {
         self
     }
 
-    /// Opens what was sealed with `keys`, too, so that the key can be replaced under way.
+    /// Opens what was sealed with `keys`, too, so that the key can be replaced without ending sessions.
     #[must_use]
     pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
         self.previous_keys.extend(keys);
@@ -275,7 +275,7 @@ impl Config {
     }
 }
 
-/// Without the keys.
+/// Leaves out the keys.
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")

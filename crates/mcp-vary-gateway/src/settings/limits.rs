@@ -1,70 +1,66 @@
-//! What clients may use at most.
+//! Bounds on what clients may use.
 
 use std::time::Duration;
 
-/// What clients may take up at most.
+/// Bounds on what clients may use.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// Bytes of one HTTP body or one stdio line; 4 MiB.
     pub body: usize,
-    /// Bytes of what clients make the gateway hold, all together: bodies of requests, subscriptions, and the trees that
-    /// arguments are checked in; 256 MiB, of which subscriptions may take a quarter. What needs more is refused.
+    /// Bytes that clients can make the gateway hold in total: bodies of requests, subscriptions, and the trees in which
+    /// arguments are checked; 256 MiB, of which subscriptions may take a quarter. Requests beyond it are refused.
     pub memory: usize,
     /// Bytes of all headers of a request; 32 KiB.
     pub headers: usize,
-    /// Open HTTP connections; 1,024. When all are in use, one is closed for a new one.
+    /// Open HTTP connections; 1,024. If all are in use, one is closed for a new one.
     pub connections: usize,
     /// Requests of one session or stdio client in flight; 256.
     pub in_flight: usize,
-    /// Sessions that are found without opening their ids; 10,000. Of one that gives way to another,
-    /// only the log level is forgotten.
+    /// Sessions that are found without opening their ids; 10,000. A session that is evicted loses only its log level.
     pub sessions: usize,
-    /// Classes of clients that can do different things, each with connections and lists of its own; 8. Clients of
-    /// further ones share those of the nearest.
+    /// Classes of clients with different capabilities, each with its own connections and lists; 8. Further clients
+    /// share the nearest class.
     pub classes: usize,
-    /// Requests that run on although their legacy client is gone; 256. One too many is cancelled.
+    /// Requests that continue although their legacy client is gone; 256. Beyond that they are cancelled.
     pub orphaned_requests: usize,
     /// Standalone `GET` streams of one session; 4.
     pub streams: usize,
-    /// Resources that one session, or one modern stream, is subscribed to; 1,024.
+    /// Resource subscriptions of one session, or of one modern stream; 1,024.
     pub subscriptions: usize,
     /// How long a client may take to send the head or the body of a request; 30 seconds.
     pub read_timeout: Duration,
-    /// How long what is written to a client may wait without a byte of it being taken; 60 seconds.
-    /// Then its connection is closed.
+    /// How long a write to a client may make no progress; 60 seconds. Then its connection is closed.
     pub write_timeout: Duration,
-    /// How long requests in flight may take to finish at shutdown; 10 seconds. Those that have not are answered
-    /// with an error.
+    /// How long requests in flight may take to finish at shutdown; 10 seconds. The others get an error.
     pub drain: Duration,
-    /// Bytes of the results, all together, that are kept whole for clients that got less of them; 64 MiB, and
-    /// a quarter of it for one.
+    /// Bytes, in total, of results that are stored whole for clients that got only a part; 64 MiB, and at most a
+    /// quarter of it for one result.
     pub result_store: usize,
     /// How long such a result can be read; 10 minutes.
     pub result_ttl: Duration,
-    /// How long a client may take to come back with what a server asked for in a result; an hour.
+    /// How long a client may take to respond to input requests in a result; an hour.
     pub state_lifetime: Duration,
-    /// Calls that wait for clients whose requests ended with a question; 256.
+    /// Suspended calls, which wait for the client's input in another request; 256.
     pub suspended_calls: usize,
-    /// Of them those of one principal; 64.
+    /// Suspended calls of one principal; 64.
     pub suspended_calls_per_principal: usize,
-    /// How long a task is watched, and what it came to kept, for a client that knows another form of tasks than its
+    /// How long a task is proxied, and its result stored, for a client that uses another dialect of tasks than its
     /// server; an hour.
     pub task_lifetime: Duration,
-    /// How often a server may ask again for one request of a client with a session; 16.
+    /// How many rounds of input requests one request of a client with a session may have; 16.
     pub max_rounds: usize,
-    /// Connections, to all servers together, that one client each has alone since it can be asked something; 256.
+    /// Dedicated connections, to all servers together; 256.
     pub dedicated_connections: usize,
-    /// What servers ask of clients at once; 1,024.
+    /// Server requests that wait for clients; 1,024.
     pub pending_server_requests: usize,
-    /// How long a client may take to answer what a server asks; 10 minutes.
+    /// How long a client may take to respond to a server request; 10 minutes.
     pub ask_timeout: Duration,
-    /// How long an answer is waited for before a stream is opened for it, to clients of 2025-11-25; 2 seconds.
+    /// How long to wait for a response before a stream is opened for it, to clients of 2025-11-25; 2 seconds.
     pub stream_after: Duration,
-    /// Bytes of the events, of all streams together, that are kept for clients that lost their connection;
-    /// 16 MiB.
+    /// Bytes of events, of all streams together, that are stored for clients that lost their connection; 16 MiB.
     pub replay_buffer: usize,
-    /// How long a stream that nobody reads can be come back to; 2 minutes.
+    /// How long a stream without a reader can be resumed; 2 minutes.
     pub replay_ttl: Duration,
 }
 
@@ -109,7 +105,7 @@ impl Limits {
         self
     }
 
-    /// Bounds what clients make the gateway hold, all together, to `bytes`.
+    /// Bounds what clients can make the gateway hold in total to `bytes`.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
@@ -137,21 +133,21 @@ impl Limits {
         self
     }
 
-    /// Bounds how long what is written to a client may wait.
+    /// Bounds how long a write to a client may make no progress.
     #[must_use]
     pub fn with_write_timeout(mut self, timeout: Duration) -> Self {
         self.write_timeout = timeout;
         self
     }
 
-    /// Opens a stream for answers that take longer than this.
+    /// Opens a stream for responses that take longer than this.
     #[must_use]
     pub fn with_stream_after(mut self, time: Duration) -> Self {
         self.stream_after = time;
         self
     }
 
-    /// Bounds the events that are kept for clients that lost their connection, and for how long.
+    /// Bounds the events that are stored for clients that lost their connection, and for how long.
     #[must_use]
     pub fn with_replay_buffer(mut self, bytes: usize, time: Duration) -> Self {
         self.replay_buffer = bytes;

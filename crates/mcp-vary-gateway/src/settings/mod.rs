@@ -1,4 +1,4 @@
-//! The values that a gateway is started with.
+//! The settings with which a gateway starts.
 
 pub mod config;
 pub mod keys;

@@ -1,4 +1,4 @@
-//! What a modern client wants to hear of.
+//! The filter of a modern client's subscription.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use mcp_vary_wire::response::RpcError;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct SubscriptionFilter {
     pub(crate) kinds: BTreeSet<Kind>,
-    /// The URIs of resources, each once; `None` when there is no such member.
+    /// The URIs of resources, without duplicates; `None` if the member is missing.
     pub(crate) resources: Option<Vec<String>>,
-    /// The ids of tasks, likewise (SEP-2663).
+    /// The ids of tasks, in the same way (SEP-2663).
     pub(crate) tasks: Option<Vec<String>>,
 }
 
 impl SubscriptionFilter {
-    /// Reads a filter, JSON text; members that are unknown ask for nothing.
+    /// Reads a filter, JSON text. Unknown members are ignored.
     ///
     /// # Errors
     ///
-    /// `-32602` when a member is of a wrong type, or when it names more than `most` resources or tasks.
+    /// `-32602` if a member has a wrong type or names more than `most` resources or tasks.
     pub(crate) fn read(text: &str, most: usize) -> Result<Self, RpcError> {
         let members = Members::parse(text)
             .map_err(|why| RpcError::invalid_params(format!("`notifications`: {why}")))?;
@@ -47,7 +47,7 @@ impl SubscriptionFilter {
         Ok(filter)
     }
 
-    /// The filter as an acknowledgement says it, JSON text.
+    /// The filter for the acknowledgement, JSON text.
     pub(crate) fn to_json(&self) -> String {
         let mut members = Members::default();
         for kind in &self.kinds {
@@ -85,11 +85,11 @@ fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<St
     Ok(ids)
 }
 
-/// Whether a URI, or the id of a task, is short enough to be remembered.
+/// Checks that a URI, or the id of a task, is short enough to be stored.
 ///
 /// # Errors
 ///
-/// Why it is not, as the rest of a sentence about it.
+/// Why it is not, as the end of a sentence about it.
 pub(crate) fn check_length(id: &str) -> Result<(), String> {
     match id.len() {
         0..=MAX_ID => Ok(()),
@@ -97,7 +97,7 @@ pub(crate) fn check_length(id: &str) -> Result<(), String> {
     }
 }
 
-/// As long as a URI may be that a template is held against.
+/// As long as a URI that is matched against templates.
 const MAX_ID: usize = 8 << 10;
 
 fn invalid_filter(key: &str, expected: &str) -> RpcError {

@@ -1,4 +1,4 @@
-//! The stream of one `subscriptions/listen`: from the queue of its subscription to the client.
+//! The stream of one `subscriptions/listen` request: the queue between the hub and the client.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::SubscriptionHub;
 use crate::subscriptions::notification::{EncodedNotification, closed};
 
-/// Messages that may wait for a client; one that leaves more unread is closed.
+/// Messages that may wait for a client. If more are unread, the stream is closed.
 const NOTIFICATION_QUEUE: usize = 256;
 
-/// Where what a listener hears is put.
+/// The sending end of a stream.
 #[derive(Debug)]
 pub(crate) struct NotificationSender {
     messages: mpsc::Sender<Bytes>,
@@ -26,18 +26,18 @@ pub(crate) struct NotificationSender {
 }
 
 impl NotificationSender {
-    /// Puts a notice in; `false` when the client reads too slowly, or is gone.
+    /// Sends a notification. Returns `false` if the client reads too slowly or is gone.
     pub(crate) fn send(&self, notice: &EncodedNotification) -> bool {
         self.messages.try_send(notice.to_stream(&self.id)).is_ok()
     }
 }
 
-/// What a modern client hears, to its end.
+/// The messages of one stream, until it ends.
 ///
 /// # Properties
 ///
-/// The acknowledgement comes first. A stream that the gateway ends, since it stops, since the variant is gone
-/// or since its client does not read, has `notifications/cancelled` and the result last.
+/// The acknowledgement comes first. If the gateway ends the stream (at shutdown, because the variant was removed, or
+/// because the client does not read), `notifications/cancelled` and the result come last.
 ///
 /// > A server MUST send `notifications/cancelled` referencing a `subscriptions/listen` request ID when it tears
 /// > down that subscription stream. (MCP 2026-07-28, basic/patterns/cancellation)
@@ -53,7 +53,7 @@ pub(crate) struct ListenStream {
     membership: SubscriberGuard,
 }
 
-/// Leaves the audience when it is dropped.
+/// Removes the subscriber from the hub when dropped.
 #[derive(Debug)]
 pub(crate) struct SubscriberGuard {
     pub(crate) hub: Arc<SubscriptionHub>,
@@ -66,14 +66,14 @@ impl Drop for SubscriberGuard {
     }
 }
 
-/// The client's end of a stream, before the other one is in the audience.
+/// The client's end of a stream whose other end is not in the hub yet.
 #[derive(Debug)]
 pub(crate) struct OpenListenStream {
     messages: mpsc::Receiver<Bytes>,
     closing_message: VecDeque<Bytes>,
 }
 
-/// The two ends of a stream of the subscription `id`, JSON text. The acknowledgement of `filter` is in it.
+/// The two ends of a stream for the subscription `id`, JSON text. The acknowledgement of `filter` is in it.
 pub(crate) fn open(
     id: &str,
     filter: &str,
@@ -106,13 +106,13 @@ impl OpenListenStream {
 }
 
 impl ListenStream {
-    /// The same stream, which ends in order when `stop` is cancelled, too.
+    /// The same stream, which also ends, with its closing messages, when `stop` is cancelled.
     pub(crate) fn until(mut self: Box<Self>, stop: CancellationToken) -> Box<Self> {
         self.ends.push(Box::pin(stop.cancelled_owned()));
         self
     }
 
-    /// The next message; none at the end. Safe to drop while it waits.
+    /// The next message; none at the end. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -120,7 +120,7 @@ impl ListenStream {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match self.messages.poll_recv(cx) {
             Poll::Ready(Some(message)) => return Poll::Ready(Some(message)),
-            // It has left the audience, since its client reads too slowly or it was dismissed.
+            // It was removed from the hub, since its client reads too slowly or its variant is gone.
             Poll::Ready(None) => return Poll::Ready(self.closing_message.pop_front()),
             Poll::Pending => {}
         }
@@ -131,7 +131,7 @@ impl ListenStream {
         {
             return Poll::Pending;
         }
-        // What is in the queue comes before the end, and nothing after it.
+        // Queued messages come before the end, and nothing after it.
         self.membership.hub.remove(self.membership.number);
         self.messages.close();
         self.poll_next(cx)

@@ -1,4 +1,4 @@
-//! Everybody is brought along when the gateway is configured anew.
+//! Moves subscribers to a new configuration after a reload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -18,12 +18,12 @@ use crate::pool::CapabilityClass;
 use crate::pool::dedicated::{ClientLists, KeepAliveLease};
 use crate::session::Session;
 
-/// The lists of each variant that are others under another configuration.
+/// The lists of each variant that differ under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
 
 impl SubscriptionHub {
-    /// Brings everybody to `after`: each is told of the lists that are others than before. Streams whose variant
-    /// is gone end in order; sessions of which one is gone have expired.
+    /// Moves all subscribers to `after` and notifies them of lists that differ. Streams whose variant was removed end
+    /// in order; sessions with a removed variant have expired.
     pub(crate) async fn follow(&self, after: &Arc<Placements>) {
         let numbers: Vec<_> = {
             let mut members = self.lock();
@@ -58,7 +58,7 @@ impl SubscriptionHub {
         }
     }
 
-    /// Brings a member along that was added while another configuration was taking its place.
+    /// Moves a subscriber that was added during a reload.
     pub(crate) async fn catch_up(&self, number: u64) {
         let latest = self.lock().latest.as_ref().and_then(Weak::upgrade);
         if let Some(latest) = latest {
@@ -67,7 +67,8 @@ impl SubscriptionHub {
         }
     }
 
-    /// Shows `client` the lists of its dedicated connections, or no longer does, and tells it what is different.
+    /// Shows `client` the lists of its dedicated connections, or stops showing them, and notifies it of the
+    /// differences.
     pub(crate) async fn relocate(&self, client: ClientId, lists: &ClientLists) {
         let is_its = |member: &Subscriber| member.placement.client == Some(client);
         let classes: Vec<_> = {
@@ -83,7 +84,7 @@ impl SubscriptionHub {
             let Some(member) = members.entries.get_mut(&number) else {
                 continue;
             };
-            // The task that moved it to another configuration has also compared its lists.
+            // The reload that moved it has compared its lists, too.
             if !Arc::ptr_eq(member.placement.class.shared(), &shared) {
                 continue;
             }
@@ -118,7 +119,7 @@ impl SubscriptionHub {
             .ok()
             .and_then(|class| migrate_placement(member, after, class));
         let Some(place) = place else {
-            // A stream ends in order with that.
+            // Dropping a stream ends it in order.
             let gone = members.remove(number);
             drop(members);
             return drop(gone);
@@ -156,7 +157,7 @@ impl ResourceSubscription {
     }
 }
 
-/// The place of a member under another configuration; none when a variant of it is gone.
+/// The placement of a subscriber under another configuration; none if one of its variants was removed.
 fn migrate_placement(
     member: &Subscriber,
     after: &Placements,
@@ -188,7 +189,7 @@ fn migrate_placement(
     })
 }
 
-/// The same subscription with the server that has the resource now; none when there is none.
+/// The same subscription on the server that has the resource now; none if no server has it.
 fn rebind(
     uri: &Arc<str>,
     old: &ResourceSubscription,
@@ -226,7 +227,7 @@ fn rebind(
     let unlisted = || same().filter(|_| !old.was_listed).filter(shows);
     let server = listed.or_else(unlisted)?;
     let source = server.get(sources)?;
-    // Who keeps the server keeps the connection to it.
+    // While the server is the same, the connection is, too.
     let alone = old.dedicated.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
     let line = alone
@@ -245,8 +246,8 @@ fn rebind(
     })
 }
 
-/// Tells a member of the lists that are others, and of those that have lost what it is subscribed to; `false`
-/// when it cannot be told anything any more.
+/// Notifies a subscriber of lists that differ, and of lists that lost a subscribed resource. Returns `false` if it can
+/// no longer be notified.
 fn notify_differences(
     member: &Subscriber,
     differences: &Differences,
@@ -269,11 +270,11 @@ fn notify_differences(
     true
 }
 
-/// The differences that were found between two catalogues.
+/// The differences found between pairs of catalogs.
 #[derive(Default)]
 struct CatalogViews(Vec<(Catalogs, Arc<Differences>)>);
 
-/// The one before and the one after.
+/// The catalog before, and the one after.
 type Catalogs = (Arc<Catalog>, Arc<Catalog>);
 
 impl CatalogViews {
@@ -300,7 +301,7 @@ fn differences(before: (&Placement, &Catalog), after: (&Placement, &Catalog)) ->
     let new = after.0.variants().variants.as_slice();
     for (at, variant) in VariantIndex::enumerate(new) {
         let id = variant.id.clone();
-        // One that is new is no change of what anybody sees.
+        // A new variant changes nothing for existing subscribers.
         let Some(was_at) = before.0.variants().index_of(id.as_str()) else {
             continue;
         };

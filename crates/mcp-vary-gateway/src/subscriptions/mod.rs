@@ -1,8 +1,7 @@
-//! Who hears of changes: legacy sessions and modern streams, each of the variants that it sees.
+//! Subscriptions: which sessions and streams receive which notifications, for the variants that they see.
 //!
-//! A catalogue says which lists of which variants changed, a source which resources; here that becomes
-//! notifications, made once for all who hear of one variant. [`call`] takes in subscriptions, [`moving`] brings
-//! everybody along when the gateway is configured anew.
+//! A catalog reports which lists of which variants changed, and a source which resources. The hub turns these into
+//! notifications, each encoded once per variant. [`migrate`] moves subscribers to a new configuration.
 
 pub(crate) mod filter;
 pub(crate) mod listen_stream;
@@ -34,7 +33,7 @@ use mcp_vary_upstream::{Subscription, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
-/// Everybody who hears of changes.
+/// All subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionHub {
     members: Mutex<Subscribers>,
@@ -45,48 +44,48 @@ pub(crate) struct Subscribers {
     next: u64,
     entries: BTreeMap<u64, Subscriber>,
     sessions: BTreeMap<ClientId, u64>,
-    /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
+    /// The subscribers of each resource, by its source and the server's URI.
     resources: BTreeMap<(ConnectionId, Arc<str>), ResourceSubscribers>,
-    /// Who listens to a task.
+    /// The subscribers of each task.
     tasks: BTreeMap<TaskKey, BTreeSet<u64>>,
-    /// The configuration that everybody is brought to; the first one when there is none.
+    /// The configuration to which subscribers move; none before the first reload.
     latest: Option<Weak<Placements>>,
 }
 
-/// The numbers of members, each with its own URI of one resource.
+/// The numbers of subscribers, each with its own URI of the resource.
 pub(crate) type ResourceSubscribers = BTreeSet<(u64, Arc<str>)>;
 
-/// Tells sources apart while somebody is subscribed to something of them.
+/// Identifies a source while it has subscribers.
 pub(crate) type ConnectionId = usize;
 
 pub(crate) fn source_id(source: &Arc<ServerSource>) -> ConnectionId {
     Arc::as_ptr(source).addr()
 }
 
-/// Likewise a connection that one session has alone.
+/// Identifies a dedicated connection in the same way.
 pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> ConnectionId {
     Arc::as_ptr(line).addr()
 }
 
-/// One who hears of changes.
+/// One subscriber.
 #[derive(Debug)]
 pub(crate) struct Subscriber {
     sink: NotificationSink,
-    /// Whose session it is.
+    /// The client of its session.
     session: Option<ClientId>,
     pub(crate) placement: Placement,
-    /// What it is subscribed to, by what its variant calls it.
+    /// Its resource subscriptions, by the URIs of its variant.
     pub(crate) resources: BTreeMap<Arc<str>, ResourceSubscription>,
-    /// The tasks that it listens to.
+    /// Its task subscriptions.
     tasks: BTreeMap<TaskKey, TaskSubscription>,
 }
 
-/// How a member hears.
+/// Where notifications go.
 #[derive(Debug)]
 pub(crate) enum NotificationSink {
-    /// A legacy session, which hears of all lists that it sees.
+    /// A legacy session, which receives changes of all lists that it sees.
     Session(Weak<Session>),
-    /// A modern stream, which hears of what it asked for.
+    /// A modern stream, which receives what its filter names.
     Stream {
         outlet: NotificationSender,
         kinds: BTreeSet<Kind>,
@@ -101,17 +100,17 @@ pub(crate) struct ResourceSubscription {
     pub(crate) view: ViewIndex,
     pub(crate) presentation: Presentation,
     pub(crate) source: Arc<ServerSource>,
-    /// The connection that its session has alone, where it is subscribed on that.
+    /// The session's dedicated connection, if the subscription is on that.
     pub(crate) dedicated: Option<KeepAliveLease>,
     pub(crate) subscription: Subscription,
-    /// What it takes of the memory for clients.
+    /// Its lease from the memory budget.
     pub(crate) memory: Arc<Lease>,
-    /// Whether the view was seen to list it, or to have a template for it; so that it can be missed.
+    /// Whether the view has listed it, or had a template for it, so that its loss is reported.
     pub(crate) was_listed: bool,
 }
 
 impl ResourceSubscription {
-    /// Who tells of the resource, and what the server calls it.
+    /// The announcing connection, and the server's URI.
     fn resource(&self) -> (ConnectionId, Arc<str>) {
         let teller = match &self.dedicated {
             Some(alone) => line_id(alone.line()),
@@ -135,11 +134,11 @@ impl Subscriber {
         }
     }
 
-    /// Tells it something; `false` when it cannot be told anything any more.
+    /// Sends a notification. Returns `false` if the subscriber can no longer receive any.
     fn send(&self, notice: &EncodedNotification) -> bool {
         match &self.sink {
             NotificationSink::Session(session) => session.upgrade().is_some_and(|session| {
-                // Whoever does not read now may ask for a stream later.
+                // A client without an open stream may open one later.
                 let _ = session.enqueue(notice.to_session());
                 !session.has_ended()
             }),
@@ -147,19 +146,19 @@ impl Subscriber {
         }
     }
 
-    /// Whether nobody would miss it.
+    /// Whether it can be removed.
     fn is_over(&self, now: u64) -> bool {
         match &self.sink {
             NotificationSink::Session(session) => session.upgrade().is_none_or(|session| {
                 let is_unused = !session.has_stream() && self.resources.is_empty();
                 is_unused || session.has_ended() || session.expires() <= now
             }),
-            // It leaves by itself.
+            // A stream removes itself.
             NotificationSink::Stream { .. } => false,
         }
     }
 
-    /// The spelling of `uri` that it is subscribed to: this one, or another where its variant takes both for one.
+    /// The subscribed spelling of `uri`: the same, or another one if the variant treats both as equal.
     pub(crate) fn subscribed_spelling(&self, uri: &str) -> Option<Arc<str>> {
         if let Some((known, _)) = self.resources.get_key_value(uri) {
             return Some(Arc::clone(known));
@@ -173,7 +172,7 @@ impl Subscriber {
         found.map(|(known, _)| Arc::clone(known))
     }
 
-    /// What it was subscribed to and is not in its variant any more.
+    /// The subscribed resources that its variant no longer has.
     fn mark_missed(&mut self) -> Vec<Arc<str>> {
         let catalog = self.placement.class.catalog.current();
         let mut missed = Vec::new();
@@ -189,7 +188,7 @@ impl Subscriber {
 }
 
 impl Subscribers {
-    /// Adds a member, or brings a session that is one already to `place`.
+    /// Adds a subscriber, or updates the one of a session that is known.
     pub(crate) fn add(
         &mut self,
         ear: NotificationSink,
@@ -223,7 +222,7 @@ impl Subscribers {
         Some((number, self.entries.get_mut(&number)?))
     }
 
-    /// Takes a member out; what it held is dropped by the caller, outside of the lock.
+    /// Removes a subscriber. The caller drops it outside of the lock.
     fn remove(&mut self, number: u64) -> Option<Subscriber> {
         let member = self.entries.remove(&number)?;
         for (uri, bound) in &member.resources {
@@ -263,7 +262,7 @@ impl Subscribers {
         }
     }
 
-    /// Takes out those of `gone`.
+    /// Removes the subscribers in `gone`.
     fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
         let gone = gone.into_iter();
         gone.filter_map(|number| self.remove(number)).collect()
@@ -275,20 +274,20 @@ impl SubscriptionHub {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a member out.
+    /// Removes a subscriber.
     fn remove(&self, number: u64) {
         let gone = self.lock().remove(number);
         drop(gone);
     }
 
-    /// How many streams hear of changes, and of how many resources somebody does.
+    /// The number of streams, and the number of subscribed resources.
     pub(crate) fn count(&self) -> (usize, usize) {
         let members = self.lock();
         let streams = members.entries.len() - members.sessions.len();
         (streams, members.resources.len())
     }
 
-    /// A session is notified of the lists of `variant`, too, from now on.
+    /// Notifies a session of the lists of `variant`, too, from now on.
     pub(crate) fn add_variant(&self, session: ClientId, variant: &VariantId) {
         let mut members = self.lock();
         let Some((_, member)) = members.of_session(session) else {
@@ -301,7 +300,7 @@ impl SubscriptionHub {
         }
     }
 
-    /// A session has ended.
+    /// Removes the subscriber of a session that has ended.
     pub(crate) fn remove_session(&self, session: ClientId) {
         let mut members = self.lock();
         let number = members.of_session(session).map(|(number, _)| number);
@@ -310,7 +309,7 @@ impl SubscriptionHub {
         drop(gone);
     }
 
-    /// Lets sessions go that have ended or expired, or that have neither stream nor subscription.
+    /// Removes sessions that have ended or expired, or that have neither stream nor subscription.
     pub(crate) fn sweep(&self, now: u64) {
         let mut members = self.lock();
         let over = members
@@ -323,9 +322,9 @@ impl SubscriptionHub {
         drop(gone);
     }
 
-    /// Tells of the lists of `catalog` that changed, each with its variant (SV-16).
+    /// Sends notifications about the changed lists of `catalog`, each with its variant (SV-16).
     ///
-    /// Whoever is subscribed to a resource that is gone with that is told once that the list changed, and
+    /// The subscriber of a resource that was removed with the change is notified once that the list changed, and of
     /// nothing more (SV-14).
     pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
@@ -350,12 +349,12 @@ impl SubscriptionHub {
         drop((unbound, gone));
     }
 
-    /// Tells whoever is subscribed to them that resources of `source` changed.
+    /// Notifies the subscribers of the changed resources of `source`.
     pub(crate) fn resources_changed(&self, source: &Arc<ServerSource>, updates: &ResourceUpdates) {
         self.resources_changed_on(source_id(source), updates);
     }
 
-    /// Tells whoever is subscribed to them there that resources of the source or line `id` changed.
+    /// Notifies the subscribers of the changed resources of the source or connection `id`.
     pub(crate) fn resources_changed_on(&self, id: ConnectionId, updates: &ResourceUpdates) {
         let mut members = self.lock();
         let mut gone = BTreeSet::new();
@@ -383,7 +382,7 @@ impl SubscriptionHub {
     }
 }
 
-/// What changed of each variant.
+/// The changed kinds of each variant.
 pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<VariantIndex, BTreeSet<Kind>> {
     let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (variant, kind) in changed {
@@ -392,7 +391,7 @@ pub(crate) fn by_variant(changed: &ChangedLists) -> BTreeMap<VariantIndex, BTree
     kinds
 }
 
-/// The notices about lists that were made, for each variant.
+/// The encoded notifications about lists, for each variant.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedLists(BTreeMap<(Option<VariantId>, Kind), EncodedNotification>);
 
@@ -403,8 +402,8 @@ impl EncodedLists {
     }
 }
 
-/// Tells a member of the lists that `changed`, and of those that have lost what it is subscribed to; `false`
-/// when it cannot be told anything any more.
+/// Notifies a subscriber of the lists that `changed`, and of lists that lost a subscribed resource. Returns `false` if
+/// it can no longer be notified.
 pub(crate) fn send_list_changes(
     member: &Subscriber,
     changed: &BTreeMap<VariantIndex, BTreeSet<Kind>>,
@@ -430,8 +429,7 @@ pub(crate) fn send_list_changes(
     true
 }
 
-/// Tells the subscribers of one resource that it changed, while their variants have it; those that cannot be
-/// told anything any more.
+/// Notifies the subscribers of one resource, if their variants have it. Returns those that can no longer be notified.
 pub(crate) fn send_updates(
     members: &Subscribers,
     subscribers: &ResourceSubscribers,
@@ -453,12 +451,11 @@ pub(crate) fn send_updates(
     gone
 }
 
-/// The notice of a resource that was made last, and for whom. Most subscribers are of the same catalogue and
-/// variant.
+/// The last encoded notification about a resource, and for whom. Most subscribers share a catalog and a variant.
 #[derive(Default)]
 pub(crate) struct EncodedUpdate<'a> {
     of: Option<(*const LiveCatalog, ViewIndex, &'a str)>,
-    /// None where the variant does not have the resource any more.
+    /// None if the variant no longer has the resource.
     notice: Option<EncodedNotification>,
 }
 

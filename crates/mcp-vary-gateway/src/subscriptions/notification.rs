@@ -1,4 +1,4 @@
-//! One notification as all who hear it get it: its bytes are made once, whoever and how many they are.
+//! One notification, encoded once for all subscribers.
 
 use bytes::Bytes;
 use mcp_vary::extension::SERVER_VARIANT_META;
@@ -7,7 +7,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 
-/// A notification with the variant that it is about, for sessions and for modern streams.
+/// A notification with its variant, for sessions and for modern streams.
 ///
 /// # Examples
 ///
@@ -18,40 +18,40 @@ use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 pub(crate) struct EncodedNotification {
     /// The whole message.
     legacy: Bytes,
-    /// The message up to the id of the subscription, its last member.
+    /// The message up to the id of the subscription, which is its last member.
     start: Box<str>,
 }
 
-/// What follows the id of the subscription.
+/// The end of the message, after the id of the subscription.
 const END: &str = "}}}";
 
 impl EncodedNotification {
-    /// That a list of `variant` changed (SV-16); of all, where there are no variants.
+    /// A list of `variant` changed (SV-16), or of all, if there are no variants.
     pub(crate) fn list_changed(kind: Kind, variant: Option<&VariantId>) -> Self {
         Self::new(kind.list_changed(), Members::default(), variant)
     }
 
-    /// That the resource changed that the variant lists as `uri`; `params` is what its server said, JSON text.
+    /// The resource that the variant lists as `uri` changed; `params` are the server's, JSON text.
     pub(crate) fn resource_updated(params: &str, uri: &str, variant: Option<&VariantId>) -> Self {
         let mut members = Members::parse(params).unwrap_or_default();
         members.set("uri", json::string(uri));
         Self::new("notifications/resources/updated", members, variant)
     }
 
-    /// That a task stands as `params` say, JSON text (SEP-2663).
+    /// The status of a task; `params` are JSON text (SEP-2663).
     pub(crate) fn task_changed(params: &str) -> Self {
         let members = Members::parse(params).unwrap_or_default();
         Self::new("notifications/tasks", members, None)
     }
 
-    /// What a stream begins with: the part of its filter that is honoured, JSON text.
+    /// The first message of a stream: the part of its filter that is honored, JSON text.
     pub(crate) fn acknowledged(filter: &str, variant: Option<&VariantId>) -> Self {
         let mut members = Members::default();
         members.set("notifications", filter);
         Self::new("notifications/subscriptions/acknowledged", members, variant)
     }
 
-    /// What a stream ends with before its result; `id` is JSON text.
+    /// The message before the result of a stream; `id` is JSON text.
     pub(crate) fn cancelled(id: &str, reason: &str, variant: Option<&VariantId>) -> Self {
         let mut members = Members::default();
         members.set("requestId", id);
@@ -88,12 +88,12 @@ impl EncodedNotification {
         }
     }
 
-    /// The message to a session.
+    /// The message for a session.
     pub(crate) fn to_session(&self) -> Bytes {
         self.legacy.clone()
     }
 
-    /// The message on the stream of the subscription `id`, JSON text.
+    /// The message for the stream of the subscription `id`, JSON text.
     pub(crate) fn to_stream(&self, id: &str) -> Bytes {
         let mut out = Vec::with_capacity(self.start.len() + id.len() + END.len());
         for part in [&*self.start, id, END] {
@@ -103,12 +103,12 @@ impl EncodedNotification {
     }
 }
 
-/// The result of `subscriptions/listen`, which closes the stream; `id` is JSON text.
+/// The result of `subscriptions/listen`, which ends the stream; `id` is JSON text.
 pub(crate) fn closed(id: &str) -> String {
     format!(r#"{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}"#)
 }
 
-/// The object without its end, so that a member can follow.
+/// The object without its closing brace, so that a member can follow.
 fn open_ended(members: &Members<'_>) -> String {
     let mut text = members.to_json();
     text.pop();

@@ -1,4 +1,4 @@
-//! Who listens to tasks, by the ids that it gave to `subscriptions/listen` (SEP-2663).
+//! Subscriptions to tasks, by the ids in `subscriptions/listen` (SEP-2663).
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::session::Session;
 pub(crate) use crate::tasks::TaskKey;
 use crate::tasks::TaskNotifier;
 
-/// A task that a stream tells of.
+/// A task that a stream is subscribed to.
 #[derive(Debug)]
 pub(crate) struct TaskSubscription {
     notifier: Arc<TaskNotifier>,
     source: Arc<ServerSource>,
-    /// None where the gateway itself tells of the task.
+    /// None if the gateway itself sends the notifications.
     subscription: Option<Subscription>,
 }
 
 impl TaskSubscription {
-    /// The same with the connection that there is to the server at `place`; none when there is no such server.
+    /// The same on the connection to the server at `place`; none if there is no such server.
     pub(crate) fn rebind(&self, place: &Placement) -> Option<Self> {
         let mut sources = place.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
@@ -39,7 +39,7 @@ impl TaskSubscription {
 }
 
 impl Subscribers {
-    /// Lets a stream tell of a task.
+    /// Subscribes a stream to a task.
     pub(crate) fn listen(&mut self, number: u64, key: TaskKey, listened: TaskSubscription) {
         if let Some(member) = self.entries.get_mut(&number) {
             member.tasks.insert(key.clone(), listened);
@@ -56,7 +56,7 @@ impl Subscribers {
         }
     }
 
-    /// Has a stream listen to its tasks at another place; what it had before.
+    /// Moves the task subscriptions of a stream to another placement. Returns the previous ones.
     pub(crate) fn move_tasks(&mut self, number: u64, place: &Placement) -> Vec<TaskSubscription> {
         let tasks = match self.entries.get_mut(&number) {
             Some(member) => std::mem::take(&mut member.tasks),
@@ -75,7 +75,7 @@ impl Subscribers {
 }
 
 impl SubscriptionHub {
-    /// The session of `client`, if it hears of changes.
+    /// The session of `client`, if it is a subscriber.
     pub(crate) fn session(&self, client: ClientId) -> Option<Arc<Session>> {
         let mut members = self.lock();
         let (_, member) = members.of_session(client)?;
@@ -85,7 +85,7 @@ impl SubscriptionHub {
         }
     }
 
-    /// Tells whoever listens to a task how it stands, of those that hear of `source` if that is given.
+    /// Notifies the subscribers of a task; only those on `source`, if that is given.
     pub(crate) fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
         let tellers: Vec<_> = {
             let members = self.lock();
@@ -97,7 +97,7 @@ impl SubscriptionHub {
             });
             listeners.collect()
         };
-        // What has a result is shaped; nobody else is held up by that.
+        // Results are shaped outside of the lock.
         let notices: Vec<_> = tellers
             .into_iter()
             .map(|(number, teller)| {

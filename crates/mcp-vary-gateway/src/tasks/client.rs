@@ -1,4 +1,4 @@
-//! A server that is asked about one of its tasks by the gateway itself.
+//! Asks a server about one of its tasks, on behalf of the gateway.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use mcp_vary_wire::task_dialect::translates_to_core;
 
 use super::string;
 
-/// What it takes to ask, each time anew and with no place at the server in between.
+/// What is needed to query a task. Each query takes a place at the server and gives it back.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskClient {
     pub(crate) line: Arc<SupervisedConnection>,
-    /// What the server calls the task.
+    /// The server's id of the task.
     pub(crate) upstream_id: Arc<str>,
     /// The params of a request about any task, JSON text.
     pub(crate) params: Arc<str>,
     pub(crate) client: ClientId,
 }
 
-/// What a server answered: the JSON text of its `result`, or of its `error`.
+/// A server's response: the JSON text of its `result`, or of its `error`.
 pub(crate) type TaskAnswer = Result<String, String>;
 
-/// Why a server answered nothing.
+/// Why there is no response.
 #[derive(Debug)]
 pub(crate) struct QueryError {
     pub(crate) failure: RpcError,
-    /// Whether it may answer when it is asked again.
+    /// Whether another attempt may succeed.
     pub(crate) is_transient: bool,
 }
 
@@ -49,16 +49,16 @@ impl From<QueryError> for RpcError {
 }
 
 impl TaskClient {
-    /// Asks how the task stands.
+    /// Asks for the task's status.
     pub(crate) async fn status(&self) -> Result<TaskAnswer, QueryError> {
         self.query("tasks/get", None).await
     }
 
-    /// Asks the server `method` about the task, with one more member of the params.
+    /// Sends `method` about the task, with one more member in the params.
     ///
     /// # Errors
     ///
-    /// When it does not answer, or makes no such tasks any more.
+    /// When the server does not respond, or no longer supports such tasks.
     pub(crate) async fn query(
         &self,
         method: &'static str,
@@ -83,7 +83,7 @@ impl TaskClient {
         Ok(said.map(str::to_owned).map_err(str::to_owned))
     }
 
-    /// Has the server tell of the task without being asked, if it does that, until this is dropped.
+    /// Subscribes to the task's status notifications, if the server sends any. Ends when the subscription is dropped.
     pub(crate) fn listen(&self) -> Subscription {
         self.line.subscribe_task(&self.upstream_id)
     }
@@ -100,12 +100,12 @@ impl TaskClient {
     }
 }
 
-/// The status in what a server says of a task.
+/// The status of a task, from the JSON text of the task.
 pub(crate) fn status(task: &str) -> String {
     string(task, "status").unwrap_or_default()
 }
 
-/// Whether a task of this status stays as it is.
+/// Whether this status is terminal.
 ///
 /// > Tasks with a `completed`, `failed`, or `cancelled` status are in a terminal state and MUST NOT transition to any
 /// > other status (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")

@@ -141,7 +141,7 @@ impl CompletedTasks {
         tasks.len()
     }
 
-    /// How many a [sweep](Self::sweep) would leave; changes nothing.
+    /// How many tasks a [sweep](Self::sweep) would leave. Changes nothing.
     pub(crate) fn count(&self) -> usize {
         let now = (self.environment.now)();
         self.lock().count(now)
@@ -185,17 +185,17 @@ impl CompletedTask {
     }
 }
 
-/// Seconds since 1970-01-01 UTC as ISO 8601 says them.
+/// Seconds since 1970-01-01 UTC in ISO 8601.
 fn time(seconds: u64) -> String {
     let (day, of_day) = (Date::from_unix(seconds), seconds % 86_400);
     let (hours, minutes) = (of_day / 3600, of_day / 60 % 60);
     format!("{day}T{hours:02}:{minutes:02}:{:02}Z", of_day % 60)
 }
 
-/// What no sealed id begins with, since those are longer and have no colon.
+/// No sealed id starts with it: those are longer and have no colon.
 const ID_PREFIX: &str = "vary:";
 
-/// After so many milliseconds it may be asked how a task stands that is done.
+/// The poll interval of a completed task, in milliseconds.
 const POLL_INTERVAL: u64 = 10;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What is said of a task, from one form into the other.
+//! Translates tasks from one dialect into the other.
 //!
-//! Both forms say the same of a task, by other words and at other places: what the extension calls `ttlMs` and
-//! `pollIntervalMs` are `ttl` and `pollInterval` in the core form, and a task that was made stands in `task` there,
-//! and in the result itself here. What a task has come to, and what it asks, the extension says with it;
-//! the core form has requests for that.
+//! Both dialects describe a task by the same values. `ttl` and `pollInterval` of the core dialect are `ttlMs` and
+//! `pollIntervalMs` in the extension. A created task is in the member `task` in the core dialect; in the extension the
+//! result itself is the task. The extension includes the task's result and its input requests in the task; the core
+//! dialect has separate requests for them.
 //!
 //! Source: MCP 2025-11-25, basic/utilities/tasks; the extension `io.modelcontextprotocol/tasks` (SEP-2663).
 
@@ -15,7 +15,7 @@ use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::{RESULT, is_failed_call};
 
-/// In which form a client knows a task, and in which its server does.
+/// The dialect of the client, and that of the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct DialectPair {
     pub(crate) client: TaskDialect,
@@ -23,13 +23,13 @@ pub(crate) struct DialectPair {
 }
 
 impl DialectPair {
-    /// The client is told in the core form of a task that its server has by the extension.
+    /// The client uses the core dialect, and the server the extension.
     pub(crate) const TO_CORE: Self = Self {
         client: TaskDialect::Core,
         server: TaskDialect::Extension,
     };
 
-    /// Both sides know the task in the same form: nothing is changed between them.
+    /// Both use the same dialect: nothing is translated.
     pub(crate) const fn both(form: TaskDialect) -> Self {
         Self {
             client: form,
@@ -37,7 +37,7 @@ impl DialectPair {
         }
     }
 
-    /// Whether one has to be turned into the other.
+    /// Whether tasks have to be translated.
     pub(crate) fn differ(self) -> bool {
         self.client != self.server
     }
@@ -46,7 +46,7 @@ impl DialectPair {
         self == Self::TO_CORE
     }
 
-    /// A server's result that a task was made, in the client's form; what it holds beside the task stays.
+    /// A server's `CreateTaskResult` in the client's dialect. Members beside the task stay as they are.
     pub(crate) fn creation_result(self, result: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
             (TaskDialect::Core, TaskDialect::Extension) => Cow::Owned(flat(result)),
@@ -55,7 +55,7 @@ impl DialectPair {
         }
     }
 
-    /// What a server says of a task, in a result or in the parameters of a notification, in the client's form.
+    /// A task in a server's result or notification, in the client's dialect.
     pub(crate) fn task_to_client(self, task: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
             (TaskDialect::Core, TaskDialect::Extension) => {
@@ -70,17 +70,17 @@ impl DialectPair {
     }
 }
 
-/// What both forms have, as the core form and as the extension calls it.
+/// Members that both dialects have, by their core name and by their name in the extension.
 const SPELLINGS: [(&str, &str); 2] = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
 
 const RESULT_TYPE: &str = "resultType";
 const META: &str = "_meta";
 const TASK: &str = "task";
 
-/// What only the extension says with a task.
+/// Members of a task that only the extension has.
 const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"];
 
-/// `task` with what both forms have by the words of `form`.
+/// `task` with the member names of `form`.
 fn respell(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
     SPELLINGS.iter().fold(task, |told, (core, extension)| {
         let (from, to) = match form {
@@ -96,7 +96,7 @@ fn without_the_extension(task: &str) -> Cow<'_, str> {
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
-/// `told` without what says on which stream of the server it was said.
+/// `told` without the id of the server's subscription.
 fn without_subscription(told: &str) -> Cow<'_, str> {
     let Some(meta) = edit::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
         return Cow::Borrowed(told);
@@ -107,8 +107,7 @@ fn without_subscription(told: &str) -> Cow<'_, str> {
     }
 }
 
-/// `told` of a task that stands as `task` says, with the status that the core form has for a tool that failed: to the
-/// extension its call is `completed`.
+/// `told` with the core dialect's status for a tool that failed. The extension reports such a call as `completed`.
 ///
 /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
@@ -122,7 +121,8 @@ fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
     }
 }
 
-/// A result of the core form that a task was made, as one of the extension: the task's members are its own.
+/// Turns a `CreateTaskResult` of the core dialect into one of the extension: the members of the task move into the
+/// result.
 fn flat(result: &str) -> String {
     let task = edit::get(result, TASK).filter(|task| task.starts_with('{'));
     let mut told = respell(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
@@ -134,8 +134,8 @@ fn flat(result: &str) -> String {
     edit::set(&told, RESULT_TYPE, r#""task""#).into_owned()
 }
 
-/// A result of the extension that a task was made, as one of the core form: all that is not about the result is the
-/// task's.
+/// Turns a `CreateTaskResult` of the extension into one of the core dialect: all members but `_meta` and those of the
+/// extension move into `task`.
 fn nested(result: &str) -> String {
     let meta = edit::get(result, META);
     let task = and_then(without_the_extension(result), |told| {
@@ -146,7 +146,7 @@ fn nested(result: &str) -> String {
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())
 }
 
-/// What `step` makes of `text`; borrowed for as long as nothing changes it.
+/// Applies `step` to `text`; stays borrowed until something changes.
 fn and_then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match step(&text) {
         Cow::Owned(changed) => Cow::Owned(changed),
@@ -182,7 +182,7 @@ mod tests {
         is_told(TO_EXTENSION, core, extension);
         is_told(TO_CORE, extension, core);
         is_told(TO_EXTENSION, r#"{"ttl":null}"#, r#"{"ttlMs":null}"#);
-        // Whoever says both is taken by the reader's word.
+        // If a server sends both, the reader's own member wins.
         is_told(TO_EXTENSION, r#"{"ttl":1,"ttlMs":2}"#, r#"{"ttlMs":2}"#);
         is_told(TO_CORE, r#"{"ttl":1,"ttlMs":2}"#, r#"{"ttl":1}"#);
     }

@@ -1,8 +1,8 @@
-//! Tasks: what a server goes on working at after it answered, and how its client finds it again.
+//! Tasks: requests that a server keeps working on after it has responded.
 //!
-//! A server's own id of a task means nothing to others, so clients get one that says whose it is and under which
-//! variant it was made ([`mcp_vary::task`]). There are two [dialects](TaskDialect) of tasks; what a client of one is told of a
-//! task of the other is [translated](Forms).
+//! A server's task id means nothing to other servers. So clients get a sealed id, which names the server and the variant
+//! under which the task was created ([`mcp_vary::task`]). There are two dialects of tasks ([`TaskDialect`]); tasks are
+//! translated if client and server use different ones.
 
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use mcp_vary_wire::task_dialect::TaskDialect;
@@ -44,29 +44,29 @@ use mcp_vary_catalog::result_rewriter::ResultRewriter;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::response::RpcError;
 
-/// Whose tasks an answer may be about, and what the client calls them.
+/// Translates between a server's task ids and those that one client knows.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskIdCodec {
     pub(crate) dialects: DialectPair,
     pub(crate) services: Arc<Services>,
     pub(crate) server: Arc<str>,
     pub(crate) variant: VariantId,
-    /// The server's own name of the tool.
+    /// The server's name of the tool.
     pub(crate) tool: Arc<str>,
-    /// What the server calls the task that is asked about; none where one may be made.
+    /// The server's id of the task that the request is about; none where the request may create one.
     pub(crate) upstream_id: Option<String>,
-    /// What the ids of tasks begin with that are watched.
+    /// The prefix that marks the ids of proxied tasks.
     pub(crate) prefix: Option<String>,
-    /// For how many milliseconds the client wishes that its task is kept.
+    /// The time to live that the client asked for, in milliseconds.
     pub(crate) ttl: Option<u64>,
-    /// Where the server is asked to tell how the task stands that it makes; none where it tells anyway.
+    /// The connection on which to subscribe to the status of a new task; none where the server sends it anyway.
     pub(crate) line: Option<Arc<SupervisedConnection>>,
-    /// No connection is kept for a task for longer.
+    /// The longest time that a connection stays open for a task.
     pub(crate) longest: Duration,
 }
 
 impl TaskIdCodec {
-    /// What the client calls the task that the server calls `own`; none where an id is too long to be one.
+    /// The client's id of the task with the server's id `own`; none if that is too long.
     pub(crate) fn client_id(&self, own: &str) -> Option<String> {
         let task = Task {
             server: self.server.to_string(),
@@ -77,7 +77,7 @@ impl TaskIdCodec {
         (own.len() <= MAX_ID).then(|| task.seal(&self.services.cursor_keys, ""))
     }
 
-    /// What the id of the client is made of.
+    /// The id that is sealed: the server's, with the prefix of a proxied task.
     pub(crate) fn inner(&self, own: &str) -> String {
         match &self.prefix {
             Some(mark) => format!("{mark}{own}"),
@@ -85,11 +85,11 @@ impl TaskIdCodec {
         }
     }
 
-    /// The result that a task was made, as the client gets it; none when it is another one.
+    /// The `CreateTaskResult` for the client; none if `result` does not create a task.
     ///
     /// # Errors
     ///
-    /// When its id is so long that nobody could ask for it.
+    /// When the id is too long to be sealed.
     pub(crate) fn creation_result<'a>(
         &self,
         result: &'a str,
@@ -125,11 +125,11 @@ impl TaskIdCodec {
         ))
     }
 
-    /// The result that a task was made for a client that wished for one, where the server answered at once.
+    /// The `CreateTaskResult` for a client that asked for a task where the server responded with the result at once.
     ///
     /// # Errors
     ///
-    /// When `result`, as the client is told it, cannot be kept.
+    /// When the result is too large to be stored.
     pub(crate) fn completed_result(
         &self,
         result: &str,
@@ -142,9 +142,9 @@ impl TaskIdCodec {
         kept.map_err(RpcError::internal)
     }
 
-    /// For how long the connection is needed on which `result` says that a task was made; none where it does not.
+    /// How long the connection is needed on which `result` created a task; none if it did not create one.
     ///
-    /// A process, and a session, know the tasks that were made on them.
+    /// Only the process, or the session, in which a task was created knows it.
     pub(crate) fn lasts(&self, result: &str) -> Option<Duration> {
         self.created_id(result)?;
         let ttl = match edit::get(result, "task") {
@@ -154,7 +154,7 @@ impl TaskIdCodec {
         Some(ttl.map_or(self.longest, |ttl| ttl.min(self.longest)))
     }
 
-    /// The server's id of the task that a result says was made.
+    /// The server's id of the task that `result` created.
     pub(crate) fn created_id(&self, result: &str) -> Option<String> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
@@ -166,7 +166,7 @@ impl TaskIdCodec {
         }
     }
 
-    /// Notes whose the task is; what was said of it already is told when its client knows its id.
+    /// Records who created the task. Notifications that arrived earlier are sent once the client knows the id.
     fn record(&self, own: &str, teller: TaskNotifier, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
         let told = self.line.as_ref().map(|line| line.subscribe_task(own));
@@ -185,7 +185,7 @@ impl TaskIdCodec {
         }
     }
 
-    /// What a server says of a task, in the client's form and with its ids.
+    /// A server's task in the client's dialect and with the client's ids.
     pub(crate) fn result_to_client<'a>(&self, told: &'a str) -> Cow<'a, str> {
         match self.dialects.task_to_client(told) {
             Cow::Borrowed(told) => self.rename(told),
@@ -193,25 +193,25 @@ impl TaskIdCodec {
         }
     }
 
-    /// A result or the params of a notification, every id of a task in it as the client knows it.
+    /// A result or the params of a notification with the client's ids of all tasks in it.
     pub(crate) fn rename<'a>(&self, told: &'a str) -> Cow<'a, str> {
         rename_task(told, &|own| self.client_id(own))
     }
 
-    /// What a server says of the task that was asked about, in the client's word for it.
+    /// A server's message with the client's id of the task that the request is about.
     pub(crate) fn respell(&self, message: &str) -> Option<String> {
         let own = self.upstream_id.as_deref().filter(|own| own.len() > 3)?;
         let sealed = self.client_id(own).filter(|_| message.contains(own))?;
         Some(message.replace(own, &sealed))
     }
 
-    /// The notification for `client` that a task stands as `params` say; none when it is not known to be its own.
+    /// The status notification of a task for `client`; none if the client did not create the task.
     pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
         let key = self.key(params)?;
         self.services.task_registry.status(&key, params, client.id)
     }
 
-    /// `said` with the task that the server calls `own`, as the client calls it.
+    /// `said` with the client's id of the task `own` as related task.
     pub(crate) fn relate(&self, said: &str, own: &str) -> String {
         match self.client_id(own) {
             Some(sealed) => related_to(said, &sealed),
@@ -219,12 +219,12 @@ impl TaskIdCodec {
         }
     }
 
-    /// What the server says in the course of a task, in the words of the client.
+    /// What the server sends for a task, with the client's id as related task.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
         related(params, &|own| self.client_id(own))
     }
 
-    /// Notes what is said of a task: nothing more is told of one that stays as it is.
+    /// Records the status of a task: after a terminal one, no more notifications follow.
     pub(crate) fn record_status(&self, task: &str) {
         if client::is_over(&client::status(task))
             && let Some(key) = self.key(task)
@@ -233,7 +233,7 @@ impl TaskIdCodec {
         }
     }
 
-    /// Tells whoever it concerns how a task of the server stands.
+    /// Notifies all who follow the task.
     pub(crate) fn changed(&self, params: &str) {
         if let Some(key) = self.key(params) {
             self.services
@@ -248,22 +248,21 @@ impl TaskIdCodec {
     }
 }
 
-/// The server's id of the task that a result of the core form says was made.
+/// The server's id of the task that a result of the core dialect created.
 pub(crate) fn core_task_id(result: &str) -> Option<String> {
     string(edit::get(result, "task")?, "taskId")
 }
 
-/// How long a server keeps a task, in milliseconds as it says it; for ever where it does not.
+/// How long a server retains a task, from milliseconds; none if it sets no limit.
 fn lifetime(said: Option<&str>) -> Option<Duration> {
     let milliseconds: f64 = said?.parse().ok()?;
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 
-/// An answer that names a task is with its client by then.
+/// By then the response with the id has reached the client.
 const KEPT_AFTER_RESULT: Duration = Duration::from_millis(100);
 
-/// `told` with what `name` makes of each id of a task in it: its own, that of a task that was made, and that of the
-/// task to which it is related.
+/// `told` with each task id in it replaced by `name`: of the task itself, of a created task, and of the related task.
 fn rename_task<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
     let named = |object: &str| {
         let named = name(&string(object, "taskId")?)?;
@@ -282,14 +281,14 @@ fn rename_task<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<
     if let Some(named) = rename_related_task(&told, name) {
         told = Cow::Owned(named);
     }
-    // What it came to is related to it, too.
+    // The result of a task names the task, too.
     if let Some(Cow::Owned(named)) = edit::get(&told, RESULT).map(|result| related(result, name)) {
         told = Cow::Owned(edit::set(&told, RESULT, &named).into_owned());
     }
     told
 }
 
-/// `told` with what `name` makes of the task to which what it asks is related; none where nothing is.
+/// `told` with the related tasks of its input requests replaced by `name`; none if there are none.
 fn rename_related_task(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let asked =
         edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED_TASK_META))?;
@@ -305,7 +304,7 @@ fn rename_related_task(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Opt
     Some(edit::set(told, INPUT_REQUESTS, &named).into_owned())
 }
 
-/// `said` with what `name` makes of the task to which it is related.
+/// `said` with the id of its related task replaced by `name`.
 ///
 /// > All requests, responses, and notifications associated with a task MUST include the
 /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
@@ -324,8 +323,8 @@ pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) 
     renamed().map_or(Cow::Borrowed(said), Cow::Owned)
 }
 
-/// Tells of the tasks of a server what one of its connections tells, until that is closed; `source` is the one
-/// whose listeners alone are meant.
+/// Forwards the task notifications of one connection until it is closed. Only the subscribers of `source` receive them,
+/// if that is given.
 pub(crate) async fn follow(
     server: Arc<str>,
     mut events: broadcast::Receiver<Event>,
@@ -337,14 +336,14 @@ pub(crate) async fn follow(
             Ok(Event::TaskChanged { id, params }) => {
                 made.changed(&(Arc::clone(&server), id), &params, source());
             }
-            // Whoever wants to know can ask.
+            // Clients can still ask for the status.
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-/// An id of a task in its parts: what the gateway [marked](Watches::mark) it with, and the server's own id.
+/// Splits a task id into the prefix of a [proxied task](ProxiedTasks::new_prefix) and the server's id.
 pub(crate) fn parted(id: &str) -> (Option<&str>, &str) {
     let parts = || {
         let (mark, own) = id.strip_prefix(PREFIX)?.split_once(PREFIX)?;
@@ -355,21 +354,21 @@ pub(crate) fn parted(id: &str) -> (Option<&str>, &str) {
     parts().map_or((None, id), |(mark, own)| (Some(mark), own))
 }
 
-/// What a mark begins and ends with.
+/// What the prefix begins and ends with.
 pub(crate) const PREFIX: char = '@';
 
-/// What its server calls the task that a client calls `sealed`.
+/// The server's id of the task that a client knows as `sealed`.
 pub(crate) fn upstream_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
     let id = Task::open(keys, "", sealed)?.id;
     Some(parted(&id).1.to_owned())
 }
 
-/// The string under `key` of an object.
+/// The string member `key` of an object.
 pub(crate) fn string(object: &str, key: &str) -> Option<String> {
     serde_json::from_str(edit::get(object, key)?).ok()
 }
 
-/// Whether the result of a call says that the tool failed.
+/// Whether the result of a call reports a failed tool.
 fn is_failed_call(result: &str) -> bool {
     edit::get(result, "isError") == Some("true")
 }

@@ -1,4 +1,4 @@
-//! How a task stands, in the words of whoever hears of it.
+//! Notifies one client of the status of one task.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use mcp_vary_catalog::result_rewriter::{ResultRewriter, rewrite_result};
 
 use super::{DialectPair, rename_task};
 
-/// What it takes to tell one client of one task: as `tasks/get` would.
+/// What is needed to write the notifications of one task for one client, as `tasks/get` would return it.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskNotifier {
-    /// What the client calls the task.
+    /// The client's id of the task.
     pub(crate) client_id: Arc<str>,
     pub(crate) rewriter: ResultRewriter,
     pub(crate) server: Arc<str>,
@@ -20,7 +20,7 @@ pub(crate) struct TaskNotifier {
 }
 
 impl TaskNotifier {
-    /// What a server says of its task in the parameters of a notification, as the client is told it.
+    /// The params of a server's notification, as the client receives them.
     pub(crate) fn notification(&self, params: &str) -> String {
         let said = self.dialects.task_to_client(params);
         let named = rename_task(&said, &|_| Some(self.client_id.to_string()));
@@ -35,5 +35,5 @@ impl TaskNotifier {
     }
 }
 
-/// What a task that is completed has come to, in what is said of it (SEP-2663).
+/// The member of a completed task that holds its result (SEP-2663).
 pub(crate) const RESULT: &str = "result";

@@ -36,7 +36,7 @@ struct KnownTasks {
     unclaimed: ExpiringStore<TaskKey, Arc<str>>,
 }
 
-/// A server by name, and what it calls the task.
+/// The name of a server, and its id of the task.
 pub(crate) type TaskKey = (Arc<str>, Arc<str>);
 
 /// A task of a client.

@@ -1,4 +1,4 @@
-//! The result of a task that a client waits for, where the server tells it to whoever asks how the task stands.
+//! Waits for the result of a task for a client, where the server includes the result in the status.
 //!
 //! > When a receiver receives a `tasks/result` request for a task in any other non-terminal status (`working` or
 //! > `input_required`), it MUST block the response until the task reaches a terminal status.
@@ -34,48 +34,48 @@ use crate::tasks::client::{QueryError, TaskAnswer, TaskClient, status};
 ///
 /// # Properties
 ///
-/// The server is asked from time to time, and has no call of ours in between. What it asks of the client is asked
-/// once, by whichever request waits for the result, and while it is asked the server is asked on.
+/// The server is polled, and no call stays open in between. Each input request is sent to the client once, by the first
+/// request that waits for the result; polling continues meanwhile.
 #[derive(Debug)]
 pub(crate) struct ResultWaiter {
     client: TaskClient,
     task: TaskKey,
-    /// What the client calls it.
+    /// The client's id of the task.
     client_id: String,
-    /// What the server is being asked.
+    /// The running query.
     querying: Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
-    /// What the client said and the server is being told.
+    /// The claims of the responses that are being sent to the server.
     notifying: Vec<InputClaim>,
-    /// When the server is asked again.
+    /// When to poll next.
     due: Instant,
-    /// How often in a row the server did not answer.
+    /// How many queries in a row failed.
     failures: usize,
-    /// What the server tells without being asked.
+    /// The server's notifications.
     events: broadcast::Receiver<Event>,
     _subscription: Subscription,
-    /// What the client is to be sent.
+    /// Messages for the client.
     unsent: VecDeque<Bytes>,
     waiting: Vec<PendingInput<InputClaim>>,
-    /// What the client said and the server was not told yet.
+    /// The client's responses that are not sent to the server yet.
     responses: Vec<(InputClaim, String)>,
-    /// How it ends when everything was sent.
+    /// The end, after all messages are sent.
     end: Option<WaitEnd>,
 }
 
-/// What comes next for a client that waits.
+/// The next event for the client that waits.
 #[derive(Debug)]
 pub(crate) enum WaitEvent {
-    /// The client is sent this.
+    /// A message to the client.
     Message(Bytes),
     Ended(WaitEnd),
 }
 
-/// How the waiting ends.
+/// How the wait ended.
 #[derive(Debug)]
 pub(crate) enum WaitEnd {
     /// The result of the call, JSON text.
     Result(String),
-    /// The error of the call, or the server's to the question how the task stands; JSON text.
+    /// The error of the call, or the server's error to the query; JSON text.
     Error(String),
     Failed(RpcError),
 }
@@ -100,7 +100,7 @@ impl ResultWaiter {
         }
     }
 
-    /// Waits for what the client gets next. Safe to drop while it waits.
+    /// The next event. Cancel-safe.
     pub(crate) async fn next(&mut self, client: &Client, lasting: &Services) -> WaitEvent {
         loop {
             if let Some(message) = self.unsent.pop_front() {
@@ -138,7 +138,7 @@ impl ResultWaiter {
         }
     }
 
-    /// Begins to ask the server what is to be asked now.
+    /// Starts the next query, if one is due.
     fn begin(&mut self, lasting: &Services) {
         if self.querying.is_some() {
             return;
@@ -165,7 +165,7 @@ impl ResultWaiter {
         self.querying = Some(AbortOnDropHandle::new(asked));
     }
 
-    /// Takes what the server answered, to whichever question.
+    /// Handles the response to a query.
     fn receive(
         &mut self,
         said: Result<TaskAnswer, QueryError>,
@@ -175,7 +175,7 @@ impl ResultWaiter {
         let told = std::mem::take(&mut self.notifying);
         let said = match said {
             Ok(said) => said,
-            // What the client said was told or not; a server ignores what it was told before.
+            // The responses may have arrived. A server ignores those that it already has.
             Err(error) if error.is_transient && self.failures < MAX_RETRIES && told.is_empty() => {
                 self.failures += 1;
                 self.due = Instant::now() + INPUT_PAUSE * (1 << self.failures);
@@ -196,7 +196,7 @@ impl ResultWaiter {
         }
     }
 
-    /// Takes what the server says of the task.
+    /// Handles the status of the task.
     fn status(&mut self, task: &str, client: &Client, lasting: &Services) {
         let status = status(task);
         let server = &self.task.0;
@@ -224,7 +224,7 @@ impl ResultWaiter {
         }
     }
 
-    /// Asks the client what the server asks, and nobody asks already.
+    /// Sends the task's input requests to the client, unless another request has claimed them.
     fn request_input(
         &mut self,
         task: &str,
@@ -263,7 +263,7 @@ impl ResultWaiter {
         Ok(())
     }
 
-    /// Ends the waiting; what the client is asked nobody wants to know any more.
+    /// Ends the wait and cancels the open input requests.
     fn finish(&mut self, end: WaitEnd) {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         self.unsent
@@ -273,7 +273,7 @@ impl ResultWaiter {
     }
 }
 
-/// What the server answers.
+/// The response to the running query.
 async fn input_request(
     asking: &mut Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
 ) -> Result<TaskAnswer, QueryError> {
@@ -288,20 +288,20 @@ async fn input_request(
     })
 }
 
-/// Waits until the server says of itself that the task `own` stands otherwise.
+/// Waits for a notification of the task `own`.
 async fn next_status(events: &mut broadcast::Receiver<Event>, own: &str) {
     loop {
         match events.recv().await {
             Ok(Event::TaskChanged { id, .. }) if *id == *own => return,
             Ok(_) => {}
-            // It may have been among them.
+            // The notification may be among the missed ones.
             Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => return std::future::pending().await,
         }
     }
 }
 
-/// How long a server is left alone that says this of a task.
+/// The time until the next query, from the server's poll interval.
 ///
 /// > Requestors SHOULD respect this value when provided.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "TTL and Resource Management")
@@ -311,7 +311,7 @@ fn pause(task: &str) -> Duration {
     told.clamp(MIN_POLL, MAX_POLL)
 }
 
-/// `said` with the task that it is about, as the client calls it.
+/// `said` with the client's id of the related task.
 ///
 /// > All requests, notifications, and responses related to a task MUST include the
 /// > `io.modelcontextprotocol/related-task` key in their `_meta` field
@@ -323,11 +323,11 @@ pub(crate) fn related_to(said: &str, sealed: &str) -> String {
     edit::set(said, "_meta", &meta).into_owned()
 }
 
-/// Between two questions how a task stands whose server does not say when to ask.
+/// The poll interval if the server names none.
 const INPUT_PAUSE: Duration = Duration::from_millis(500);
-/// However often a server wants to be asked.
+/// The shortest poll interval.
 const MIN_POLL: Duration = Duration::from_millis(20);
-/// However seldom.
+/// The longest poll interval.
 const MAX_POLL: Duration = Duration::from_secs(10);
-/// A server that is lost is asked again so many times.
+/// Retries after the connection to the server is lost.
 const MAX_RETRIES: usize = 3;

@@ -1,9 +1,9 @@
 //! Lists of dedicated connections: what a server lists to one client alone.
 //!
 //! A server may change its lists in the session whose call asked for it. When a dedicated connection announces a
-//! change, its lists are read there and compared with those of the class. If they are the same, or the class's have
-//! changed, too, nothing else follows. If they differ, the client gets a class of its own, which shows the lists of
-//! the dedicated connection in place of the shared ones.
+//! change, its lists are read there and compared with those of the class. If they are the same, or if the lists of the
+//! class have changed, too, nothing else follows. If they differ, the client gets a class of its own, which shows the
+//! lists of the dedicated connection in place of the shared ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,11 +24,11 @@ use crate::pool::source::{READ_PAUSE, ServerSource};
 use crate::pool::{CapabilityClass, ListFollower};
 use crate::subscriptions::SubscriptionHub;
 
-/// The clients that have lists of their own, or are about to.
+/// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
 pub(crate) struct ClientLists {
     clients: Mutex<BTreeMap<ClientId, Arc<Entry>>>,
-    /// How many there are, for requests of all other clients.
+    /// The number of clients, so that requests of all others need no lock.
     count: AtomicUsize,
     hub: Arc<SubscriptionHub>,
 }
@@ -50,7 +50,7 @@ impl ClientLists {
         }
     }
 
-    /// `class` as `client` sees it, after the changes that were announced on its connections.
+    /// `class` as `client` sees it, with all changes announced on its dedicated connections.
     pub(crate) async fn class_of(
         &self,
         class: Arc<CapabilityClass>,
@@ -103,7 +103,7 @@ impl ClientLists {
         self.count.store(clients.len(), Ordering::Release);
     }
 
-    /// Takes a connection out; whose it was.
+    /// Removes a connection. Returns the clients that had it.
     fn remove(&self, lists: &Arc<DedicatedLists>) -> Vec<ClientId> {
         let mut clients = lock(&self.clients);
         let mut removed = Vec::new();
@@ -126,11 +126,11 @@ impl ClientLists {
 pub(super) struct DedicatedLists {
     connection: Arc<SupervisedConnection>,
     all: Arc<ClientLists>,
-    /// What the class of the client that used it last shares with others.
+    /// The shared source of the class of the last client.
     shared: Mutex<Weak<ServerSource>>,
-    /// Who used it last; none for a client that cannot be recognised.
+    /// The client that used it last; none if it cannot be recognized.
     client: Mutex<Option<ClientId>>,
-    /// Whether a change was announced that has not been compared yet.
+    /// Whether an announced change has not been compared yet.
     pending: watch::Sender<bool>,
     /// When the lists were compared last.
     compared: Mutex<Option<Instant>>,
@@ -166,22 +166,22 @@ impl DedicatedLists {
         *lock(&self.client) == Some(client)
     }
 
-    /// Whether it lists what all others of the class do, as far as is known.
+    /// Whether its lists are those of the class, as far as is known.
     pub(super) fn is_shared(&self) -> bool {
         self.follower.get().is_none() && !*self.pending.borrow()
     }
 
-    /// Whether it lists something to `client` that others do not get.
+    /// Whether its lists are for `client` only.
     pub(super) fn belongs_to(&self, client: Option<ClientId>) -> bool {
         !self.is_shared() && client.is_some() && *lock(&self.client) == client
     }
 
-    /// Whether it lists something that no request can be related to any more.
+    /// Whether it has lists of its own, but no client that could use them.
     pub(super) fn is_tainted(&self) -> bool {
         self.follower.get().is_some() && lock(&self.client).is_none()
     }
 
-    /// Has a list compared although no change was announced, unless that was done a moment ago; whether it is.
+    /// Compares a list although no change was announced, unless it was just compared. Returns whether it does.
     pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
         let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < READ_PAUSE);
         if is_recent || self.follower.get().is_some() || self.connection.current().is_none() {
@@ -189,23 +189,23 @@ impl DedicatedLists {
         }
         self.all.add(client, self);
         self.pending.send_modify(|pending| {
-            // Under the lock, so that a task that watches does not reset it first.
+            // Under the lock, so that the watching task does not reset it before.
             self.connection.list_may_have_changed(kind.kind());
             *pending = true;
         });
         true
     }
 
-    /// Waits until the changes that were announced by now were compared, unless that takes too long.
+    /// Waits until all announced changes were compared, or until the timeout.
     async fn settle(&self) {
         let mut pending = self.pending.subscribe();
         let patience = self.connection.config().limits.ready_timeout;
-        // Who waited in vain is shown what is known.
+        // After the timeout, the client gets the known lists.
         let _ = tokio::time::timeout(patience, pending.wait_for(|pending| !pending)).await;
     }
 
-    /// Compares the lists whenever the server announces a change; from when they differ on, follows them for the
-    /// client that has the connection. All of that until `stop`.
+    /// Compares the lists whenever the server announces a change. Once they differ, follows them for the client that
+    /// has the connection. Ends with `stop`.
     pub(super) async fn watch(self: Arc<Self>, stop: CancellationToken) {
         stop.run_until_cancelled(self.follow()).await;
         for client in self.all.remove(&self) {
@@ -232,7 +232,7 @@ impl DedicatedLists {
             }
             pause = Instant::now() + READ_PAUSE;
             *lock(&self.compared) = Some(Instant::now());
-            // Under the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
+            // Under the lock, as in `suspect`. Requests do not wait for events of other kinds.
             let mut more = BTreeSet::new();
             self.pending.send_modify(|pending| {
                 more = also_announced(&mut events);
@@ -249,7 +249,7 @@ impl DedicatedLists {
         };
         let server = source.name();
         info!(server, "a dedicated connection has lists of its own");
-        // What was announced during the comparison is a part of what the client is notified of below.
+        // Changes announced during the comparison are part of the notification below.
         let more = also_announced(&mut events);
         if !more.is_empty() {
             source.read_now(&more).await;
@@ -265,7 +265,7 @@ impl DedicatedLists {
         }
     }
 
-    /// Reads the lists; what the connection lists, if that is something else than the class does.
+    /// Reads the lists. Returns them if they differ from those of the class.
     async fn compare(&self, kinds: &BTreeSet<ListKind>) -> Option<ServerSource> {
         let shared = lock(&self.shared).upgrade()?;
         let source = ServerSource::dedicated(Arc::clone(&self.connection), &shared);
@@ -274,7 +274,7 @@ impl DedicatedLists {
             let mut kinds = kinds.iter();
             kinds.any(|kind| !source.has_same_items(*kind, &shared))
         };
-        // The server may have announced it to all, and this connection may have been read first.
+        // The server may have announced the change to all, and this connection was read first.
         shared.drain().await;
         if !differs() {
             return None;
@@ -285,7 +285,7 @@ impl DedicatedLists {
     }
 }
 
-/// The lists that the next announcement is about; `None` when nothing will follow.
+/// The lists of the next announcement; `None` when the connection is closed.
 async fn announced(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<ListKind>> {
     loop {
         let kinds = match events.recv().await {
@@ -299,7 +299,7 @@ async fn announced(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<L
     }
 }
 
-/// The lists that further announcements are about which have arrived by now.
+/// The lists of further announcements that have already arrived.
 fn also_announced(events: &mut broadcast::Receiver<Event>) -> BTreeSet<ListKind> {
     let mut kinds = BTreeSet::new();
     loop {

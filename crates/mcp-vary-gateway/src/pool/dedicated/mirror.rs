@@ -1,8 +1,9 @@
-//! What the connections that requests have by turns tell of resources.
+//! Mirrors resource subscriptions onto leased connections, and forwards their updates.
 //!
-//! A legacy server may tell of a change nobody but the session that made it, and the calls of a client without a session
-//! that can be asked are made in another one than what it listens to. So whatever is listened to on the connection of a
-//! class is subscribed to on those, too, and what they tell is told as if that one had.
+//! A legacy server may announce a change only in the session that made it. The calls of a client without a session that
+//! accepts server requests run in another session than its subscriptions. So the subscriptions of the class's
+//! connection are mirrored onto the leased connections, and updates that arrive there are forwarded as if they had
+//! arrived on the class's connection.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -15,11 +16,11 @@ use tokio::sync::watch;
 
 use super::lock;
 
-/// One connection that requests have by turns, and what is listened to.
+/// One leased connection, and its mirrored subscriptions.
 #[derive(Debug)]
 pub(super) struct SubscriptionMirror {
     connection: Arc<SupervisedConnection>,
-    /// The connection of the class whose request had this one last.
+    /// The connection of the class whose request leased this one last.
     class: watch::Sender<Weak<SupervisedConnection>>,
     subscribed: Mutex<BTreeMap<Arc<str>, Arc<Subscription>>>,
 }
@@ -33,8 +34,8 @@ impl SubscriptionMirror {
         })
     }
 
-    /// The next request is of the class with this connection: waits until the server tells of what is listened to, for a
-    /// while.
+    /// The next request is of the class with this connection. Waits, for a limited time, until the server has confirmed
+    /// its subscriptions.
     pub(super) async fn serve(&self, class: &Arc<SupervisedConnection>) {
         self.class.send_if_modified(|known| {
             let is_other = !std::ptr::eq(known.as_ptr(), Arc::as_ptr(class));
@@ -45,11 +46,11 @@ impl SubscriptionMirror {
         });
         let subscribed = self.subscribe(class);
         let settled = subscribed.iter().map(|one| one.settled());
-        // Whoever is refused is told by the other connection, if at all.
+        // If a subscription is refused, updates arrive on the other connection, if at all.
         let _ = tokio::time::timeout(SUBSCRIBE_TIMEOUT, join_all(settled)).await;
     }
 
-    /// Subscribes to what is listened to on `class`, and to nothing else.
+    /// Subscribes to what `class` is subscribed to, and to nothing else.
     fn subscribe(&self, class: &SupervisedConnection) -> Vec<Arc<Subscription>> {
         let wanted = class.subscribed_resources(MAX_MIRRORED);
         let mut subscribed = lock(&self.subscribed);
@@ -63,7 +64,7 @@ impl SubscriptionMirror {
         subscribed.values().cloned().collect()
     }
 
-    /// Follows what is listened to, and passes on what is told.
+    /// Follows the subscriptions of the class, and forwards updates.
     pub(super) async fn forward(self: Arc<Self>) {
         let mut events = self.connection.events();
         let mut classes = self.class.subscribe();
@@ -91,7 +92,7 @@ impl SubscriptionMirror {
         }
     }
 
-    /// Tells those who listen what the connection said; any resource may be among what was missed.
+    /// Forwards an update. If events were missed, any resource may have changed.
     fn publish(&self, heard: Result<Event, RecvError>) {
         let Some(class) = self.class() else {
             return;
@@ -109,24 +110,24 @@ impl SubscriptionMirror {
         }
     }
 
-    /// The connection that is listened on, not held while nothing happens.
+    /// The connection of the class; not held while nothing happens.
     fn class(&self) -> Option<Arc<SupervisedConnection>> {
         self.class.borrow().upgrade()
     }
 }
 
-/// Waits until something else is listened to, or nothing any more.
+/// Waits until the subscriptions of the class change, or the class is closed.
 async fn changed(listening: &mut Option<watch::Receiver<u64>>) {
     let Some(changes) = listening else {
         return std::future::pending().await;
     };
     if changes.changed().await.is_err() {
-        // The class is gone.
+        // The class is closed.
         *listening = None;
     }
 }
 
-/// How long a call waits for a server to take note of what is listened to.
+/// How long a call waits until the server has confirmed the subscriptions.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Resources that one connection is subscribed to at most: each connection asks for each of them.
+/// The most subscriptions that are mirrored: each connection needs all of them.
 const MAX_MIRRORED: usize = 256;

@@ -1,4 +1,4 @@
-//! The events of a server, and what changed by them.
+//! The events of a server, and the changes that they report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) lists: BTreeSet<ListKind>,
-    /// What the server said changed, and reads as before.
+    /// Announced as changed, but the same when read again.
     pub(crate) announced: BTreeSet<Kind>,
     pub(crate) updates: ResourceUpdates,
 }
 
 impl Changes {
-    /// What came of `news`, after which `lists` were others.
+    /// The result of `news` after reading: `lists` differ.
     pub(super) fn found(lists: BTreeSet<ListKind>, news: PendingChanges) -> Self {
         let mut announced = news.announced;
         announced.retain(|kind| {
@@ -50,9 +50,9 @@ impl Changes {
 /// The resources that changed.
 #[derive(Debug)]
 pub(crate) enum ResourceUpdates {
-    /// By the server's own URIs, with the parameters of what it said last of each.
+    /// By the server's URIs, each with the params of its last update.
     Some(BTreeMap<Arc<str>, Arc<str>>),
-    /// Something was missed: it may have been any.
+    /// Events were missed: any resource may have changed.
     Any,
 }
 
@@ -78,7 +78,7 @@ impl ResourceUpdates {
 /// What the events of a connection report.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    /// Whether a connection to it was made.
+    /// Whether the connection was opened again.
     pub(super) reconnected: bool,
     /// The lists that may have changed.
     pub(super) kinds: BTreeSet<ListKind>,
@@ -117,7 +117,7 @@ impl PendingChanges {
         }
     }
 
-    /// Something was missed: it may have been anything.
+    /// Events were missed: anything may have changed.
     pub(super) fn has_changes() -> Self {
         Self {
             reconnected: true,
@@ -135,7 +135,7 @@ impl PendingChanges {
     }
 }
 
-/// The next news; `None` when nothing will follow.
+/// The next changes; `None` when the connection is closed.
 pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<PendingChanges> {
     match events.recv().await {
         Ok(event) => Some(PendingChanges::of(&event)),
@@ -144,7 +144,7 @@ pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<
     }
 }
 
-/// Adds what is known by now.
+/// Adds the changes that have already arrived.
 pub(super) fn also_received(
     events: &mut broadcast::Receiver<Event>,
     mut news: PendingChanges,

@@ -1,4 +1,4 @@
-//! Reading the lists of one server, and replacing those of before.
+//! Reads the lists of one server, and replaces the previous ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{READ_PAUSE, READY_TIMEOUT, ServerSource};
 use crate::pool::list_reading;
 
 impl ServerSource {
-    /// Reads lists; which of them are other than before.
+    /// Reads lists. Returns those that changed.
     pub(super) async fn read_all(
         &self,
         upstream: &UpstreamConnection,
@@ -33,7 +33,7 @@ impl ServerSource {
         join_all(read).await.into_iter().flatten().collect()
     }
 
-    /// Reads the lists that the news are about; which of them are other than before.
+    /// Reads the lists named in `news`. Returns those that changed.
     pub(super) async fn read_again(&self, news: &PendingChanges) -> BTreeSet<ListKind> {
         let Some(upstream) = self.connection.current() else {
             return BTreeSet::new();
@@ -50,7 +50,7 @@ impl ServerSource {
         changed
     }
 
-    /// Records which server is connected now. Lists that the server before had and this one does not have are removed.
+    /// Records the connected server. Removes the lists that the new server does not have.
     pub(super) fn on_connected(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
         let _replacing = self.replacing();
         let before = self.snapshot();
@@ -66,7 +66,7 @@ impl ServerSource {
         told.read_errors.retain(|kind, _| offered.contains(kind));
         let gone = |kind: &ListKind| !told.listings.contains_key(kind);
         let gone = before.listings.keys().copied().filter(gone).collect();
-        // The server's identity and era are a part of what all its lists say.
+        // The server's identity and era are part of all its lists.
         let same = |before: &Arc<Handshake>| {
             let now = told.handshake.as_ref();
             now.is_some_and(|now| now.result == before.result && now.era() == before.era())
@@ -79,10 +79,9 @@ impl ServerSource {
         changed
     }
 
-    /// Reads a list, unless another request has just had it read.
+    /// Reads a list, unless another request has just read it.
     ///
-    /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
-    /// said last.
+    /// If a server is slow, only the first request waits, and not for long. The others get the last known list.
     pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
         let Some(upstream) = self.connection.current() else {
             return;
@@ -110,7 +109,7 @@ impl ServerSource {
             .min(READY_TIMEOUT)
     }
 
-    /// Does not ask for a list for a while.
+    /// Does not read a list for a while.
     fn postpone(&self, kind: ListKind) {
         let _replacing = self.replacing();
         let mut told = (*self.snapshot()).clone();
@@ -167,7 +166,7 @@ impl ServerSource {
         listing
     }
 
-    /// Puts a list in the place of the one before, unless it says the same; a failure does not replace a list.
+    /// Replaces a list, unless it is the same. A failure does not replace a list.
     pub(super) fn store_listing(
         &self,
         kind: ListKind,
@@ -210,8 +209,8 @@ impl ServerSource {
     }
 }
 
-/// How long a list may be shown without being read again: for ever, while the server announces changes; else for what a
-/// modern server says, or for `list_ttl`, unless that is zero.
+/// How long a list can be used without being read again: for ever, if the server announces changes; otherwise for the
+/// `ttlMs` of a modern server, or for `list_ttl` unless that is zero.
 ///
 /// > In this case, the client relies entirely on TTL-based freshness.
 /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")

@@ -1,4 +1,5 @@
-//! Lists that a server has without declaring them ([0029](../../../../../docs/decisions/0029-undeclared-capabilities.md)).
+//! Lists that a server has without declaring them
+//! ([0029](../../../../../docs/decisions/0029-undeclared-capabilities.md)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -15,31 +16,31 @@ use super::ServerSource;
 use super::reading::expiry;
 use crate::pool::list_reading;
 
-/// The lists that clients asked for although the server does not declare them.
+/// The lists that clients requested although the server does not declare them.
 #[derive(Debug, Default)]
 pub(super) struct Requested {
-    /// Those for which the server could not be asked yet.
+    /// The server was not connected when they were requested.
     waiting: BTreeSet<ListKind>,
-    /// Those that the server turned out to have, and that are not merged yet.
+    /// The server turned out to have them; they are not merged yet.
     found: BTreeSet<ListKind>,
 }
 
-/// How long a request waits for the answer of a server that may not have the list; it is merged when it arrives later.
+/// How long a request waits for a server that may not have the list. A later response is merged, too.
 const UNDECLARED_WAIT: Duration = Duration::from_secs(1);
-/// A server that has not answered by then does not have the list.
+/// A server that has not responded by then does not have the list.
 const UNDECLARED_LIMIT: Duration = Duration::from_secs(10);
 
 impl ServerSource {
-    /// Whether it is not known yet if the server has a list that it does not declare.
+    /// Whether it is unknown if the server has a list that it does not declare.
     pub(crate) fn is_unrequested(&self, kind: ListKind) -> bool {
         let told = self.snapshot.load();
         let is_known = told.listings.contains_key(&kind) || told.undeclared.contains_key(&kind);
         !is_known && !told.declared().contains(kind.capability())
     }
 
-    /// Asks the server for a list that it does not declare, unless it was asked before, on whatever connection.
+    /// Requests a list that the server does not declare, once for all connections.
     ///
-    /// A server that is not connected is asked as soon as it is.
+    /// A server that is not connected is asked once it is.
     pub(crate) async fn request_undeclared(self: &Arc<Self>, kind: ListKind) {
         if !self.is_unrequested(kind) {
             return;
@@ -54,7 +55,7 @@ impl ServerSource {
             return;
         };
         let source = Arc::clone(self);
-        // A task, since the client that asks first may leave, and the answer is for all.
+        // A task of its own: the client may leave, and the response is for all clients.
         let probe = tokio::spawn(async move {
             source.probe(&upstream, kind).await;
             drop(turn);
@@ -62,7 +63,7 @@ impl ServerSource {
         let _ = timeout(UNDECLARED_WAIT, probe).await;
     }
 
-    /// Asks for the lists that clients asked for while the server was not connected.
+    /// Requests the lists that clients asked for while the server was not connected.
     pub(crate) fn send_requested(self: &Arc<Self>) {
         let waiting = std::mem::take(&mut self.requested().waiting);
         for kind in waiting {
@@ -95,7 +96,7 @@ impl ServerSource {
         }
     }
 
-    /// The list, if the server has it. Errors are not logged as warnings: nobody was promised that it has.
+    /// The list, if the server has it. Errors are not warnings: the server never declared the list.
     async fn read_undeclared(
         &self,
         upstream: &UpstreamConnection,
@@ -130,7 +131,7 @@ impl ServerSource {
         Some(listing)
     }
 
-    /// Puts in place the list that was found; whether there is one.
+    /// Stores the list, if there is one. Returns whether there is.
     async fn take_listing(
         &self,
         upstream: &UpstreamConnection,
@@ -156,8 +157,8 @@ impl ServerSource {
         self.snapshot.store(Arc::new(told));
     }
 
-    /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
-    /// `before`, as another version, it is asked for again.
+    /// What is known about undeclared lists on a new connection. Lists that the server had `before`, in another
+    /// version, are requested again.
     pub(super) fn known_undeclared(&self, before: &ServerSnapshot) -> BTreeMap<ListKind, bool> {
         let learned = self.connection.server_facts().undeclared_methods().all();
         let known = ListKind::ALL.into_iter();

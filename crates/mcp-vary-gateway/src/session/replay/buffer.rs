@@ -1,4 +1,4 @@
-//! One stream: the events that its client may not have got yet, and the connection that reads them.
+//! One stream: the events that its client may not have received, and the connection that reads them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,42 +11,42 @@ use mcp_vary_wire::event::{EventId, EventPosition, event_with_id, priming_event}
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The events of one stream, in order, and who reads them.
+/// The events of one stream, in order, and its reader.
 ///
 /// # Properties
 ///
-/// At most one connection reads; who connects takes over from the one before, which ends. Events that were
-/// handed to a connection are kept as well, since nobody knows which of them arrived; beyond
-/// [`MAX_BYTES`] bytes the oldest are let go. The newest is always kept, so that an answer is.
+/// At most one connection reads. A new one takes over, and the one before ends. Sent events are stored, too, since it
+/// is unknown which of them arrived; beyond [`MAX_UNSENT`] bytes the oldest are evicted. The newest is never evicted, so
+/// that a response is not lost.
 pub(crate) struct ReplayBuffer {
     pub(super) number: u64,
     pub(super) client: ClientId,
-    /// Whether it is that of a request, which somebody feeds until the answer; else that of a `GET`.
+    /// Whether it is the stream of a request, which is pumped until the response; otherwise it is that of a `GET`.
     is_of_request: bool,
     ending: String,
-    /// Bytes of all logs of the gateway.
+    /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
     state: Mutex<BufferState>,
-    /// Told whenever a connection comes, goes or reads.
+    /// Notified whenever a connection comes, goes or reads.
     changed: Notify,
 }
 
 struct BufferState {
     events: VecDeque<StoredEvent>,
-    /// The number of the event that comes next.
+    /// The number of the next event.
     next: u64,
-    /// The first event that no connection was given.
+    /// The first event that was not sent.
     unsent: u64,
     bytes: usize,
     unsent_bytes: usize,
-    /// Something is still to be said by whoever feeds it.
+    /// Whether the pump may add more.
     is_pumped: bool,
-    /// Nobody can come back to it, so that nothing more is kept.
+    /// Whether it cannot be resumed, so that nothing more is stored.
     is_abandoned: bool,
-    /// Counts the connections; the last one reads.
+    /// The number of connections so far; the last one reads.
     connections: u64,
     connected: bool,
-    /// When it was last read or fed.
+    /// When it was last read or written.
     since: Instant,
     reader: Option<Waker>,
 }
@@ -56,13 +56,12 @@ struct StoredEvent {
     bytes: Bytes,
 }
 
-/// Bytes of one stream that are kept, and that wait for a client that reads slowly before what feeds the
-/// stream must wait, too.
+/// Bytes of one stream that are stored. If more is unsent, the pump waits.
 pub(super) const MAX_UNSENT: usize = 256 << 10;
-/// What a log costs besides its events, about.
+/// The approximate overhead of a buffer.
 const OVERHEAD: usize = 512;
 
-/// Without what was said.
+/// Leaves out the events.
 impl std::fmt::Debug for ReplayBuffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.lock();
@@ -75,7 +74,7 @@ impl std::fmt::Debug for ReplayBuffer {
 }
 
 impl ReplayBuffer {
-    /// A log without events, of the answer to `request` where there is one.
+    /// An empty buffer, for the response to `request` if there is one.
     pub(super) fn new(
         number: u64,
         client: ClientId,
@@ -106,7 +105,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// Lets the client come back before anything was said.
+    /// Lets the client resume before the first event.
     pub(super) fn prime(&self) {
         let mut state = self.lock();
         let id = self.id(EventPosition::Number(state.next));
@@ -120,7 +119,7 @@ impl ReplayBuffer {
         self.add(&mut state, event_with_id(&id, message));
     }
 
-    /// Adds the answer, or what is said in its place: nothing follows.
+    /// Adds the response, or what is sent in its place. Nothing follows.
     pub(crate) fn finish_response(&self, message: &[u8]) {
         let id = self.id(EventPosition::End);
         let mut state = self.lock();
@@ -166,7 +165,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// Ends the stream without an answer, if it has not ended.
+    /// Ends the stream without a response, unless it has ended.
     pub(crate) fn finish(&self) {
         let mut state = self.lock();
         state.is_pumped = false;
@@ -174,12 +173,12 @@ impl ReplayBuffer {
         state.wake();
     }
 
-    /// Whether somebody reads.
+    /// Whether a connection reads.
     pub(crate) fn is_connected(&self) -> bool {
         self.lock().connected
     }
 
-    /// Whether more may be said: the client has read, or there is none that could.
+    /// Whether more may be added: the client has read enough, or there is none.
     pub(crate) fn has_room(&self) -> bool {
         let state = self.lock();
         !state.connected || state.unsent_bytes < MAX_UNSENT
@@ -194,14 +193,14 @@ impl ReplayBuffer {
         self.is_of_request
     }
 
-    /// Whether an event after the `last` that its client got is there or may come.
+    /// Whether an event after `last` is stored or may come.
     pub(super) fn continues_after(&self, last: u64) -> bool {
         let state = self.lock();
         let more = state.events.back().is_some_and(|event| event.number > last);
         more || state.is_pumped
     }
 
-    /// Reads from the event after `last` on, from the first without one. Whoever read before reads no more.
+    /// Reads from the event after `last`, or from the first one. The connection that read before stops.
     pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> ReplayReader {
         let mut state = self.lock();
         state.connections += 1;
@@ -215,8 +214,8 @@ impl ReplayBuffer {
         }
     }
 
-    /// Gives up what is least needed: what was sent, where somebody reads, else everything. Whether the
-    /// stream can still be come back to.
+    /// Evicts what is needed least: sent events, if a connection reads; otherwise everything. Returns whether the
+    /// stream can still be resumed.
     pub(super) fn evict_events(&self) -> bool {
         let mut state = self.lock();
         let connected = state.connected;
@@ -230,20 +229,20 @@ impl ReplayBuffer {
         connected
     }
 
-    /// Since when nobody reads and nothing more comes; none while either is so.
+    /// Since when there is no reader and no pump; none while there is one.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
         (!state.connected && !state.is_pumped).then_some(state.since)
     }
 
     fn lock(&self) -> MutexGuard<'_, BufferState> {
-        // Its counts are right whenever the lock is free.
+        // The counts are consistent whenever the lock is free.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl BufferState {
-    /// Whether the first event was sent, or nobody is there who waits for it.
+    /// Whether the first event was sent, or there is no client to wait for it.
     fn may_evict_first(&self) -> bool {
         let first = self.events.front();
         first.is_some_and(|event| !self.connected || event.number < self.unsent)
@@ -256,7 +255,7 @@ impl BufferState {
         self.unsent_bytes = unsent.map(|event| event.bytes.len()).sum();
     }
 
-    /// The next event that was not sent.
+    /// The next unsent event.
     fn next_unsent(&mut self) -> Option<Bytes> {
         let first = self.events.front()?.number;
         let at = usize::try_from(self.unsent.saturating_sub(first)).ok()?;
@@ -280,7 +279,7 @@ impl Drop for ReplayBuffer {
     }
 }
 
-/// What one connection reads of a stream, for as long as no other takes over.
+/// The reading end of a stream, until another connection takes over.
 #[derive(Debug)]
 pub(crate) struct ReplayReader {
     log: Arc<ReplayBuffer>,
@@ -292,10 +291,9 @@ impl ReplayReader {
         &self.log
     }
 
-    /// The next event; none when another connection reads now.
+    /// The next event; none if another connection has taken over.
     ///
-    /// Where the stream is fed by somebody else it is pending for as long as that may say more, and none
-    /// after.
+    /// With a pump, it is pending while the pump may add more, and none after that.
     pub(crate) fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.log.lock();
         if state.connections != self.number {
@@ -381,7 +379,7 @@ mod tests {
         assert!(!log.is_connected());
     }
 
-    /// A stream that ends without an answer is closed; that of a `GET` waits for more.
+    /// A stream that ends without a response is closed; that of a `GET` waits for more.
     #[test]
     fn a_stream_ends_when_nobody_feeds_it() {
         let (call, told) = (log(Some("9")), log(None));

@@ -1,10 +1,10 @@
-//! Streams of legacy clients that can be come back to after their connection was lost.
+//! Streams of legacy clients, which can be resumed after the connection was lost.
 //!
 //! > If the client wishes to resume after a disconnection, it SHOULD issue an HTTP GET to the MCP endpoint,
 //! > and include the `Last-Event-ID` header. (MCP 2025-11-25, basic/transports, "Resumability and Redelivery")
 //!
-//! The [`log`] of a stream keeps its last events; [`Streams`] are those of a gateway, bounded together. What a
-//! server says about a call is [`feed`] into its log, whether anybody reads it or not.
+//! The [`buffer`] of a stream holds its last events. [`ReplayStreams`] are all streams of a gateway, with a common
+//! bound. The messages of a call are pumped into its buffer, whether they are read or not.
 
 mod buffer;
 
@@ -25,31 +25,30 @@ use mcp_vary_wire::response::RpcError;
 ///
 /// # Properties
 ///
-/// Their events take up about `room` bytes together; when there are more, the oldest streams that nobody
-/// reads are given up first. A stream that has ended, or that nobody reads and nobody feeds, is given up
-/// after a while.
+/// Their events take about `room` bytes together. If there are more, the oldest streams without a reader are dropped
+/// first. A stream that has ended, or has neither reader nor pump, is dropped after a while.
 #[derive(Debug)]
 pub(crate) struct ReplayStreams {
     capacity: usize,
     ttl: Duration,
     next: AtomicU64,
     bytes: Arc<AtomicUsize>,
-    /// By their numbers: from the oldest on.
+    /// By their numbers, oldest first.
     buffers: Mutex<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
 
-/// What becomes of a client that comes back.
+/// What a client gets that resumes a stream.
 #[derive(Debug)]
 pub(crate) enum ResumedStream {
-    /// The stream of its request goes on.
+    /// The stream of its request continues.
     Call(ReplayReader),
-    /// The stream goes on that tells it what belongs to no request; who reads it feeds it.
+    /// The stream of messages outside of requests continues; its reader pumps it.
     Standalone(ReplayReader),
-    /// The stream of a `GET` is not known any more; another one does as well.
+    /// The stream of a `GET` is not known; a new one replaces it.
     New,
-    /// It has got everything; nothing follows.
+    /// The client has everything; nothing follows.
     Ended,
-    /// The answer to its request is not kept: the event that says so.
+    /// The response is no longer stored: the event that says so.
     Expired(bytes::Bytes),
 }
 
@@ -60,15 +59,15 @@ impl ReplayStreams {
         Self {
             capacity: limits.replay_buffer,
             ttl: limits.replay_ttl,
-            // Far enough from the end to count on, and from what other replicas draw.
+            // Far from the end of the range, and from the numbers of other replicas.
             next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
             bytes: Arc::default(),
             buffers: Mutex::default(),
         }
     }
 
-    /// A stream of `client`, and the connection that reads it: of the answer to `request`, or of what the
-    /// client is told on its own. `primed`: the client understands an event without data.
+    /// Opens a stream of `client` and its reader: for the response to `request`, or for messages outside of requests.
+    /// `primed`: the client understands an event without data.
     pub(crate) fn open(
         &self,
         client: ClientId,
@@ -103,7 +102,7 @@ impl ReplayStreams {
         self.evict_until_fits();
     }
 
-    /// Lets `client` come back to where it was: after the event `last`.
+    /// Resumes a stream of `client` after the event `last`.
     pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> ResumedStream {
         let EventPosition::Number(number) = last.position else {
             return ResumedStream::Ended;
@@ -124,24 +123,24 @@ impl ReplayStreams {
         }
     }
 
-    /// Gives up a stream: who comes back to it is told so.
+    /// Drops a stream: a client that resumes it gets an error.
     pub(crate) fn abandon(&self, log: &ReplayBuffer) {
         self.lock().remove(&log.number);
     }
 
-    /// Gives up all streams of a client.
+    /// Drops all streams of a client.
     pub(crate) fn remove_client(&self, client: ClientId) {
         self.lock().retain(|_, log| log.client != client);
     }
 
-    /// Gives up what nobody came back to; how many are left.
+    /// Drops expired streams. Returns how many are left.
     pub(crate) fn sweep(&self) -> usize {
         let mut all = self.lock();
         all.retain(|_, log| !self.is_over(log));
         all.len()
     }
 
-    /// How many a [sweep](Self::sweep) would leave; changes nothing.
+    /// How many a [sweep](Self::sweep) would leave. Changes nothing.
     pub(crate) fn count(&self) -> usize {
         let all = self.lock();
         all.values().filter(|log| !self.is_over(log)).count()
@@ -156,7 +155,7 @@ impl ReplayStreams {
         if self.bytes.load(Ordering::Relaxed) <= self.capacity {
             return;
         }
-        // A little more than is needed, so that not every message has to look for it.
+        // A bit more than needed, so that not every message has to evict.
         let enough = self.capacity - self.capacity / 8;
         let has_enough = || self.bytes.load(Ordering::Relaxed) <= enough;
         self.lock()
@@ -164,12 +163,13 @@ impl ReplayStreams {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ReplayBuffer>>> {
-        // Streams come and go in one step.
+        // Streams are added and removed in one step.
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is said in place of an answer that is not kept. It is the end, so that nobody comes back for more.
+/// The event in place of a response that is no longer stored. It is the last one, so that the client does not resume
+/// again.
 fn expired(stream: u64, request: &str) -> bytes::Bytes {
     let why = "the answer is not kept any more, by this gateway at least; the request may have been carried out";
     let message = RpcError::internal(why).to_bytes(Some(request));
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);
     }
 
-    /// What is read at the moment stays, whatever it takes.
+    /// A stream that is being read is never dropped, whatever its size.
     #[test]
     fn no_stream_is_given_up_while_somebody_reads_it() {
         let streams = streams(0);

@@ -1,4 +1,4 @@
-//! The connection that a task was made on, for as long as its server works at it.
+//! The connection of a proxied task, held until the task ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,27 +23,27 @@ use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::string;
 
-/// The way to the server of a task that may be made.
+/// The connection on which a task may be created.
 #[derive(Debug)]
 pub(crate) struct TaskConnection {
     connection: Arc<SupervisedConnection>,
-    /// What the server says on it since before the call.
+    /// The connection's events since before the call.
     events: broadcast::Receiver<Event>,
-    /// The connection that the client has alone, given back when the task is over.
+    /// The client's dedicated connection; released when the task ends.
     dedicated: Option<DedicatedLease>,
     /// Keeps the connections of the client's class open.
     class: Option<ConnectionUse>,
     progress: Option<ProgressTokens>,
     pub(super) bounds: Quota,
-    /// A task is watched for at most so long.
+    /// The longest time for which a task is proxied.
     pub(super) lifetime: Duration,
-    /// Bytes of what is kept of tasks that are over.
+    /// Bytes for the results of ended tasks.
     keep_alive: usize,
-    /// Whether the task is made on it; otherwise it was made before.
+    /// Whether the task is created on this connection; otherwise it existed before.
     pub(super) is_new: bool,
 }
 
-/// What an operator allows the tasks that are watched.
+/// The operator's limits for proxied tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskBounds {
     pub(crate) bounds: Quota,
@@ -52,7 +52,7 @@ pub(crate) struct TaskBounds {
 }
 
 impl TaskConnection {
-    /// The way by `line`; to be taken before anything is said on it.
+    /// Prepares `line` for a task. Call it before anything is sent on it, so that no event is missed.
     pub(crate) fn pooled(line: &Arc<SupervisedConnection>, allowed: TaskBounds) -> Self {
         Self {
             connection: Arc::clone(line),
@@ -67,7 +67,7 @@ impl TaskConnection {
         }
     }
 
-    /// The same for a task that was made before.
+    /// The same for a task that already exists.
     pub(crate) fn reconnected(self) -> Self {
         Self {
             is_new: false,
@@ -75,7 +75,7 @@ impl TaskConnection {
         }
     }
 
-    /// The same with what keeps it open.
+    /// Adds the leases that keep the connection open.
     pub(crate) fn leased(
         mut self,
         alone: Option<DedicatedLease>,
@@ -86,7 +86,7 @@ impl TaskConnection {
         self
     }
 
-    /// The same; progress is told with this token.
+    /// Adds the token of progress notifications.
     pub(crate) fn with_progress(mut self, progress: Option<ProgressTokens>) -> Self {
         self.progress = progress;
         self
@@ -100,7 +100,7 @@ impl TaskConnection {
         self.dedicated.is_some()
     }
 
-    /// Waits for what the task comes to, and keeps that until its time is over; one that `is_wanted` by nobody is
+    /// Waits for the result of the task and retains it until the task expires. If the task is not `is_wanted`, it is
     /// cancelled.
     pub(super) async fn run(
         mut self,
@@ -133,14 +133,14 @@ impl TaskConnection {
         }
     }
 
-    /// Gives the connection back, or ends what still goes on there.
+    /// Releases the connection, or cancels the task that still runs on it.
     async fn end(self, watched: &ProxiedTask, lasting: &Services) {
         let is_finished = watched.is_over() && !watched.is_cancelled();
         if let Some(alone) = self.dedicated.as_ref().filter(|_| is_finished) {
             alone.mark_clean();
         }
         if !watched.is_over() {
-            // Whether it was heard or not, nobody asks for the task any more.
+            // Whether the server responds or not, the task is not queried again.
             let patience = match lasting.shutdown.is_cancelled() {
                 true => SHUTDOWN_TIMEOUT,
                 false => STATUS_WAIT,
@@ -149,7 +149,7 @@ impl TaskConnection {
         }
     }
 
-    /// Waits until the task is over.
+    /// Waits until the task ends.
     async fn wait(&mut self, watched: &ProxiedTask, lasting: &Services) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -163,7 +163,7 @@ impl TaskConnection {
             info!(server = %watched.key.0, error = error.details(), "waiting for a task was interrupted");
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-            // A connection that broke need not have taken the task with it.
+            // A task can survive the loss of its connection.
             let is_known = match watched.ask_server("tasks/get", None, lasting).await {
                 Ok(Ok(task)) => {
                     watched.receive_status(&task, lasting);
@@ -177,7 +177,7 @@ impl TaskConnection {
         }
     }
 
-    /// What `tasks/result` answers; what comes meanwhile is heard.
+    /// Sends `tasks/result` and waits for the response; handles other messages meanwhile.
     async fn result(
         &mut self,
         watched: &ProxiedTask,
@@ -192,7 +192,7 @@ impl TaskConnection {
                 biased;
                 event = self.events.recv() => match event {
                     Ok(event) => self.receive(event, watched, lasting),
-                    // How it stands is asked for by whoever wants to know.
+                    // Clients can still ask for the status.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return exchange.answer().await,
                 },
@@ -217,13 +217,13 @@ impl TaskConnection {
         watched.receive_server_request(request, lasting);
     }
 
-    /// What the server says beside it.
+    /// Handles an event outside of the request.
     fn receive(&self, event: Event, watched: &ProxiedTask, lasting: &Services) {
         match event {
             Event::TaskChanged { id, params } if *id == *watched.upstream_id => {
                 watched.receive_status(&params, lasting)
             }
-            // A session's connection is for more than this task.
+            // The connection of a session serves other calls, too.
             Event::ServerRequest(request)
                 if self.is_alone() && watched.may_belong_to_task(&request) =>
             {
@@ -236,7 +236,7 @@ impl TaskConnection {
         }
     }
 
-    /// A notification that may be about it.
+    /// Handles a notification that may be about the task.
     fn notify_client(&self, message: &[u8], watched: &ProxiedTask, lasting: &Services) {
         let Ok(message) = envelope::Message::read(message) else {
             return;
@@ -252,7 +252,7 @@ impl TaskConnection {
         }
     }
 
-    /// Progress is told to whoever has a stream for it.
+    /// Forwards progress to the client that asked for it.
     fn progress(&self, params: &str, watched: &ProxiedTask) {
         let progress = self.progress.as_ref();
         let is_its = |it: &&ProgressTokens| edit::get(params, PROGRESS_TOKEN) == Some(&it.upstream);
@@ -266,7 +266,7 @@ impl TaskConnection {
         }
     }
 
-    /// Takes in what `tasks/result` answered, and how the task stands then.
+    /// Records the response to `tasks/result` and the final status.
     async fn finish(&self, answer: &Answer, watched: &ProxiedTask, lasting: &Services) {
         let status = watched.ask_server("tasks/get", None, lasting);
         if let Ok(Ok(Ok(task))) = timeout(STATUS_WAIT, status).await {
@@ -279,7 +279,7 @@ impl TaskConnection {
             Ok(result) if result.len() > self.keep_alive / RESULT_SHARE => {
                 TaskOutcome::failed("the result of the task is larger than what is kept of one")
             }
-            // It is a result of the client's era.
+            // The client is modern: the result takes its form.
             Ok(result) => {
                 let result = era::to_client_result(result, Era::Modern, Caching::None);
                 TaskOutcome::Result(result.into_owned())
@@ -290,7 +290,7 @@ impl TaskConnection {
     }
 }
 
-/// What is over, when its time is; none when it gave way to others before.
+/// The ended task, once it has expired; none if it was evicted before.
 async fn retained_until(
     expires: Instant,
     watched: Arc<ProxiedTask>,
@@ -298,7 +298,7 @@ async fn retained_until(
 ) -> Option<Arc<ProxiedTask>> {
     let forgotten = watched.forgotten.clone();
     let kept = Arc::downgrade(&watched);
-    // It is held by nobody but those who may look for it.
+    // From here on only those who look it up hold it.
     drop(watched);
     tokio::select! {
         () = lasting.shutdown.cancelled() => {}
@@ -313,7 +313,7 @@ impl ProxiedTask {
         matches!(self.lock().outcome, Some(TaskOutcome::Cancelled))
     }
 
-    /// The answer of a request about it; what the server asks before that is asked for it.
+    /// Waits for the response to a request about the task; handles server requests meanwhile.
     pub(super) async fn receive(
         &self,
         mut exchange: Exchange,
@@ -329,9 +329,9 @@ impl ProxiedTask {
     }
 }
 
-/// For a server that is told that the gateway stops.
+/// How long a server has to respond to the cancellation at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// As long as a clock can count.
+/// A timer cannot run longer.
 const NO_LIMIT: Duration = Duration::from_secs(60 * 60 * 24 * 365);

@@ -1,7 +1,8 @@
-//! Tasks of servers of the core form that clients of the extension had made.
+//! Proxied tasks: tasks of servers of the core dialect for clients of the extension.
 //!
-//! In the core form what a task asks, and what it comes to, reaches only whoever waits for its result. In the
-//! extension nobody waits: both stand in what is said of the task. So the gateway [waits](road), and knows what to say.
+//! In the core dialect, only a client that waits for the result receives the task's requests and its result. In the
+//! extension, both are part of the task's status and no request stays open. So the gateway [waits](connection) for the
+//! result itself.
 
 mod connection;
 
@@ -29,59 +30,59 @@ use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 
-/// The tasks that are watched, and what those came to that are over.
+/// The proxied tasks: running ones, and the results of ended ones.
 ///
 /// # Properties
 ///
-/// Bounded: in how many the servers work on, in all and for each principal, in how many there are, and in the bytes
-/// of what is kept of those that are over, of which the oldest give way. None stays for longer than its time.
+/// Bounded by: running tasks, in total and for each principal; all tasks; the bytes of the results of ended tasks, of
+/// which the oldest are evicted. Each task expires.
 #[derive(Debug, Default)]
 pub(crate) struct ProxiedTasks {
     next: AtomicU64,
     entries: Mutex<BTreeMap<TaskKey, Arc<ProxiedTask>>>,
 }
 
-/// One task.
+/// One proxied task.
 #[derive(Debug)]
 pub(crate) struct ProxiedTask {
-    /// The server, and the task by the id that its client's is made of.
+    /// The server, and the id that is sealed into the client's.
     key: TaskKey,
-    /// What the server calls it.
+    /// The server's id.
     upstream_id: Arc<str>,
-    /// In the order in which they were made.
+    /// The position in the order of creation.
     number: u64,
     owner: QuotaKey,
     client: ClientId,
     server_requests: ServerRequestSupport,
-    /// The client's session, if it has one, and how that is told of the task.
+    /// The client's session, if it has one, and the notifier for it.
     session: Option<(Weak<Session>, TaskNotifier)>,
-    /// The connection that it was made on.
+    /// The connection on which it was created.
     connection: Weak<SupervisedConnection>,
     is_alone: bool,
-    /// It is forgotten after this long.
+    /// How long it exists.
     lifetime: Duration,
-    /// The same in milliseconds, where its server would keep it for longer.
+    /// The same in milliseconds, where the server would retain the task longer.
     ttl: Option<u128>,
     state: Mutex<TaskState>,
-    /// Keeps what is told in order.
+    /// Held while a notification is sent, so that they stay in order.
     notifying: Mutex<()>,
     changed: Notify,
     ended: CancellationToken,
-    /// Cancelled when nobody has it any more.
+    /// Cancelled when the task is dropped.
     forgotten: CancellationToken,
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Debug)]
 struct TaskState {
-    /// What the server said of it last, JSON text.
+    /// The task as the server last reported it, JSON text.
     task: String,
-    /// What it asks.
+    /// Its open input requests.
     input: InputRequests,
     outcome: Option<TaskOutcome>,
 }
 
-/// What a task came to, as the server said it.
+/// The outcome of a task, as the server reported it.
 #[derive(Debug)]
 enum TaskOutcome {
     Result(String),
@@ -90,7 +91,7 @@ enum TaskOutcome {
 }
 
 impl TaskOutcome {
-    /// Nobody knows what it came to, and why.
+    /// The outcome is unknown, for the reason given.
     fn failed(why: &str) -> Self {
         let why = json::string(why);
         Self::Error(format!(r#"{{"code":{INTERNAL_ERROR},"message":{why}}}"#))
@@ -101,7 +102,7 @@ impl TaskOutcome {
     }
 }
 
-/// Who had a task made.
+/// The client that created a task.
 #[derive(Debug)]
 pub(crate) struct TaskOwner {
     pub(crate) quota_key: QuotaKey,
@@ -110,26 +111,26 @@ pub(crate) struct TaskOwner {
     pub(crate) session: Option<(Weak<Session>, TaskNotifier)>,
 }
 
-/// The forms of every task here.
+/// The dialects of all proxied tasks.
 pub(crate) const EXT_OVER_CORE: DialectPair = DialectPair {
     client: TaskDialect::Extension,
     server: TaskDialect::Core,
 };
 
 impl ProxiedTasks {
-    /// What an id is begun with that no other task has.
+    /// A prefix that no other task id has.
     pub(crate) fn new_prefix(&self, lasting: &Services) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         format!("{PREFIX}{:x}.{number:x}{PREFIX}", lasting.instance)
     }
 
-    /// How many the servers work on.
+    /// How many tasks are running.
     pub(crate) fn count(&self) -> usize {
         let all = self.lock();
         all.values().filter(|it| !it.is_over()).count()
     }
 
-    /// Whether what a server asks is for a task of a session's that is watched.
+    /// Whether a server request belongs to a running task of a session.
     pub(crate) fn has_recipient(&self, server: &str, request: &ServerRequest) -> bool {
         let Some(own) = related_to(request) else {
             return false;
@@ -145,7 +146,7 @@ impl ProxiedTasks {
         self.lock().get(key).cloned()
     }
 
-    /// Takes in a task; the one that is known by its key, if there is one.
+    /// Adds a task. Returns the existing one if the key is taken.
     fn insert(
         &self,
         watched: &Arc<ProxiedTask>,
@@ -171,7 +172,7 @@ impl ProxiedTasks {
         Ok(Arc::clone(watched))
     }
 
-    /// Lets the oldest that are over give way to what is kept of the others.
+    /// Evicts the oldest ended tasks until the results fit.
     fn evict(&self, bytes: usize) {
         let kept = |all: &BTreeMap<TaskKey, Arc<ProxiedTask>>| {
             let sizes = all.values().map(|it| it.lock().size());
@@ -195,7 +196,7 @@ impl ProxiedTasks {
     }
 }
 
-/// Takes out the oldest that are over until there `is_room`.
+/// Removes the oldest ended tasks until there `is_room`.
 fn make_room(
     all: &mut BTreeMap<TaskKey, Arc<ProxiedTask>>,
     is_room: impl Fn(&BTreeMap<TaskKey, Arc<ProxiedTask>>) -> bool,
@@ -212,15 +213,15 @@ fn make_room(
 
 /// Some hundred bytes each.
 const MAX_PROXIED: usize = 4096;
-/// One result may have so much of the bytes of all.
+/// One result may take this fraction of all bytes.
 const RESULT_SHARE: usize = 4;
 
 impl ProxiedTask {
-    /// Watches the task `task`, as its server of the core form says it, on the way that it was made on.
+    /// Starts to proxy a task that a server of the core dialect reported as `task`.
     ///
     /// # Errors
     ///
-    /// When too many are worked on; a task that was made just now is cancelled then.
+    /// When too many tasks are running; a task that was just created is cancelled then.
     pub(crate) fn begin(
         (key, own): (TaskKey, &str),
         task: &str,
@@ -267,11 +268,12 @@ impl ProxiedTask {
         self.ended.is_cancelled()
     }
 
-    /// How it stands, in the form of the extension and with the server's own id, JSON text: `params` ask its server.
+    /// The task in the dialect of the extension and with the server's id, JSON text. `params` are those of the request
+    /// to the server.
     ///
     /// # Errors
     ///
-    /// What the server says instead, or why it cannot be asked.
+    /// The server's error, or why it cannot be reached.
     pub(crate) async fn status(
         &self,
         params: String,
@@ -283,7 +285,7 @@ impl ProxiedTask {
                     self.receive_status(&task, lasting);
                     self.settle().await;
                 }
-                // The server keeps it no longer: it may have let go of it with the result.
+                // The server may have dropped the task together with its result.
                 Err(why) if why.code() == INVALID_PARAMS => {
                     self.wait_for_more(STATUS_WAIT).await;
                     self.finish(TaskOutcome::gone(why.message()), lasting);
@@ -294,25 +296,25 @@ impl ProxiedTask {
         Ok(self.to_json(lasting))
     }
 
-    /// Whether what it asks, or what it came to, is known already.
+    /// Whether the input requests or the outcome are known.
     fn has_unsent(&self) -> bool {
         let mut standing = self.lock();
         standing.input.forget_settled();
         standing.outcome.is_some() || !standing.input.is_empty()
     }
 
-    /// The server says that there is something to say, which may come by another way: a moment is waited for it.
+    /// Waits a moment for the input requests or the outcome that the status announces; they arrive separately.
     async fn settle(&self) {
         let patience = match string(&self.lock().task, "status").as_deref() {
             Some("completed" | "failed") => STATUS_WAIT,
-            // It may be about what was answered or refused already.
+            // The status may refer to input requests that were answered or refused.
             Some("input_required") => RESULT_WAIT,
             _ => return,
         };
         self.wait_for_more(patience).await;
     }
 
-    /// Waits until what it asks, or what it came to, is known, but not for longer than `patience`.
+    /// Waits up to `patience` for input requests or the outcome.
     async fn wait_for_more(&self, patience: Duration) {
         let waited = async {
             loop {
@@ -326,7 +328,7 @@ impl ProxiedTask {
         let _ = tokio::time::timeout(patience, waited).await;
     }
 
-    /// As `tasks/get` of the extension says it.
+    /// The task as `tasks/get` of the extension returns it.
     fn to_json(&self, lasting: &Services) -> String {
         let asker = lasting.pending_server_requests.server_name(&self.key.0);
         let standing = self.lock();
@@ -354,7 +356,7 @@ impl ProxiedTask {
         }
     }
 
-    /// What is said of it, with the time after which it is gone.
+    /// `told` with the time to live that the gateway grants.
     pub(crate) fn with_ttl<'a>(&self, told: &'a str) -> Cow<'a, str> {
         match self.ttl {
             Some(ttl) => edit::set(told, "ttlMs", &ttl.to_string()),
@@ -362,7 +364,7 @@ impl ProxiedTask {
         }
     }
 
-    /// Passes on what its client says to what was asked; what nobody asked is ignored.
+    /// Forwards the client's responses to input requests. Others are ignored.
     ///
     /// > A server SHOULD ignore any `inputResponses` responses mapped to a key that is not currently outstanding for
     /// > the task (SEP-2663, "Task Input Requests")
@@ -371,15 +373,14 @@ impl ProxiedTask {
         self.notify(lasting);
     }
 
-    /// Tells the server that the task is not wanted any more. It may be over by then, or the server may not know how
-    /// to end it.
+    /// Asks the server to cancel the task. The task may have ended by then, or the server may not support it.
     ///
     /// > A server is not obligated to actually stop the work; it is only obligated to acknowledge the request.
     /// > (SEP-2663, "Task Cancellation")
     ///
     /// # Errors
     ///
-    /// When the server cannot be asked.
+    /// When the server cannot be reached.
     pub(crate) async fn cancel(
         &self,
         params: Option<String>,
@@ -395,7 +396,7 @@ impl ProxiedTask {
         Ok(())
     }
 
-    /// Asks the server about it, on the connection that it was made on; what it answers.
+    /// Sends the server a request about the task on its connection. Returns the response.
     async fn ask_server(
         &self,
         method: &'static str,
@@ -407,7 +408,7 @@ impl ProxiedTask {
             line.ok_or_else(|| RpcError::internal("the connection of the task was closed"))?;
         let turn = line.acquire().await?;
         let mut request = Request::new(method, Some(params.unwrap_or_else(|| self.params())));
-        // On a connection that is its own whatever comes is about the task.
+        // On a dedicated connection all messages belong to the task.
         request.caller = (!self.is_alone).then_some(CallerId(self.client));
         let exchange = line.ready().await?.request(request).await?;
         let answer = self.receive(exchange, lasting).await?;
@@ -421,7 +422,7 @@ impl ProxiedTask {
         format!(r#"{{"taskId":{}}}"#, json::string(&self.upstream_id))
     }
 
-    /// The server asks something for it.
+    /// Handles a server request for the task.
     fn receive_server_request(&self, request: ServerRequest, lasting: &Services) {
         let params = request.params().unwrap_or("{}");
         if let Err(why) = self
@@ -431,14 +432,14 @@ impl ProxiedTask {
             pending_server_requests::refuse(&request, &why);
             return;
         }
-        // Of one that is over nothing is asked; dropped, it is refused.
+        // Dropping the request refuses it.
         if !self.is_over() {
             self.lock().input.add(request);
             self.notify(lasting);
         }
     }
 
-    /// Whether what a server asks on the connection that its client has alone is for this task.
+    /// Whether a server request on the client's dedicated connection belongs to this task.
     fn may_belong_to_task(&self, request: &ServerRequest) -> bool {
         match &self.session {
             None => true,
@@ -446,7 +447,7 @@ impl ProxiedTask {
         }
     }
 
-    /// The server says how it stands.
+    /// Handles a new status.
     fn receive_status(&self, task: &str, lasting: &Services) {
         let mut standing = self.lock();
         if standing.outcome.is_some() || standing.task == task {
@@ -456,20 +457,20 @@ impl ProxiedTask {
         drop(standing);
         match string(task, "status").as_deref() {
             Some("cancelled") => self.finish(TaskOutcome::Cancelled, lasting),
-            // What it asks and what it came to is told when it is known.
+            // The input requests and the outcome follow separately; clients are notified then.
             Some("working") => self.notify(lasting),
             _ => self.changed.notify_waiters(),
         }
     }
 
-    /// It is over.
+    /// Ends the task.
     fn finish(&self, come_to: TaskOutcome, lasting: &Services) {
         let mut standing = self.lock();
         if standing.outcome.is_some() {
             return;
         }
         standing.outcome = Some(come_to);
-        // What is still asked is refused.
+        // Dropping the open input requests refuses them.
         let input = std::mem::take(&mut standing.input);
         drop(standing);
         drop(input);
@@ -477,7 +478,7 @@ impl ProxiedTask {
         self.notify(lasting);
     }
 
-    /// Tells whoever hears of it how it stands.
+    /// Notifies the client and all subscribers.
     fn notify(&self, lasting: &Services) {
         self.changed.notify_waiters();
         let _in_order = self
@@ -491,7 +492,7 @@ impl ProxiedTask {
                 .session(self.client)
                 .or_else(|| session.upgrade())
         {
-            // Whoever does not read now may ask how the task stands.
+            // A client without an open stream can ask for the status.
             let _ = session
                 .enqueue(TaskDialect::Extension.status_notification(&teller.notification(&told)));
         }
@@ -510,7 +511,7 @@ impl Drop for ProxiedTask {
 }
 
 impl TaskState {
-    /// The bytes that are kept of one that is over.
+    /// The bytes that an ended task takes.
     fn size(&self) -> usize {
         let come_to = match &self.outcome {
             Some(TaskOutcome::Result(text) | TaskOutcome::Error(text)) => text.len(),
@@ -521,12 +522,12 @@ impl TaskState {
     }
 }
 
-/// The server's id of the task for which it asks something.
+/// The server's id of the task that a server request is for.
 fn related_to(request: &ServerRequest) -> Option<String> {
     let meta = edit::get(request.params()?, "_meta")?;
     string(edit::get(meta, RELATED_TASK_META)?, "taskId")
 }
 
-/// For what is known already, and on its way.
+/// How long to wait for something that is already on its way.
 const STATUS_WAIT: Duration = Duration::from_secs(5);
 const RESULT_WAIT: Duration = Duration::from_millis(500);
