@@ -84,6 +84,28 @@ pub fn with_extension(capabilities: &str) -> Cow<'_, str> {
     edit::set(capabilities, "extensions", &extensions)
 }
 
+/// `text`, a result or the params of a message, with the id of its related task replaced by `name`.
+///
+/// > All requests, responses, and notifications associated with a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+pub fn rename_related_task<'a>(
+    text: &'a str,
+    name: &dyn Fn(&str) -> Option<String>,
+) -> Cow<'a, str> {
+    if !text.contains(RELATED_TASK_META) {
+        return Cow::Borrowed(text);
+    }
+    let renamed = || {
+        let meta = edit::get(text, "_meta")?;
+        let related = edit::get(meta, RELATED_TASK_META)?;
+        let id: String = serde_json::from_str(edit::get(related, "taskId")?).ok()?;
+        let related = edit::set(related, "taskId", &json::string(&name(&id)?));
+        let meta = edit::set(meta, RELATED_TASK_META, &related);
+        Some(edit::set(text, "_meta", &meta).into_owned())
+    };
+    renamed().map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
 /// Whether there is an object at `path`.
 fn is_object_at(object: &str, path: &[&str]) -> bool {
     let found = path

@@ -8,7 +8,6 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
 use mcp_vary_catalog::link_index::LinkIndex;
-use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_upstream::chain::UpstreamGateways;
@@ -19,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::mrtr::SuspendedCalls;
+use crate::pool::PoolContext;
 use crate::pool::dedicated::DedicatedPool;
+use crate::pool::observer::ConnectionObserver;
 use crate::session::deprecation::DeprecationLog;
 use crate::session::memory_cost;
 use crate::session::pending_server_requests::PendingServerRequests;
@@ -29,6 +30,7 @@ use crate::settings::config::Config;
 use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
 use crate::subscriptions::SubscriptionHub;
+use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::{CompletedTasks, InputClaims, ProxiedTasks, TaskRegistry};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
@@ -70,14 +72,14 @@ pub(crate) struct Services {
     pub(crate) pending_server_requests: Arc<PendingServerRequests>,
     /// Connections that clients have alone.
     pub(crate) dedicated_pool: Arc<DedicatedPool>,
+    /// What the pool of each configuration gets.
+    pub(crate) pool_context: PoolContext,
     /// Streams that clients may come back to.
     pub(crate) replay_streams: ReplayStreams,
     /// What clients can make the gateway hold.
     pub(crate) memory: Arc<MemoryBudget>,
     /// Of it what they can for as long as their sessions last.
     pub(crate) subscription_memory: Arc<MemoryBudget>,
-    /// What several classes of clients see alike.
-    pub(crate) shared_lists: Arc<SharedLists>,
     progress_tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) orphan_permits: Arc<Semaphore>,
@@ -104,17 +106,38 @@ impl Services {
         ));
         let background_tasks = TaskTracker::new();
         let memory = MemoryBudget::new(config.limits.memory);
-        let audience = Arc::<SubscriptionHub>::default();
+        let hub = Arc::<SubscriptionHub>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
-        let task_registry = Arc::new(TaskRegistry::new(Arc::clone(&audience)));
-        let watches = Arc::<ProxiedTasks>::default();
+        let task_registry = Arc::new(TaskRegistry::new(Arc::clone(&hub)));
+        let proxied_tasks = Arc::<ProxiedTasks>::default();
+        let shutdown = CancellationToken::new();
+        let counters = Arc::<Counters>::default();
+        let observer: Arc<dyn ConnectionObserver> = Arc::new(ServerEvents {
+            hub: Arc::clone(&hub),
+            task_registry: Arc::clone(&task_registry),
+            proxied_tasks: Arc::clone(&proxied_tasks),
+        });
+        let dedicated = DedicatedPool::new(
+            config.limits.dedicated_connections,
+            Arc::clone(&pending_server_requests),
+            Arc::clone(&observer),
+            background_tasks.clone(),
+        );
+        let pool_context = PoolContext {
+            shutdown: shutdown.clone(),
+            background_tasks: background_tasks.clone(),
+            observer,
+            shared_lists: Arc::default(),
+            counters: Arc::clone(&counters),
+            dedicated: Arc::clone(&dedicated),
+        };
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
             link_index: Arc::default(),
-            hub: Arc::clone(&audience),
-            counters: Arc::default(),
+            hub,
+            counters,
             deprecations: DeprecationLog::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
@@ -126,7 +149,7 @@ impl Services {
             completed_tasks: CompletedTasks::new(config.environment),
             input_claims: Arc::default(),
             suspended_calls: SuspendedCalls::default(),
-            proxied_tasks: Arc::clone(&watches),
+            proxied_tasks,
             instance,
             id: random(config.environment),
             upstream_gateways: Arc::default(),
@@ -134,18 +157,12 @@ impl Services {
             replay_streams: ReplayStreams::new(&config.limits, config.environment),
             subscription_memory: memory.sub_budget(config.limits.memory / SUBSCRIPTION_SHARE),
             memory,
-            shared_lists: Arc::new(SharedLists::default()),
             // Some servers take 0 for no token.
             progress_tokens: AtomicU64::new(1),
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
-            shutdown: CancellationToken::new(),
-            dedicated_pool: DedicatedPool::new(
-                config.limits.dedicated_connections,
-                Arc::clone(&pending_server_requests),
-                (Arc::clone(&task_registry), watches),
-                Arc::clone(&audience),
-                background_tasks.clone(),
-            ),
+            shutdown,
+            dedicated_pool: dedicated,
+            pool_context,
             task_registry,
             pending_server_requests,
             background_tasks,

@@ -132,7 +132,7 @@ impl ConfigSnapshot {
             (layout, config.limits.classes),
             config.start_wait,
             before.map(|before| &*before.pool),
-            &lasting,
+            &lasting.pool_context,
         );
         let pool = Arc::new(classes.await);
         let generation = before.map_or(0, |before| before.placements.generation() + 1);

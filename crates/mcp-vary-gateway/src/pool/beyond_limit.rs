@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use super::{CapabilityClass, PoolKey, UpstreamPool, lock};
+use super::{CapabilityClass, UpstreamPool, lock};
 use crate::pool::capabilities::is_part_of;
-use crate::session::BASE_CLASS;
+use crate::session::{BASE_CLASS, PoolKey};
 
 impl UpstreamPool {
     /// A class beyond the limit, with the lists and connections of the nearest class of the same era: the class with the

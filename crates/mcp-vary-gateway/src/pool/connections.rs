@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::{CapabilityClass, lock};
-use crate::pool::live_catalog::{self, Catalogs, LiveCatalog};
-use crate::pool::source::ServerSource;
-use crate::subscriptions::{SubscriptionHub, source_id};
-use crate::tasks::{self, TaskRegistry};
+use super::dedicated::DedicatedPool;
+use super::live_catalog::{self, Catalogs, LiveCatalog};
+use super::observer::ConnectionObserver;
+use super::source::ServerSource;
+use super::{CapabilityClass, lock, task_events};
 
 /// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
 /// class takes over the connections to unchanged servers.
@@ -121,41 +122,44 @@ impl ListFollower {
     }
 
     /// Starts to follow a server.
-    pub(super) fn begin(line: Arc<SupervisedConnection>, background: &PoolContext) -> Arc<Self> {
-        let following = background.stop.child_token();
+    pub(super) fn begin(connection: Arc<SupervisedConnection>, context: &PoolContext) -> Arc<Self> {
+        let stop = context.shutdown.child_token();
+        let source = ServerSource::new(connection, Arc::clone(&context.shared_lists));
         let follower = Arc::new(Self {
-            source: Arc::new(ServerSource::new(line, Arc::clone(&background.shared))),
+            source: Arc::new(source),
             catalogs: Arc::default(),
-            _following: Some(following.clone().drop_guard()),
+            _following: Some(stop.clone().drop_guard()),
         });
         let (source, catalogs) = (&follower.source, &follower.catalogs);
-        let audience = Arc::clone(&background.hub);
-        let follow = live_catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
-        let stop = following.clone();
-        let follow = following.run_until_cancelled_owned(follow);
-        background.tasks.spawn(follow);
-        let (line, of) = (Arc::clone(&source.connection), source_id(source));
-        let (server, events) = (source.name().into(), line.events());
+        let observer = Arc::clone(&context.observer);
+        let lists = live_catalog::follow(Arc::clone(source), Arc::clone(catalogs), observer);
+        let lists = stop.clone().run_until_cancelled_owned(lists);
+        context.background_tasks.spawn(lists);
+        let (connection, id) = (Arc::clone(&source.connection), source.id);
+        let (server, events) = (source.name().into(), connection.events());
         // A server without sessions sends updates on each connection for what is subscribed to there.
         let is_modern = move || {
-            let upstream = line.current();
+            let upstream = connection.current();
             upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
         };
-        let made = Arc::clone(&background.task_registry);
-        let follow = tasks::follow(server, events, made, move || is_modern().then_some(of));
-        let follow = stop.run_until_cancelled_owned(follow);
-        background.tasks.spawn(follow);
+        let observer = Arc::clone(&context.observer);
+        let tasks =
+            task_events::follow(server, events, observer, move || is_modern().then_some(id));
+        let tasks = stop.run_until_cancelled_owned(tasks);
+        context.background_tasks.spawn(tasks);
         follower
     }
 }
 
-/// What the pool's background tasks need.
+/// What a pool shares with the one before a reload and the one after it.
 #[derive(Clone, Debug)]
-pub(super) struct PoolContext {
-    pub(super) stop: CancellationToken,
-    pub(super) tasks: TaskTracker,
-    pub(super) hub: Arc<SubscriptionHub>,
-    pub(super) task_registry: Arc<TaskRegistry>,
+pub(crate) struct PoolContext {
+    /// Cancelled when the gateway stops.
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) background_tasks: TaskTracker,
+    pub(crate) observer: Arc<dyn ConnectionObserver>,
     /// What several classes share.
-    pub(super) shared: Arc<SharedLists>,
+    pub(crate) shared_lists: Arc<SharedLists>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) dedicated: Arc<DedicatedPool>,
 }

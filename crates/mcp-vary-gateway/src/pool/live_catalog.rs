@@ -21,8 +21,9 @@ use mcp_vary_wire::response::RpcError;
 use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
-use crate::pool::source::{Changes, ServerSource};
-use crate::subscriptions::SubscriptionHub;
+use super::connections::PoolContext;
+use super::observer::ConnectionObserver;
+use super::source::{Changes, ServerSource};
 
 /// The current catalog, which requests load without a lock.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub(crate) struct LiveCatalog {
     /// Held while a new catalog is built.
     rebuilding: Mutex<()>,
     pub(crate) layout: Layout,
-    hub: Arc<SubscriptionHub>,
+    observer: Arc<dyn ConnectionObserver>,
     shared: Arc<SharedLists>,
     /// Whether clients see it.
     is_published: AtomicBool,
@@ -45,15 +46,14 @@ impl LiveCatalog {
     pub(crate) fn new(
         sources: Vec<Arc<ServerSource>>,
         layout: Layout,
-        hub: Arc<SubscriptionHub>,
-        shared: Arc<SharedLists>,
+        context: &PoolContext,
     ) -> Self {
         for source in &sources {
             source.set_views(layout.variants.configs().len());
         }
         Self {
-            shared,
-            hub,
+            shared: Arc::clone(&context.shared_lists),
+            observer: Arc::clone(&context.observer),
             is_published: AtomicBool::new(false),
             has_promised: AtomicBool::new(false),
             current: ArcSwap::from_pointee(Catalog::empty()),
@@ -70,7 +70,7 @@ impl LiveCatalog {
             sources,
             rebuilding: Mutex::default(),
             layout: self.layout.clone(),
-            hub: Arc::clone(&self.hub),
+            observer: Arc::clone(&self.observer),
             shared: Arc::clone(&self.shared),
             is_published: AtomicBool::new(self.is_published.load(Ordering::Acquire)),
             has_promised: AtomicBool::new(self.has_promised.load(Ordering::Acquire)),
@@ -253,7 +253,7 @@ impl LiveCatalog {
             debug!(variant, list, "list changed");
         }
         if !changed.is_empty() {
-            self.hub.lists_changed(self, changed);
+            self.observer.lists_changed(self, changed);
         }
     }
 }
@@ -265,9 +265,9 @@ pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
 pub(crate) async fn follow(
     source: Arc<ServerSource>,
     catalogs: Catalogs,
-    audience: Arc<SubscriptionHub>,
+    observer: Arc<dyn ConnectionObserver>,
 ) {
-    let merge = |changes| merge(&source, &catalogs, &audience, changes);
+    let merge = |changes| merge(&source, &catalogs, &*observer, changes);
     source.follow(merge).await;
 }
 
@@ -276,16 +276,16 @@ pub(crate) async fn follow_on(
     events: broadcast::Receiver<Event>,
     source: &Arc<ServerSource>,
     catalogs: &Catalogs,
-    audience: &SubscriptionHub,
+    observer: &dyn ConnectionObserver,
 ) {
-    let merge = |changes| merge(source, catalogs, audience, changes);
+    let merge = |changes| merge(source, catalogs, observer, changes);
     source.follow_on(events, merge).await;
 }
 
 async fn merge(
     source: &Arc<ServerSource>,
     catalogs: &Catalogs,
-    audience: &SubscriptionHub,
+    observer: &dyn ConnectionObserver,
     changes: Changes,
 ) {
     let living: Vec<_> = {
@@ -298,8 +298,8 @@ async fn merge(
         join_all(living.iter().map(|catalog| catalog.rebuild(lists))).await;
     }
     for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
-        audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
+        observer.lists_changed(catalog, &catalog.all_of(&changes.announced));
     }
-    audience.resources_changed(source, &changes.updates);
+    observer.resources_changed(source.id, &changes.updates);
     source.send_requested();
 }

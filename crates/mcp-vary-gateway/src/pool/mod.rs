@@ -5,13 +5,17 @@
 
 mod beyond_limit;
 mod capabilities;
+mod class;
+pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
+pub(crate) mod observer;
 mod server;
 pub(crate) mod source;
 mod table;
+mod task_events;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,17 +26,14 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tracing::info;
 
-use self::connections::{ClassConnections, PoolContext};
-pub(crate) use self::connections::{ConnectionUse, ListFollower};
+pub(crate) use self::class::CapabilityClass;
+pub(crate) use self::connections::{ConnectionUse, ListFollower, PoolContext};
 use self::server::PooledServer;
 use self::table::{ClassCell, ClassMap};
-use crate::pipeline::runtime::Services;
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
-use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
-use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::source::ServerSource;
-use crate::session::BASE_CLASS;
+use crate::pool::dedicated::{ConnectSpec, DedicatedLease};
 use crate::session::client::Client;
+use crate::session::{BASE_CLASS, PoolKey};
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
@@ -41,141 +42,6 @@ use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::server_request_support::ServerRequestSupport;
-
-/// Identifies a class. Clients without special capabilities have none.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct PoolKey {
-    /// The forwardable capabilities of the clients, canonical JSON text; `{}` if there are none.
-    pub(crate) capabilities: Arc<str>,
-    /// The only client of the class, where a server is not shared.
-    pub(crate) session: Option<ClientId>,
-    /// The era of the clients, and of connections to servers that support both.
-    pub(crate) era: Era,
-}
-
-/// A class: a connection to each server, and the merged catalog.
-#[derive(Debug)]
-pub(crate) struct CapabilityClass {
-    pub(crate) catalog: Arc<LiveCatalog>,
-    /// The capabilities of its clients, JSON text.
-    capabilities: Arc<str>,
-    /// The capabilities that each server is told; computed on first use.
-    sent_capabilities: OnceLock<Vec<Arc<str>>>,
-    /// Whether its clients accept server requests.
-    pub(crate) accepts_server_requests: bool,
-    connections: Arc<ClassConnections>,
-    /// The shared class, if this one belongs to a single client with lists of its own.
-    shared: Option<Arc<Self>>,
-    /// Whether it uses the lists and connections of another class, since there are too many.
-    is_beyond_limit: bool,
-}
-
-impl CapabilityClass {
-    /// Opens a class and follows its connections. Those in `known` have a follower already.
-    async fn open(
-        capabilities: Arc<str>,
-        lines: Vec<Arc<SupervisedConnection>>,
-        known: &[Arc<ListFollower>],
-        layout: Layout,
-        background: &PoolContext,
-    ) -> Arc<Self> {
-        let followers = lines.into_iter().map(|line| {
-            let mut known = known.iter();
-            let known = known.find(|known| Arc::ptr_eq(&known.source.connection, &line));
-            known.map_or_else(|| ListFollower::begin(line, background), Arc::clone)
-        });
-        let connections = ClassConnections::new(followers.collect());
-        let audience = Arc::clone(&background.hub);
-        let shared = Arc::clone(&background.shared);
-        let catalog = LiveCatalog::new(connections.sources(), layout, audience, shared);
-        let catalog = Arc::new(catalog);
-        // The catalog is notified of changes from here on. Earlier changes are in it from the start.
-        connections.set_views(&catalog);
-        catalog.rebuild(&BTreeSet::new()).await;
-        Arc::new(Self {
-            catalog,
-            accepts_server_requests: ServerRequestSupport::from_capabilities(&capabilities)
-                .is_any(),
-            capabilities,
-            sent_capabilities: OnceLock::new(),
-            connections: Arc::new(connections),
-            shared: None,
-            is_beyond_limit: false,
-        })
-    }
-
-    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach
-    /// these clients with requests, on dedicated connections.
-    fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
-        Arc::new(Self {
-            catalog: Arc::clone(&self.catalog),
-            accepts_server_requests: ServerRequestSupport::from_capabilities(capabilities).is_any(),
-            capabilities: Arc::clone(capabilities),
-            sent_capabilities: OnceLock::new(),
-            connections: Arc::clone(&self.connections),
-            shared: None,
-            is_beyond_limit: true,
-        })
-    }
-
-    /// This class as seen by a client with other lists on its `dedicated` connections.
-    pub(crate) async fn with_dedicated(
-        self: &Arc<Self>,
-        dedicated: &[Arc<ListFollower>],
-    ) -> Arc<Self> {
-        let followers = self.connections.followers.iter().map(|shared| {
-            let line = &shared.source.connection;
-            let mut dedicated = dedicated.iter();
-            let own = dedicated.find(|own| own.source.connection.has_same_server(line));
-            Arc::clone(own.unwrap_or(shared))
-        });
-        let connections = ClassConnections::new(followers.collect());
-        let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
-        connections.set_views(&catalog);
-        catalog.rebuild(&ListKind::ALL.into()).await;
-        Arc::new(Self {
-            catalog,
-            accepts_server_requests: self.accepts_server_requests,
-            capabilities: Arc::clone(&self.capabilities),
-            sent_capabilities: OnceLock::new(),
-            connections: Arc::new(connections),
-            shared: Some(Arc::clone(self)),
-            is_beyond_limit: self.is_beyond_limit,
-        })
-    }
-
-    /// The class that its clients share, with the lists that all of them get.
-    pub(crate) fn shared(self: &Arc<Self>) -> &Arc<Self> {
-        self.shared.as_ref().unwrap_or(self)
-    }
-
-    /// Whether it shows the lists of exactly these connections.
-    pub(crate) fn shows(&self, dedicated: &[Arc<ListFollower>]) -> bool {
-        let followers = &self.connections.followers;
-        let is_shown =
-            |it: &Arc<ListFollower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
-        let shared = self.shared.as_ref();
-        let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
-        let is_shared = |it: &Arc<ListFollower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
-        let replaced = followers.iter().filter(|it| !is_shared(it)).count();
-        replaced == dedicated.len() && dedicated.iter().all(is_shown)
-    }
-
-    pub(crate) fn sources(&self) -> &[Arc<ServerSource>] {
-        &self.catalog.sources
-    }
-
-    /// The source of a server of the same configuration.
-    pub(crate) fn source(&self, server: ServerIndex) -> &Arc<ServerSource> {
-        server.entry(self.sources())
-    }
-
-    /// Waits until each server's lists were read or its connection failed, or for `limit`.
-    pub(crate) async fn first_readings(&self, limit: Duration) {
-        source::first_readings(self.sources(), limit).await;
-    }
-}
 
 /// The pool: all classes, and the connections to all servers.
 #[derive(Debug)]
@@ -195,9 +61,8 @@ pub(crate) struct UpstreamPool {
     start_wait: Duration,
     /// The capabilities that each server is told, by the forwardable capabilities.
     capabilities: Memo<Vec<Arc<str>>>,
-    dedicated: Arc<DedicatedPool>,
     base_era: Arc<BaseEra>,
-    background: PoolContext,
+    context: PoolContext,
 }
 
 /// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
@@ -217,28 +82,20 @@ impl UpstreamPool {
         (layout, most): (Layout, usize),
         start_wait: Duration,
         before: Option<&Self>,
-        lasting: &Services,
+        context: &PoolContext,
     ) -> Self {
-        let background = PoolContext {
-            stop: lasting.shutdown.clone(),
-            tasks: lasting.background_tasks.clone(),
-            hub: Arc::clone(&lasting.hub),
-            task_registry: Arc::clone(&lasting.task_registry),
-            shared: Arc::clone(&lasting.shared_lists),
-        };
-        let own = Arc::clone(&lasting.dedicated_pool);
-        let mirrored = configs
+        let extensions = configs
             .iter()
             .flat_map(|config| config.forwarded_extensions.iter());
-        let mirrored = mirrored.cloned().collect();
+        let forwarded_extensions = extensions.cloned().collect();
         let is_isolated = configs
             .iter()
             .any(|config| config.isolation == Isolation::Session);
         let servers = configs.into_iter().map(|mut config| {
-            config.counters = Arc::clone(&lasting.counters);
-            let kept = before.and_then(|before| before.server(&config));
-            kept.map_or_else(
-                || Arc::new(PooledServer::new(config, own.number())),
+            config.counters = Arc::clone(&context.counters);
+            let unchanged = before.and_then(|before| before.server(&config));
+            unchanged.map_or_else(
+                || Arc::new(PooledServer::new(config, context.dedicated.next_number())),
                 Arc::clone,
             )
         });
@@ -254,7 +111,7 @@ impl UpstreamPool {
             lines,
             known.unwrap_or_default(),
             layout.clone(),
-            &background,
+            context,
         );
         Self {
             base: base.await,
@@ -263,13 +120,12 @@ impl UpstreamPool {
             classes: ClassMap::default(),
             limit: most.max(1),
             beyond_limit: Mutex::default(),
-            forwarded_extensions: mirrored,
+            forwarded_extensions,
             is_isolated,
             start_wait,
             capabilities: Memo::new(CAPABILITIES_MEMORY),
-            dedicated: own,
             base_era,
-            background,
+            context: context.clone(),
         }
     }
 
@@ -281,7 +137,7 @@ impl UpstreamPool {
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
         let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
-        self.background.shared.registry.retain(names);
+        self.context.shared_lists.registry.retain(names);
         self.base.catalog.publish().await;
     }
 
@@ -322,7 +178,7 @@ impl UpstreamPool {
     pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let lines = servers.flat_map(|server| {
-            let own = self.dedicated.close_server(server.index);
+            let own = self.context.dedicated.close_server(server.index);
             server.open_connections().into_iter().chain(own)
         });
         lines.collect()
@@ -411,7 +267,7 @@ impl UpstreamPool {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));
         };
-        if self.background.stop.is_cancelled() {
+        if self.context.shutdown.is_cancelled() {
             return Err(RpcError::internal("the gateway stops"));
         }
         let Some(place) = self.classes.entry(key, self.limit) else {
@@ -453,7 +309,7 @@ impl UpstreamPool {
         client: Option<ClientId>,
     ) -> Result<Arc<CapabilityClass>, RpcError> {
         let class = self.of(key).await?;
-        Ok(self.dedicated.lists().class_of(class, client).await)
+        Ok(self.context.dedicated.lists().class_of(class, client).await)
     }
 
     /// `class` after a list was read again on the client's dedicated connections; none if it has none, or if they were
@@ -465,11 +321,12 @@ impl UpstreamPool {
         kind: ListKind,
     ) -> Option<Arc<CapabilityClass>> {
         let client = client.filter(|client| {
-            class.accepts_server_requests && self.dedicated.suspect(*client, kind)
+            class.accepts_server_requests && self.context.dedicated.suspect(*client, kind)
         });
         client?;
         Some(
-            self.dedicated
+            self.context
+                .dedicated
                 .lists()
                 .class_of(Arc::clone(class), client)
                 .await,
@@ -487,7 +344,7 @@ impl UpstreamPool {
         let known: Vec<_> = known.collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = CapabilityClass::open(told, lines, &known, layout, &self.background).await;
+        let class = CapabilityClass::open(told, lines, &known, layout, &self.context).await;
         self.classes.remove_unused(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
@@ -528,7 +385,7 @@ impl UpstreamPool {
         let lines = self
             .servers
             .iter()
-            .map(|it| it.connection(key, &self.dedicated));
+            .map(|it| it.connection(key, &self.context.dedicated));
         let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
         if !undecided.contains(&true) {
             return Ok(lines);
@@ -541,7 +398,7 @@ impl UpstreamPool {
         let lines = self
             .servers
             .iter()
-            .map(|it| it.connection(key, &self.dedicated));
+            .map(|it| it.connection(key, &self.context.dedicated));
         lines.collect()
     }
 
@@ -576,14 +433,17 @@ impl UpstreamPool {
             legacy_first: client.session.is_some(),
         };
         match &client.session {
-            Some(session) => self.dedicated.lease_for_session(&door, session),
-            None => self.dedicated.lease_for_request(&door, client.connection),
+            Some(session) => self.context.dedicated.lease_for_session(&door, session),
+            None => self
+                .context
+                .dedicated
+                .lease_for_request(&door, client.connection),
         }
     }
 
     /// Closes the class of a session that has ended.
     pub(crate) fn close_session(&self, session: ClientId) {
-        self.dedicated.close_session(session);
+        self.context.dedicated.close_session(session);
         if self.is_isolated {
             self.classes.close_session(session);
         }
@@ -591,7 +451,7 @@ impl UpstreamPool {
 
     /// Closes unused classes. Returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
-        self.dedicated.sweep();
+        self.context.dedicated.sweep();
         let unused = self.idle_timeout();
         self.classes.sweep(unused);
         let pause = unused / 4;
@@ -609,7 +469,7 @@ impl UpstreamPool {
     /// Closes all connections and waits until they are closed.
     pub(crate) async fn close(&self) {
         let lines = self.servers.iter().flat_map(|it| it.open_connections());
-        let lines: Vec<_> = lines.chain(self.dedicated.close_all()).collect();
+        let lines: Vec<_> = lines.chain(self.context.dedicated.close_all()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
 }

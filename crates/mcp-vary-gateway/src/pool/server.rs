@@ -11,9 +11,10 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
-use super::{PoolKey, lock};
+use super::lock;
 use crate::pool::capabilities::capabilities_for_server;
 use crate::pool::dedicated::DedicatedPool;
+use crate::session::PoolKey;
 
 /// One server and its connections.
 #[derive(Debug)]

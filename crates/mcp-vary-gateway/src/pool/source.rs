@@ -20,6 +20,7 @@ use tracing::warn;
 pub(crate) use self::changes::{Changes, ResourceUpdates};
 use self::changes::{PendingChanges, also_received, received};
 use self::undeclared::Requested;
+use super::connection_id::ConnectionId;
 use mcp_vary_catalog::listing::{ListKind, Listing};
 use mcp_vary_catalog::merge::ServerListing;
 use mcp_vary_catalog::shared::SharedLists;
@@ -29,6 +30,8 @@ use mcp_vary_wire::response::RpcError;
 /// One server as the clients of one class see it.
 #[derive(Debug)]
 pub(crate) struct ServerSource {
+    /// Identifies it as the source of resource updates.
+    pub(crate) id: ConnectionId,
     /// The server's name in the configuration.
     pub(crate) name: Arc<str>,
     pub(crate) connection: Arc<SupervisedConnection>,
@@ -67,6 +70,7 @@ pub(crate) const READ_PAUSE: Duration = Duration::from_secs(1);
 impl ServerSource {
     pub(crate) fn new(connection: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
         Self {
+            id: ConnectionId::next(),
             name: connection.config().name.as_str().into(),
             connection,
             snapshot: ArcSwap::default(),

@@ -11,7 +11,8 @@ use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::connections::{ClassConnections, ListFollower};
-use super::{CapabilityClass, PoolKey, lock};
+use super::{CapabilityClass, lock};
+use crate::session::PoolKey;
 
 /// The classes by key, up to a limit.
 #[derive(Debug, Default)]

@@ -19,8 +19,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
-use crate::pool::PoolKey;
-use crate::session::{BASE_CLASS, Session};
+use crate::session::{BASE_CLASS, PoolKey, Session};
 
 /// What a client's capabilities declare for the two extensions.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::session::Session;
-use crate::tasks;
+use mcp_vary_wire::task_dialect::rename_related_task;
 
 /// The pending requests.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl PendingServerRequests {
                 params,
             );
             let params = without_wish(&params);
-            let params = tasks::related(&params, names);
+            let params = rename_related_task(&params, names);
             match token {
                 Some(_) => with_token(&params, id),
                 None => params.into_owned(),
@@ -257,7 +257,7 @@ impl PendingServerRequests {
         };
         match (open.origin, checked(outcome)) {
             (RequestOrigin::Server(request), Ok(outcome)) => {
-                let result = outcome.map(|result| tasks::related(result, names));
+                let result = outcome.map(|result| rename_related_task(result, names));
                 request.reply(result.as_deref().map_err(|error| *error));
             }
             (RequestOrigin::Server(request), Err(why)) => refuse(&request, &why),
@@ -304,7 +304,7 @@ impl PendingServerRequests {
         let Some((request, theirs)) = passed else {
             return false;
         };
-        let params = tasks::related(params, names);
+        let params = rename_related_task(params, names);
         let params = edit::set(&params, PROGRESS_TOKEN, &theirs);
         request.notify("notifications/progress", &params);
         true

@@ -8,6 +8,7 @@ pub(crate) mod listen_stream;
 mod migrate;
 mod notification;
 mod placement;
+pub(crate) mod server_events;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
 
 pub(crate) use self::tasks::{TaskKey, TaskSubscription};
+use crate::pool::connection_id::ConnectionId;
 use crate::pool::dedicated::KeepAliveLease;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::source::{ResourceUpdates, ServerSource};
@@ -29,7 +31,7 @@ use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::selection::rules::Presentation;
-use mcp_vary_upstream::{Subscription, SupervisedConnection};
+use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::list_kind::Kind;
 
@@ -54,18 +56,6 @@ pub(crate) struct Subscribers {
 
 /// The numbers of subscribers, each with its own URI of the resource.
 pub(crate) type ResourceSubscribers = BTreeSet<(u64, Arc<str>)>;
-
-/// Identifies a source while it has subscribers.
-pub(crate) type ConnectionId = usize;
-
-pub(crate) fn source_id(source: &Arc<ServerSource>) -> ConnectionId {
-    Arc::as_ptr(source).addr()
-}
-
-/// Identifies a dedicated connection in the same way.
-pub(crate) fn line_id(line: &Arc<SupervisedConnection>) -> ConnectionId {
-    Arc::as_ptr(line).addr()
-}
 
 /// One subscriber.
 #[derive(Debug)]
@@ -113,8 +103,8 @@ impl ResourceSubscription {
     /// The announcing connection, and the server's URI.
     fn resource(&self) -> (ConnectionId, Arc<str>) {
         let teller = match &self.dedicated {
-            Some(alone) => line_id(alone.line()),
-            None => source_id(&self.source),
+            Some(dedicated) => dedicated.id(),
+            None => self.source.id,
         };
         (teller, Arc::clone(&self.subscription.uri))
     }
@@ -349,13 +339,8 @@ impl SubscriptionHub {
         drop((unbound, gone));
     }
 
-    /// Notifies the subscribers of the changed resources of `source`.
-    pub(crate) fn resources_changed(&self, source: &Arc<ServerSource>, updates: &ResourceUpdates) {
-        self.resources_changed_on(source_id(source), updates);
-    }
-
-    /// Notifies the subscribers of the changed resources of the source or connection `id`.
-    pub(crate) fn resources_changed_on(&self, id: ConnectionId, updates: &ResourceUpdates) {
+    /// Notifies the subscribers of resources that changed on a connection.
+    pub(crate) fn resources_changed(&self, id: ConnectionId, updates: &ResourceUpdates) {
         let mut members = self.lock();
         let mut gone = BTreeSet::new();
         let mut told = Vec::new();

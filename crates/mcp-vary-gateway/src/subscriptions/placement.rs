@@ -11,8 +11,8 @@ use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pool::live_catalog::LiveCatalog;
-use crate::pool::{CapabilityClass, PoolKey, UpstreamPool};
-use crate::session::Session;
+use crate::pool::{CapabilityClass, UpstreamPool};
+use crate::session::{PoolKey, Session};
 
 /// What one subscriber sees of the gateway.
 #[derive(Clone, Debug)]

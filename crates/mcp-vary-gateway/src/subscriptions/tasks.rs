@@ -8,7 +8,6 @@ use tokio::time::timeout;
 
 use super::{
     ConnectionId, EncodedNotification, NotificationSink, Placement, Subscribers, SubscriptionHub,
-    source_id,
 };
 use crate::pool::source::ServerSource;
 use crate::session::Session;
@@ -92,7 +91,7 @@ impl SubscriptionHub {
             let listeners = members.tasks.get(key).into_iter().flatten();
             let listeners = listeners.filter_map(|number| {
                 let listened = members.entries.get(number)?.tasks.get(key)?;
-                let is_meant = source.is_none_or(|source| source == source_id(&listened.source));
+                let is_meant = source.is_none_or(|source| source == listened.source.id);
                 is_meant.then(|| (*number, Arc::clone(&listened.notifier)))
             });
             listeners.collect()

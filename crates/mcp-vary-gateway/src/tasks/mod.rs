@@ -4,9 +4,6 @@
 //! under which the task was created ([`mcp_vary::task`]). There are two dialects of tasks ([`TaskDialect`]); tasks are
 //! translated if client and server use different ones.
 
-use mcp_vary_wire::task_dialect::RELATED_TASK_META;
-use mcp_vary_wire::task_dialect::TaskDialect;
-
 mod claims;
 pub(crate) mod client;
 mod completed;
@@ -25,14 +22,11 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary::json;
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 pub(crate) use self::claims::InputClaims;
 use crate::mrtr::INPUT_REQUESTS;
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
-use crate::subscriptions::ConnectionId;
 pub(crate) use crate::tasks::completed::CompletedTasks;
 pub(crate) use crate::tasks::dialect::DialectPair;
 pub(crate) use crate::tasks::notifier::{RESULT, TaskNotifier};
@@ -41,8 +35,9 @@ pub(crate) use crate::tasks::registry::{TaskKey, TaskRegistry};
 pub(crate) use crate::tasks::waiter::{ResultWaiter, WaitEnd, WaitEvent, related_to};
 use mcp_vary::json::edit;
 use mcp_vary_catalog::result_rewriter::ResultRewriter;
-use mcp_vary_upstream::{Event, SupervisedConnection};
+use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect, rename_related_task};
 
 /// Translates between a server's task ids and those that one client knows.
 #[derive(Clone, Debug)]
@@ -221,7 +216,7 @@ impl TaskIdCodec {
 
     /// What the server sends for a task, with the client's id as related task.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
-        related(params, &|own| self.client_id(own))
+        rename_related_task(params, &|own| self.client_id(own))
     }
 
     /// Records the status of a task: after a terminal one, no more notifications follow.
@@ -275,72 +270,35 @@ fn rename_task<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<
     if let Some(named) = edit::get(&told, "task").and_then(named) {
         told = Cow::Owned(edit::set(&told, "task", &named).into_owned());
     }
-    if let Cow::Owned(named) = related(&told, name) {
+    if let Cow::Owned(named) = rename_related_task(&told, name) {
         told = Cow::Owned(named);
     }
-    if let Some(named) = rename_related_task(&told, name) {
+    if let Some(named) = rename_input_requests(&told, name) {
         told = Cow::Owned(named);
     }
     // The result of a task names the task, too.
-    if let Some(Cow::Owned(named)) = edit::get(&told, RESULT).map(|result| related(result, name)) {
+    if let Some(Cow::Owned(named)) =
+        edit::get(&told, RESULT).map(|result| rename_related_task(result, name))
+    {
         told = Cow::Owned(edit::set(&told, RESULT, &named).into_owned());
     }
     told
 }
 
 /// `told` with the related tasks of its input requests replaced by `name`; none if there are none.
-fn rename_related_task(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn rename_input_requests(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let asked =
         edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED_TASK_META))?;
     let mut named = Cow::Borrowed(asked);
     for (key, request) in edit::members(asked) {
         if let Some(params) = edit::get(request, "params")
-            && let Cow::Owned(params) = related(params, name)
+            && let Cow::Owned(params) = rename_related_task(params, name)
         {
             let request = edit::set(request, "params", &params);
             named = Cow::Owned(edit::set(&named, &key, &request).into_owned());
         }
     }
     Some(edit::set(told, INPUT_REQUESTS, &named).into_owned())
-}
-
-/// `said` with the id of its related task replaced by `name`.
-///
-/// > All requests, responses, and notifications associated with a task MUST include the
-/// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
-pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
-    if !said.contains(RELATED_TASK_META) {
-        return Cow::Borrowed(said);
-    }
-    let renamed = || {
-        let meta = edit::get(said, "_meta")?;
-        let related = edit::get(meta, RELATED_TASK_META)?;
-        let named = json::string(&name(&string(related, "taskId")?)?);
-        let related = edit::set(related, "taskId", &named);
-        let meta = edit::set(meta, RELATED_TASK_META, &related);
-        Some(edit::set(said, "_meta", &meta).into_owned())
-    };
-    renamed().map_or(Cow::Borrowed(said), Cow::Owned)
-}
-
-/// Forwards the task notifications of one connection until it is closed. Only the subscribers of `source` receive them,
-/// if that is given.
-pub(crate) async fn follow(
-    server: Arc<str>,
-    mut events: broadcast::Receiver<Event>,
-    made: Arc<TaskRegistry>,
-    source: impl Fn() -> Option<ConnectionId>,
-) {
-    loop {
-        match events.recv().await {
-            Ok(Event::TaskChanged { id, params }) => {
-                made.changed(&(Arc::clone(&server), id), &params, source());
-            }
-            // Clients can still ask for the status.
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return,
-        }
-    }
 }
 
 /// Splits a task id into the prefix of a [proxied task](ProxiedTasks::new_prefix) and the server's id.

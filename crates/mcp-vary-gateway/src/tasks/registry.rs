@@ -9,11 +9,13 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
+use mcp_vary_wire::task_dialect::rename_related_task;
 
-use super::{TaskNotifier, related};
+use super::TaskNotifier;
+use crate::pool::connection_id::ConnectionId;
 use crate::session::Session;
 use crate::session::client::Client;
-use crate::subscriptions::{ConnectionId, SubscriptionHub};
+use crate::subscriptions::SubscriptionHub;
 use crate::tasks::client::{is_over, status};
 
 /// The owner of each task, so that its notifications and its place in lists reach that client only.
@@ -175,7 +177,7 @@ impl TaskRegistry {
             let (server, tokens) = tokens.find(|(_, it)| it.upstream == token)?;
             (Arc::clone(server), tokens.client.clone())
         };
-        let named = related(params, &self.names(&server, client)).into_owned();
+        let named = rename_related_task(params, &self.names(&server, client)).into_owned();
         Some(edit::set(&named, PROGRESS_TOKEN, &client_token).into_owned())
     }
 

@@ -14,14 +14,14 @@ use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Event, Subscription};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
-use mcp_vary_wire::task_dialect::RELATED_TASK_META;
+use mcp_vary_wire::task_dialect::{RELATED_TASK_META, rename_related_task};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::claims::InputClaim;
-use super::{RESULT, TaskKey, related};
+use super::{RESULT, TaskKey};
 use crate::mrtr::{
     INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, PendingInput, answered, into_result,
     with_elicitation_id,
@@ -123,7 +123,7 @@ impl ResultWaiter {
                     match said {
                         Ok(result) => {
                             let own = self.task.1.to_string();
-                            let result = related(&result, &|_| Some(own.clone())).into_owned();
+                            let result = rename_related_task(&result, &|_| Some(own.clone())).into_owned();
                             self.responses.push((waiting.key, result));
                         }
                         Err(failure) => {

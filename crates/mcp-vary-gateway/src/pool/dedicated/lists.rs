@@ -20,9 +20,9 @@ use tracing::info;
 
 use super::lock;
 use crate::pool::live_catalog;
+use crate::pool::observer::ConnectionObserver;
 use crate::pool::source::{READ_PAUSE, ServerSource};
 use crate::pool::{CapabilityClass, ListFollower};
-use crate::subscriptions::SubscriptionHub;
 
 /// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct ClientLists {
     clients: Mutex<BTreeMap<ClientId, Arc<Entry>>>,
     /// The number of clients, so that requests of all others need no lock.
     count: AtomicUsize,
-    hub: Arc<SubscriptionHub>,
+    observer: Arc<dyn ConnectionObserver>,
 }
 
 /// The connections of one client whose lists changed.
@@ -42,11 +42,11 @@ struct Entry {
 }
 
 impl ClientLists {
-    pub(super) fn new(hub: Arc<SubscriptionHub>) -> Self {
+    pub(super) fn new(observer: Arc<dyn ConnectionObserver>) -> Self {
         Self {
             clients: Mutex::default(),
             count: AtomicUsize::new(0),
-            hub,
+            observer,
         }
     }
 
@@ -209,7 +209,10 @@ impl DedicatedLists {
     pub(super) async fn watch(self: Arc<Self>, stop: CancellationToken) {
         stop.run_until_cancelled(self.follow()).await;
         for client in self.all.remove(&self) {
-            self.all.hub.relocate(client, &self.all).await;
+            self.all
+                .observer
+                .client_lists_changed(client, &self.all)
+                .await;
         }
     }
 
@@ -259,9 +262,12 @@ impl DedicatedLists {
         self.pending.send_replace(false);
         let client = *lock(&self.client);
         if let Some(client) = client {
-            self.all.hub.relocate(client, &self.all).await;
+            self.all
+                .observer
+                .client_lists_changed(client, &self.all)
+                .await;
             let (source, catalogs) = (&follower.source, follower.catalogs());
-            live_catalog::follow_on(events, source, catalogs, &self.all.hub).await;
+            live_catalog::follow_on(events, source, catalogs, &*self.all.observer).await;
         }
     }
 

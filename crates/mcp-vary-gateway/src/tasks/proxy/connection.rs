@@ -10,7 +10,7 @@ use mcp_vary_upstream::{
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN, ProgressTokens};
 use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::task_dialect::TASK_STATUS_METHODS;
+use mcp_vary_wire::task_dialect::{TASK_STATUS_METHODS, rename_related_task};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
@@ -261,7 +261,7 @@ impl TaskConnection {
             && let Some(session) = session.upgrade()
         {
             let sealed = |_: &str| Some(teller.client_id.to_string());
-            let told = crate::tasks::related(params, &sealed);
+            let told = rename_related_task(params, &sealed);
             let _ = session.enqueue(era::to_client_progress(&told, &progress.client));
         }
     }

@@ -1,0 +1,135 @@
+//! One class of clients with the same capabilities: its connections and its catalog.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::Layout;
+use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_wire::server_request_support::ServerRequestSupport;
+
+use super::connections::{ClassConnections, ListFollower, PoolContext};
+use super::live_catalog::LiveCatalog;
+use super::source::{self, ServerSource};
+
+/// A class: a connection to each server, and the merged catalog.
+#[derive(Debug)]
+pub(crate) struct CapabilityClass {
+    pub(crate) catalog: Arc<LiveCatalog>,
+    /// The capabilities of its clients, JSON text.
+    pub(super) capabilities: Arc<str>,
+    /// The capabilities that each server is told; computed on first use.
+    pub(super) sent_capabilities: OnceLock<Vec<Arc<str>>>,
+    /// Whether its clients accept server requests.
+    pub(crate) accepts_server_requests: bool,
+    pub(super) connections: Arc<ClassConnections>,
+    /// The shared class, if this one belongs to a single client with lists of its own.
+    shared: Option<Arc<Self>>,
+    /// Whether it uses the lists and connections of another class, since there are too many.
+    pub(super) is_beyond_limit: bool,
+}
+
+impl CapabilityClass {
+    /// Opens a class and follows its connections. Those in `known` have a follower already.
+    pub(super) async fn open(
+        capabilities: Arc<str>,
+        connections: Vec<Arc<SupervisedConnection>>,
+        known: &[Arc<ListFollower>],
+        layout: Layout,
+        context: &PoolContext,
+    ) -> Arc<Self> {
+        let followers = connections.into_iter().map(|connection| {
+            let mut known = known.iter();
+            let found = known.find(|known| Arc::ptr_eq(&known.source.connection, &connection));
+            found.map_or_else(|| ListFollower::begin(connection, context), Arc::clone)
+        });
+        let connections = ClassConnections::new(followers.collect());
+        let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, context));
+        // The catalog is notified of changes from here on. Earlier changes are in it from the start.
+        connections.set_views(&catalog);
+        catalog.rebuild(&BTreeSet::new()).await;
+        Arc::new(Self {
+            catalog,
+            accepts_server_requests: ServerRequestSupport::from_capabilities(&capabilities)
+                .is_any(),
+            capabilities,
+            sent_capabilities: OnceLock::new(),
+            connections: Arc::new(connections),
+            shared: None,
+            is_beyond_limit: false,
+        })
+    }
+
+    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach
+    /// these clients with requests, on dedicated connections.
+    pub(super) fn share_with(&self, capabilities: &Arc<str>) -> Arc<Self> {
+        Arc::new(Self {
+            catalog: Arc::clone(&self.catalog),
+            accepts_server_requests: ServerRequestSupport::from_capabilities(capabilities).is_any(),
+            capabilities: Arc::clone(capabilities),
+            sent_capabilities: OnceLock::new(),
+            connections: Arc::clone(&self.connections),
+            shared: None,
+            is_beyond_limit: true,
+        })
+    }
+
+    /// This class as seen by a client with other lists on its `dedicated` connections.
+    pub(crate) async fn with_dedicated(
+        self: &Arc<Self>,
+        dedicated: &[Arc<ListFollower>],
+    ) -> Arc<Self> {
+        let followers = self.connections.followers.iter().map(|shared| {
+            let line = &shared.source.connection;
+            let mut dedicated = dedicated.iter();
+            let own = dedicated.find(|own| own.source.connection.has_same_server(line));
+            Arc::clone(own.unwrap_or(shared))
+        });
+        let connections = ClassConnections::new(followers.collect());
+        let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
+        connections.set_views(&catalog);
+        catalog.rebuild(&ListKind::ALL.into()).await;
+        Arc::new(Self {
+            catalog,
+            accepts_server_requests: self.accepts_server_requests,
+            capabilities: Arc::clone(&self.capabilities),
+            sent_capabilities: OnceLock::new(),
+            connections: Arc::new(connections),
+            shared: Some(Arc::clone(self)),
+            is_beyond_limit: self.is_beyond_limit,
+        })
+    }
+
+    /// The class that its clients share, with the lists that all of them get.
+    pub(crate) fn shared(self: &Arc<Self>) -> &Arc<Self> {
+        self.shared.as_ref().unwrap_or(self)
+    }
+
+    /// Whether it shows the lists of exactly these connections.
+    pub(crate) fn shows(&self, dedicated: &[Arc<ListFollower>]) -> bool {
+        let followers = &self.connections.followers;
+        let is_shown =
+            |it: &Arc<ListFollower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
+        let shared = self.shared.as_ref();
+        let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
+        let is_shared = |it: &Arc<ListFollower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
+        let replaced = followers.iter().filter(|it| !is_shared(it)).count();
+        replaced == dedicated.len() && dedicated.iter().all(is_shown)
+    }
+
+    pub(crate) fn sources(&self) -> &[Arc<ServerSource>] {
+        &self.catalog.sources
+    }
+
+    /// The source of a server of the same configuration.
+    pub(crate) fn source(&self, server: ServerIndex) -> &Arc<ServerSource> {
+        server.entry(self.sources())
+    }
+
+    /// Waits until each server's lists were read or its connection failed, or for `limit`.
+    pub(crate) async fn first_readings(&self, limit: Duration) {
+        source::first_readings(self.sources(), limit).await;
+    }
+}

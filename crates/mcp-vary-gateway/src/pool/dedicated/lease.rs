@@ -1,0 +1,191 @@
+//! One dedicated connection, and the leases that keep it open.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use mcp_vary_upstream::{
+    ConnectionState, ServerRequest, SupervisedConnection, UpstreamConnection, UpstreamError,
+};
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::server_request_support::LIST_ROOTS;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+
+use super::lists::DedicatedLists;
+use super::mirror::SubscriptionMirror;
+use super::{DedicatedKey, DedicatedPool, Owner, lock};
+use crate::pool::connection_id::ConnectionId;
+use crate::pool::source::ServerSource;
+use crate::session::Session;
+
+/// One dedicated connection.
+#[derive(Debug)]
+pub(super) struct DedicatedConnection {
+    pub(super) id: ConnectionId,
+    pub(super) line: Arc<SupervisedConnection>,
+    /// Whether the class of its session reads its lists on it, too.
+    pub(super) is_adopted: bool,
+    /// The session that used it last.
+    pub(super) session: watch::Sender<Weak<Session>>,
+    /// Its resource updates, if requests lease it.
+    pub(super) mirror: Option<Arc<SubscriptionMirror>>,
+    /// Its lists, if the class reads its lists on another connection.
+    pub(super) lists: Option<Arc<DedicatedLists>>,
+    pub(super) in_use: AtomicUsize,
+    /// How many need it open without a running request.
+    pub(super) keep_alive: AtomicUsize,
+    pub(super) used: Mutex<Instant>,
+    /// Stops its background tasks when dropped.
+    pub(super) _listening: DropGuard,
+}
+
+/// A leased dedicated connection. Dropping it ends the lease.
+#[derive(Debug)]
+pub(crate) struct DedicatedLease {
+    pub(super) connection: Arc<DedicatedConnection>,
+    pub(super) key: DedicatedKey,
+    pub(super) pool: Arc<DedicatedPool>,
+    /// Whether the call was answered, so that no later message belongs to it.
+    pub(super) is_clean: AtomicBool,
+    /// Whether the server may have learned something about the client (its roots), so that the connection must not be
+    /// leased to another client.
+    pub(super) is_tainted: AtomicBool,
+}
+
+impl DedicatedConnection {
+    pub(super) fn is_used(&self) -> bool {
+        self.in_use.load(Ordering::Relaxed) > 0 || self.keep_alive.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts as used for this long from now on.
+    fn keep_for(&self, time: Duration) {
+        let mut used = lock(&self.used);
+        *used = used.max(Instant::now() + time);
+    }
+
+    pub(super) fn supports(&self, capabilities: &str) -> bool {
+        self.line.config().capabilities == capabilities
+    }
+
+    /// Whether the lists are those of the whole class, as far as is known.
+    pub(super) fn has_shared_lists(&self) -> bool {
+        let lists = self.lists.as_ref();
+        lists.is_none_or(|lists| lists.is_shared())
+    }
+
+    /// Whether the lists are for `client` only.
+    pub(super) fn belongs_to(&self, client: Option<ClientId>) -> bool {
+        let lists = self.lists.as_ref();
+        lists.is_some_and(|lists| lists.belongs_to(client))
+    }
+}
+
+impl DedicatedLease {
+    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
+        &self.connection.line
+    }
+
+    /// The connection. The first use waits as long as a server may take to start.
+    pub(crate) async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
+        let line = &self.connection.line;
+        let is_connecting = || matches!(*line.state().borrow(), ConnectionState::Connecting);
+        if line.current().is_none() && is_connecting() {
+            let limit = line.config().limits.handshake;
+            // `ready` returns the error.
+            let _ = tokio::time::timeout(limit, line.first_attempt()).await;
+        }
+        line.ready().await
+    }
+
+    /// Before a call: forwards its resource updates to the subscribers on `class`, and compares its lists with those of
+    /// `class`.
+    pub(crate) async fn mirror_subscriptions(&self, class: &Arc<ServerSource>) {
+        if let Some(lists) = &self.connection.lists {
+            lists.compare_with(class);
+        }
+        if let Some(mirror) = &self.connection.mirror {
+            mirror.serve(&class.connection).await;
+        }
+    }
+
+    /// Whether the class reads its lists on it, too.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.connection.is_adopted
+    }
+
+    /// Keeps it open after the call.
+    pub(crate) fn keep_alive(&self) -> KeepAliveLease {
+        KeepAliveLease::new(&self.connection)
+    }
+
+    /// Keeps it open for this long after the call.
+    pub(crate) fn keep_for(&self, time: Duration) {
+        self.connection.keep_for(time);
+    }
+
+    /// Whether other calls of the client are running on it.
+    pub(crate) fn has_others(&self) -> bool {
+        self.connection.in_use.load(Ordering::Relaxed) > 1
+    }
+
+    /// Notes a server request. A server remembers the roots of a client until they change, so the connection must not
+    /// be leased to another client afterwards.
+    pub(crate) fn note_request(&self, request: &ServerRequest) {
+        if request.method() == LIST_ROOTS {
+            self.is_tainted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The call was answered.
+    pub(crate) fn mark_clean(&self) {
+        self.is_clean.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for DedicatedLease {
+    fn drop(&mut self) {
+        self.connection.keep_for(Duration::ZERO);
+        self.connection.in_use.fetch_sub(1, Ordering::Relaxed);
+        // A server may continue to send requests for a cancelled call. The next call must not receive them.
+        let is_clean =
+            self.is_clean.load(Ordering::Relaxed) && !self.is_tainted.load(Ordering::Relaxed);
+        if matches!(self.key.1, Owner::Request(_)) && !is_clean {
+            self.pool.lock().remove(&self.key);
+        }
+    }
+}
+
+/// Keeps a dedicated connection open until it is dropped.
+#[derive(Debug)]
+pub(crate) struct KeepAliveLease(Arc<DedicatedConnection>);
+
+impl KeepAliveLease {
+    fn new(connection: &Arc<DedicatedConnection>) -> Self {
+        connection.keep_alive.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connection))
+    }
+
+    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
+        &self.0.line
+    }
+
+    /// Identifies it as the source of resource updates.
+    pub(crate) fn id(&self) -> ConnectionId {
+        self.0.id
+    }
+}
+
+impl Clone for KeepAliveLease {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for KeepAliveLease {
+    fn drop(&mut self) {
+        self.0.keep_for(Duration::ZERO);
+        self.0.keep_alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,17 @@
+//! The key of the class of clients whose connections a client shares.
+
+use std::sync::Arc;
+
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::revision::Era;
+
+/// Identifies a class. Clients without special capabilities have none.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct PoolKey {
+    /// The forwardable capabilities of the clients, canonical JSON text; `{}` if there are none.
+    pub(crate) capabilities: Arc<str>,
+    /// The only client of the class, where a server is not shared.
+    pub(crate) session: Option<ClientId>,
+    /// The era of the clients, and of connections to servers that support both.
+    pub(crate) era: Era,
+}

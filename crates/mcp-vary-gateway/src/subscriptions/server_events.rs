@@ -1,0 +1,66 @@
+//! Forwards what servers send outside of calls to subscribers and tasks.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use mcp_vary_catalog::catalog::ChangedLists;
+use mcp_vary_upstream::ServerRequest;
+use mcp_vary_wire::client_id::ClientId;
+
+use super::SubscriptionHub;
+use crate::pool::connection_id::ConnectionId;
+use crate::pool::dedicated::ClientLists;
+use crate::pool::live_catalog::LiveCatalog;
+use crate::pool::observer::ConnectionObserver;
+use crate::pool::source::ResourceUpdates;
+use crate::tasks::{ProxiedTasks, TaskRegistry};
+
+/// The observer of all connections of the pool.
+#[derive(Debug)]
+pub(crate) struct ServerEvents {
+    pub(crate) hub: Arc<SubscriptionHub>,
+    pub(crate) task_registry: Arc<TaskRegistry>,
+    pub(crate) proxied_tasks: Arc<ProxiedTasks>,
+}
+
+impl ConnectionObserver for ServerEvents {
+    fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
+        self.hub.lists_changed(catalog, changed);
+    }
+
+    fn resources_changed(&self, connection: ConnectionId, updates: &ResourceUpdates) {
+        self.hub.resources_changed(connection, updates);
+    }
+
+    fn client_lists_changed<'a>(
+        &'a self,
+        client: ClientId,
+        lists: &'a ClientLists,
+    ) -> BoxFuture<'a, ()> {
+        self.hub.relocate(client, lists).boxed()
+    }
+
+    fn task_changed(
+        &self,
+        server: &Arc<str>,
+        id: Arc<str>,
+        params: &Arc<str>,
+        connection: Option<ConnectionId>,
+    ) {
+        let key = (Arc::clone(server), id);
+        self.task_registry.changed(&key, params, connection);
+    }
+
+    fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool {
+        self.proxied_tasks.has_recipient(server, request)
+    }
+
+    fn task_id(&self, server: &Arc<str>, id: &str, client: ClientId) -> Option<String> {
+        Some(self.task_registry.task(server, id, client)?.to_string())
+    }
+
+    fn task_progress(&self, client: ClientId, params: &str) -> Option<String> {
+        self.task_registry.progress(client, params)
+    }
+}
