@@ -1,172 +1,60 @@
-//! Requests that take several rounds: what a server asks before it answers, and how the client comes back.
+//! Multi round-trip requests: a server asks for input before it answers, and the client retries with that input.
 //!
-//! A modern server's question to a modern client passes in a result, its state [sealed](state); to a legacy client
-//! it is [relayed](relay) as a request. A legacy server's question to a modern client [holds](held) its call until
-//! the client comes back.
+//! What a modern server asks of a modern client passes in a result, its state [sealed](request_state); a legacy client
+//! gets it as a [relayed](relay) request. What a legacy server asks of a modern client [suspends](suspended) the call
+//! until the client retries.
 //!
 //! Source: MCP 2026-07-28, basic/patterns/mrtr; docs/decisions/0016-held-calls.md.
 
 mod relay;
 mod request_state;
 mod required;
+mod services;
 mod suspended;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use mcp_vary::json::{self, Members};
-use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
-
-use crate::pipeline::methods::RequestContext;
-use crate::pipeline::router::MethodAction;
-use crate::pipeline::runtime::Services;
 use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::{self, ELICIT, ServerRequestSupport};
 
 pub(crate) use self::relay::{InputRelay, PendingInput, RelayEvent, answered, into_result};
+use self::request_state::RequestState;
+pub(crate) use self::request_state::{RequestBinding, RequestStateCodec};
 use self::required::without_elicitation_id;
 pub(crate) use self::required::{InputRequired, is_input_required, with_elicitation_id};
-use crate::mrtr::request_state::RequestState;
-pub(crate) use crate::mrtr::request_state::{RequestBinding, RequestStateCodec};
-pub(crate) use crate::mrtr::suspended::{
-    InputRequests, Quota, QuotaKey, SuspendedCall, SuspendedCalls,
-};
+pub(crate) use self::services::MrtrServices;
+pub(crate) use self::suspended::{InputRequests, Quota, QuotaKey, SuspendedCall, SuspendedCalls};
 
-const REQUEST_STATE: &str = "requestState";
+pub(crate) const REQUEST_STATE: &str = "requestState";
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 
-/// In which round a request is.
+/// Which of its round trips a request is.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum RoundTrip {
-    /// It is of a method without rounds, which may mean something else by the same words.
+    /// Its method has none. Members with the same names may mean something else.
     Foreign,
     /// Its client knows none.
     None,
     First,
-    /// A later one, with the state of a modern server.
+    /// A retry with the state of a modern server.
     Sealed(String),
-    /// A later one of a call that waits under this number.
+    /// A retry of the suspended call with this number.
     Suspended(u64),
-    /// A later one, after the client was shown what to visit.
+    /// A retry after the client was asked to visit a URL.
     UrlVisited,
 }
 
-impl MethodAction {
-    /// The method, when its requests may take several rounds.
-    ///
-    /// > Servers MUST NOT send `InputRequiredResult` responses on any other client requests.
-    /// > (MCP 2026-07-28, basic/patterns/mrtr, "Supported Requests")
-    pub(crate) const fn can_ask_for_input(self) -> Option<&'static str> {
-        match self {
-            Self::CallTool => Some("tools/call"),
-            Self::ReadResource => Some("resources/read"),
-            Self::GetPrompt => Some("prompts/get"),
-            _ => None,
-        }
-    }
-}
-
-impl RequestContext<'_> {
-    /// What the request is about, in the client's own words, which is what a state of it is bound to; nothing
-    /// for legacy clients, whose requests have no second round.
-    pub(crate) fn request_binding(&self, name: &str) -> Option<RequestBinding> {
-        let is_modern = self.client.era() == Era::Modern;
-        let arguments = self.request.params.members.get("arguments");
-        is_modern.then(|| RequestBinding {
-            name: name.to_owned(),
-            arguments: arguments.map(|arguments| self.request.retain(arguments)),
-        })
-    }
-
-    /// What seals the states of a request for `subject`.
-    pub(crate) fn request_state_codec(
-        &self,
-        view: ViewIndex,
-        server: ServerIndex,
-        subject: Option<RequestBinding>,
-    ) -> Option<RequestStateCodec> {
-        let gateway = self.snapshot;
-        let limits = &gateway.config.limits;
-        Some(RequestStateCodec {
-            variant: gateway.variant_id(view).clone(),
-            method: self.action.can_ask_for_input()?,
-            principal: self.client.principal(),
-            owner: (self.client.principal(), self.client.connection),
-            request: subject?,
-            server: self.server_name(server),
-            lifetime: limits.state_lifetime,
-            bounds: Quota::of(limits),
-        })
-    }
-
-    /// In which round the request is, by the state that came with it.
-    ///
-    /// # Errors
-    ///
-    /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
-    /// another gateway whose call waits there.
-    pub(crate) fn round_trip(
-        &self,
-        view: ViewIndex,
-        seal: Option<&RequestStateCodec>,
-    ) -> Result<RoundTrip, RpcError> {
-        if self.action.can_ask_for_input().is_none() {
-            return Ok(RoundTrip::Foreign);
-        }
-        let Some(seal) = seal else {
-            return Ok(RoundTrip::None);
-        };
-        let Some(sealed) = self.request.params.members.get(REQUEST_STATE) else {
-            return Ok(RoundTrip::First);
-        };
-        let lasting = &self.snapshot.services;
-        if let Some(key) = seal.request.ambiguous_key() {
-            let failure = ParamsError::ambiguous(&key).into_counted_error(&lasting.counters);
-            return Err(self.with_active_variant(view, failure));
-        }
-        let opened = seal.open(lasting, sealed);
-        let opened = opened.map_err(|failure| self.with_active_variant(view, failure))?;
-        match opened {
-            RequestState::Sealed { server, state } if server == *seal.server => {
-                Ok(RoundTrip::Sealed(state))
-            }
-            RequestState::UrlVisit { server } if server == *seal.server => {
-                Ok(RoundTrip::UrlVisited)
-            }
-            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
-            RequestState::Suspended { gateway, call } if gateway == lasting.instance => {
-                Ok(RoundTrip::Suspended(call))
-            }
-            RequestState::Suspended { .. } => Err(RpcError::internal(
-                "the call waits at another gateway, or was lost with one that was started again; \
-                 send the request without `requestState`",
-            )),
-        }
-    }
-
-    /// What the client says to what it was asked.
-    ///
-    /// # Errors
-    ///
-    /// `-32602` when that is no object of objects.
-    pub(crate) fn responses(&self) -> Result<Members<'_>, RpcError> {
-        responses(&self.request.params)
-    }
-}
-
-fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, RpcError> {
-    read_responses(params.members.get(INPUT_RESPONSES))
-}
-
-/// What a client says to what it was asked, from its JSON text.
+/// The client's responses to input requests, from their JSON text.
 ///
 /// # Errors
 ///
-/// `-32602` when that is no object of objects.
+/// `-32602` when the text is not an object of objects.
 pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, RpcError> {
     let written = written.unwrap_or("{}");
     let responses = Members::parse(written)
@@ -183,24 +71,24 @@ pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, RpcEr
 
 fn missing_response() -> RpcError {
     RpcError::invalid_params(
-        "what asked for input is not there any more; send the request without `requestState`",
+        "the server that asked for input is not available any more; send the request without `requestState`",
     )
 }
 
-/// The failure of a client that comes back to a call that does not wait any more.
+/// The error for a retry of a call that is no longer suspended.
 pub(crate) fn unknown_suspended_call() -> RpcError {
     RpcError::invalid_params(
-        "the call does not wait for input any more: it went on, or was cancelled since nobody came back in time; \
+        "the call no longer waits for input: it went on, or was cancelled because the client did not retry in time; \
          send the request without `requestState`",
     )
 }
 
 impl RoundTrip {
-    /// Puts into `params` what a server of `era` is to get of the round.
+    /// Sets in `params` the members that a server of `era` gets for this round trip.
     ///
     /// # Errors
     ///
-    /// When the server is of another era now, or the client would not visit what the server wants visited.
+    /// When the server speaks another era now, or the user declined to visit the server's URL.
     pub(crate) fn resume_request(self, params: &mut Params<'_>, era: Era) -> Result<(), RpcError> {
         match (self, era) {
             (Self::First, Era::Modern) | (Self::Foreign, _) => Ok(()),
@@ -210,16 +98,16 @@ impl RoundTrip {
             }
             // A legacy server may mean something else by it.
             (Self::None, Era::Legacy) => Ok(()),
-            // Nothing of it is known to a legacy client.
+            // A legacy client knows none of this.
             (Self::None, Era::Modern) | (Self::First, Era::Legacy) => {
                 params.members.remove(REQUEST_STATE);
                 params.members.remove(INPUT_RESPONSES);
                 Ok(())
             }
             (Self::UrlVisited, Era::Legacy) => {
-                if !all_accepted(&responses(params)?) {
+                if !all_accepted(&read_responses(params.members.get(INPUT_RESPONSES))?) {
                     return Err(RpcError::internal(
-                        "the server wants an address visited first, and the user would not",
+                        "the server asked the user to visit a URL first, and the user declined",
                     ));
                 }
                 params.members.remove(REQUEST_STATE);
@@ -236,61 +124,60 @@ fn all_accepted(responses: &Members<'_>) -> bool {
     !responses.is_empty() && responses.iter().all(|(_, response)| accepted(response))
 }
 
-/// Refuses what a server asks in what it says of a task, where it must not.
+/// Checks the input requests in a server's description of a task.
 ///
 /// # Errors
 ///
-/// What the server does wrong, to be said after its name.
+/// The server's fault, in words that follow its name.
 pub(crate) fn validate_input_requests(
     task: &str,
-    askable: ServerRequestSupport,
+    support: ServerRequestSupport,
 ) -> Result<(), String> {
     match edit::get(task, INPUT_REQUESTS) {
         None | Some("{}") => Ok(()),
-        Some(_) => InputRequired::read(task)?.ensure_supported(askable),
+        Some(_) => InputRequired::read(task)?.ensure_supported(support),
     }
 }
 
-/// What a result that asks for input becomes for a modern client: its state is sealed, everything else is as the
-/// server wrote it.
+/// A result that asks for input, for a modern client: its state is sealed, everything else is as the server wrote it.
 ///
 /// # Errors
 ///
-/// When the server asks what it must not ask.
+/// When the server sends requests that the client does not support.
 pub(crate) fn seal_input_required(
     result: &str,
-    seal: &RequestStateCodec,
-    askable: ServerRequestSupport,
-    lasting: &Services,
+    codec: &RequestStateCodec,
+    support: ServerRequestSupport,
+    services: &MrtrServices,
 ) -> Result<String, RpcError> {
-    let faulty = |why: String| RpcError::internal(format!("server `{}` {why}", seal.server));
+    let faulty = |why: String| RpcError::internal(format!("server `{}` {why}", codec.server));
     let required = InputRequired::read(result).map_err(faulty)?;
-    required.ensure_supported(askable).map_err(faulty)?;
-    let named = named(
-        result,
-        &required,
-        lasting.pending_server_requests.server_name(&seal.server),
-    );
+    required.ensure_supported(support).map_err(faulty)?;
+    let named = with_server_name(result, &required, services.shown_name(&codec.server));
     let Some(state) = required.state else {
         return Ok(named.into_owned());
     };
     let state = RequestState::Sealed {
-        server: seal.server.to_string(),
+        server: codec.server.to_string(),
         state,
     };
-    let sealed = json::string(&seal.seal(lasting, &state));
+    let sealed = json::string(&codec.seal(services, &state));
     Ok(edit::set(&named, REQUEST_STATE, &sealed).into_owned())
 }
 
 /// A result that asks for input, with the name of its server in each request.
-fn named<'a>(result: &'a str, required: &InputRequired, asker: Option<&str>) -> Cow<'a, str> {
-    if asker.is_none() {
+fn with_server_name<'a>(
+    result: &'a str,
+    required: &InputRequired,
+    server: Option<&str>,
+) -> Cow<'a, str> {
+    if server.is_none() {
         return Cow::Borrowed(result);
     }
     let mut result = Cow::Borrowed(result);
-    for (key, asked) in &required.requests {
+    for (key, request) in &required.requests {
         let Cow::Owned(params) =
-            server_request_support::with_server_name(asker, &asked.method, &asked.params)
+            server_request_support::with_server_name(server, &request.method, &request.params)
         else {
             continue;
         };
@@ -303,16 +190,16 @@ fn named<'a>(result: &'a str, required: &InputRequired, asker: Option<&str>) -> 
     result
 }
 
-/// The result that asks a modern client to visit what a legacy server wants visited, by the data of its error;
-/// `None` where that cannot be asked.
+/// The result that asks a modern client to visit the URLs of a legacy server's error, from the data of that error;
+/// `None` if the client cannot be asked.
 ///
 /// > When a request cannot be processed until an elicitation is completed, the server MAY return a
 /// > `URLElicitationRequiredError` (code `-32042`). (MCP 2025-11-25, client/elicitation)
 pub(crate) fn url_required(
     data: &str,
-    seal: &RequestStateCodec,
-    askable: ServerRequestSupport,
-    lasting: &Services,
+    codec: &RequestStateCodec,
+    support: ServerRequestSupport,
+    services: &MrtrServices,
 ) -> Option<String> {
     let elicitations = json::elements(edit::get(data, "elicitations")?).ok()?;
     let mut requests = Members::default();
@@ -320,11 +207,11 @@ pub(crate) fn url_required(
         let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
         let params = server_request_support::with_server_name(
-            lasting.pending_server_requests.server_name(&seal.server),
+            services.shown_name(&codec.server),
             ELICIT,
             &params,
         );
-        askable.ensure_supported(ELICIT, &params).ok()?;
+        support.ensure_supported(ELICIT, &params).ok()?;
         let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
         requests.set((at + 1).to_string(), request);
     }
@@ -332,37 +219,35 @@ pub(crate) fn url_required(
         return None;
     }
     let state = RequestState::UrlVisit {
-        server: seal.server.to_string(),
+        server: codec.server.to_string(),
     };
     let (requests, state) = (
         requests.to_json(),
-        json::string(&seal.seal(lasting, &state)),
+        json::string(&codec.seal(services, &state)),
     );
     Some(format!(
         r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#
     ))
 }
 
-/// Lets `call` wait for a client, and returns the result that asks the client.
+/// Suspends `call` until its client retries. Returns the result that asks the client for input.
 ///
 /// # Errors
 ///
-/// When too many calls wait.
-pub(crate) fn suspend(
-    call: SuspendedCall,
-    seal: &RequestStateCodec,
-    lasting: &std::sync::Arc<Services>,
+/// When too many calls are suspended.
+pub(crate) fn suspend<L: Send + 'static>(
+    call: SuspendedCall<L>,
+    codec: &RequestStateCodec,
+    services: &MrtrServices,
+    suspended_calls: &Arc<SuspendedCalls<L>>,
 ) -> Result<String, RpcError> {
-    let (gateway, asked) = (lasting.instance, {
-        let asker = lasting.pending_server_requests.server_name(&seal.server);
-        call.input.to_json(asker)
-    });
-    let call = lasting
-        .suspended_calls
-        .insert(call, seal.owner, seal.bounds, lasting)?;
-    let state = seal.seal(lasting, &RequestState::Suspended { gateway, call });
+    let requests = call.input.to_json(services.shown_name(&codec.server));
+    let timeout = services.pending_server_requests.timeout();
+    let call = suspended_calls.insert(call, codec.owner, codec.quota, timeout)?;
+    let gateway = services.instance;
+    let state = codec.seal(services, &RequestState::Suspended { gateway, call });
     let state = json::string(&state);
     Ok(format!(
-        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{asked},"{REQUEST_STATE}":{state}}}"#
+        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#
     ))
 }

@@ -1,4 +1,4 @@
-//! What modern servers ask in results, asked of legacy clients in requests.
+//! Relays the input requests in a modern server's results to legacy clients, as requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,52 +16,51 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use super::required::{InputRequired, with_elicitation_id};
-use super::{INPUT_RESPONSES, REQUEST_STATE};
-use crate::pipeline::runtime::Services;
+use super::{INPUT_RESPONSES, MrtrServices, REQUEST_STATE};
 use crate::session::Session;
 use crate::session::pending_server_requests::{ClientResponse, ForwardedServerRequest};
 
-/// What it takes to send a request once more, with what the client said.
+/// Sends a request again, with the client's responses.
 #[derive(Debug)]
 pub(crate) struct InputRelay {
-    /// The request as it was sent at first.
+    /// The request as it was first sent.
     sent: Arc<SentRequest>,
     rounds_done: usize,
     limit: usize,
     round: Option<RelayRound>,
 }
 
-/// What the client is asked in one round.
+/// The input requests of one round trip.
 #[derive(Debug, Default)]
 struct RelayRound {
     state: Option<String>,
-    /// What the client is to be sent.
+    /// Messages that the client has not been sent yet.
     unsent: VecDeque<Bytes>,
     waiting: Vec<PendingInput>,
     responses: Members<'static>,
-    /// Where the server asks nothing but to be asked again.
+    /// The time of the retry, if the server requests no input.
     not_before: Option<Instant>,
-    /// How the round ended without what the server asks for.
+    /// Why the round trip failed.
     failed: Option<RpcError>,
 }
 
-/// A question that the client was sent.
+/// A request that the client was sent.
 #[derive(Debug)]
 pub(crate) struct PendingInput<K = String> {
-    /// What the server calls it.
+    /// The server's key of it.
     pub(crate) key: K,
     pub(crate) method: String,
     pub(crate) server_request: ForwardedServerRequest,
     pub(crate) answer: oneshot::Receiver<ClientResponse>,
 }
 
-/// What comes next for a request in a round.
+/// The next event of a round trip.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it lives for one step")]
 pub(crate) enum RelayEvent {
-    /// The client is sent this.
+    /// A message for the client.
     Message(Bytes),
-    /// The request was sent once more.
+    /// The request was sent again.
     Sent(OwnedSemaphorePermit, Exchange),
     Failed(RpcError),
 }
@@ -76,26 +75,27 @@ impl InputRelay {
         }
     }
 
-    /// Whether the client is being asked.
+    /// Whether the client has requests to answer.
     pub(crate) const fn is_active(&self) -> bool {
         self.round.is_some()
     }
 
-    /// Begins to ask the client of `session`, which can be asked `askable`, what the server asks in `result`.
+    /// Begins to send the input requests in `result` to the client of `session`, which supports `support`.
     ///
     /// # Errors
     ///
-    /// When the server asks what it must not, or too often; and when too many questions are open.
+    /// When the server sends requests that the client does not support, or asks too often; and when too many requests
+    /// are pending.
     pub(crate) fn begin(
         &mut self,
         result: &str,
-        (session, askable): (&Session, ServerRequestSupport),
-        lasting: &Services,
+        (session, support): (&Session, ServerRequestSupport),
+        services: &MrtrServices,
     ) -> Result<(), RpcError> {
         let server = self.sent.connection.name();
         let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
         let required = InputRequired::read(result).map_err(faulty)?;
-        required.ensure_supported(askable).map_err(faulty)?;
+        required.ensure_supported(support).map_err(faulty)?;
         if self.rounds_done >= self.limit {
             return Err(faulty(format!(
                 "asked for input {} times",
@@ -110,14 +110,16 @@ impl InputRelay {
             let pause = RETRY_PAUSE * (1 << self.rounds_done.min(6));
             round.not_before = Some(Instant::now() + pause);
         }
-        for (key, asked) in required.requests {
-            let params = with_elicitation_id(&asked, || lasting.random_name());
-            let asker = lasting.pending_server_requests.server_name(server);
-            let params = server_request_support::with_server_name(asker, &asked.method, &params);
-            let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.pending_server_requests.send(session, ask)?;
+        for (key, input) in required.requests {
+            let params = with_elicitation_id(&input, || services.random_name());
+            let shown_name = services.shown_name(server);
+            let params =
+                server_request_support::with_server_name(shown_name, &input.method, &params);
+            let ask = (input.method.as_str(), Some(&*params));
+            let (question, message, answer) =
+                services.pending_server_requests.send(session, ask)?;
             round.unsent.push_back(message);
-            let method = asked.method.clone();
+            let method = input.method.clone();
             round.waiting.push(PendingInput {
                 key,
                 method,
@@ -130,8 +132,7 @@ impl InputRelay {
         Ok(())
     }
 
-    /// Waits for the client, and sends the request once more when it has said everything. Safe to drop while it
-    /// waits.
+    /// Waits for the client's responses, then sends the request again. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> RelayEvent {
         let Some(round) = &mut self.round else {
             return RelayEvent::Failed(RpcError::internal("the server asks for nothing"));
@@ -178,7 +179,7 @@ impl InputRelay {
 }
 
 impl RelayRound {
-    /// Takes what the client said, or its silence; how the round fails by it.
+    /// Records a response of the client, or its timeout; returns the failure of the round trip, if it fails.
     fn take(
         &mut self,
         waiting: PendingInput,
@@ -205,7 +206,7 @@ impl RelayRound {
         Some(failure)
     }
 
-    /// `params` with what the client said, and the server's own state.
+    /// `params` with the client's responses and the server's state.
     fn record_response(&self, params: &str) -> String {
         let params = match self.responses.is_empty() {
             true => params.to_owned(),
@@ -218,11 +219,11 @@ impl RelayRound {
     }
 }
 
-/// What the client said to `method`, which `server` asked.
+/// The client's response to the request `method` of `server`.
 ///
 /// # Errors
 ///
-/// When it refused, or said nothing in time.
+/// When the client refused, or did not answer in time.
 pub(crate) fn into_result(
     answered: Option<ClientResponse>,
     server: &str,
@@ -241,7 +242,7 @@ pub(crate) fn into_result(
     )))
 }
 
-/// The next answer of the client, and to which question; none for one that it did not answer in time.
+/// Waits for the next response; returns the index of its request. No response means that the time is over.
 pub(crate) async fn answered<K>(
     waiting: &mut [PendingInput<K>],
 ) -> (usize, Option<ClientResponse>) {
@@ -259,5 +260,5 @@ pub(crate) async fn answered<K>(
     (at, answered)
 }
 
-/// Before a server is asked again that wants nothing else; twice as long each time.
+/// The pause before a retry without input; doubled each time.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);

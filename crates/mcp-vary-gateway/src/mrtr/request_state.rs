@@ -1,4 +1,4 @@
-//! The states that clients carry from one round to the next: sealed, and bound to where they were made (SV-26).
+//! The states that clients carry from one round trip to the next: sealed, and bound to their request (SV-26).
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,22 +11,21 @@ use mcp_vary_wire::response::RpcError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::mrtr::suspended::{Quota, QuotaKey};
-use crate::pipeline::runtime::Services;
+use super::{MrtrServices, Quota, QuotaKey, RoundTrip, missing_response};
 
-/// What a sealed state says.
+/// The content of a sealed state.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RequestState {
     /// The state of a modern server.
     Sealed { server: String, state: String },
-    /// A call of a legacy server that waits at a gateway.
+    /// A suspended call of a legacy server, and the gateway that has it.
     Suspended { gateway: u64, call: u64 },
-    /// What a legacy server wants visited before it is asked again.
+    /// A legacy server wants a URL visited before the retry.
     UrlVisit { server: String },
 }
 
-/// What a request is about, as the client wrote it.
+/// What identifies a request, as the client wrote it.
 #[derive(Clone)]
 pub(crate) struct RequestBinding {
     /// The name of a tool or prompt, or a URI.
@@ -35,7 +34,7 @@ pub(crate) struct RequestBinding {
     pub(crate) arguments: Option<Bytes>,
 }
 
-/// Without the arguments, which may hold secrets.
+/// Omits the arguments, which may hold secrets.
 impl fmt::Debug for RequestBinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject")
@@ -48,7 +47,7 @@ impl RequestBinding {
     fn parameters(&self) -> Parameters {
         let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
         Parameters::of_json(&self.name, arguments.as_deref()).unwrap_or_else(|_| {
-            // What cannot be read, or by two readers differently, is the same only if it is written the same.
+            // Text that cannot be read, or that two readers may read differently, is equal only to the same bytes.
             let text = arguments.unwrap_or_default().into_owned();
             let arguments = Map::from_iter([(String::new(), Value::String(text))]);
             Parameters::of(&self.name, Some(&arguments))
@@ -56,7 +55,7 @@ impl RequestBinding {
     }
 
     /// A key of the arguments that two readers may take for different values.
-    pub(super) fn ambiguous_key(&self) -> Option<String> {
+    pub(crate) fn ambiguous_key(&self) -> Option<String> {
         let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
         let error = Parameters::of_json(&self.name, arguments.as_deref()).err()?;
         error.duplicate_key().map(str::to_owned)
@@ -66,45 +65,53 @@ impl RequestBinding {
 /// Seals the states of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestStateCodec {
-    pub(super) variant: VariantId,
-    pub(super) method: &'static str,
-    pub(super) principal: &'static str,
-    /// Whose calls wait together.
-    pub(super) owner: QuotaKey,
-    pub(super) request: RequestBinding,
-    /// The server that is asked.
-    pub(super) server: Arc<str>,
-    /// How long the client may take, where nothing waits for it.
-    pub(super) lifetime: Duration,
-    /// How many calls may wait for clients.
-    pub(super) bounds: Quota,
+    pub(crate) variant: VariantId,
+    pub(crate) method: &'static str,
+    pub(crate) principal: &'static str,
+    /// Whose suspended calls count together.
+    pub(crate) owner: QuotaKey,
+    pub(crate) request: RequestBinding,
+    /// The server of the request.
+    pub(crate) server: Arc<str>,
+    /// How long the client may take if no call is suspended.
+    pub(crate) lifetime: Duration,
+    /// How many calls may be suspended.
+    pub(crate) quota: Quota,
 }
 
 impl RequestStateCodec {
-    /// What the client is to send back.
-    pub(super) fn seal(&self, lasting: &Services, state: &RequestState) -> String {
+    /// Seals a state for the client to send back.
+    pub(super) fn seal(&self, services: &MrtrServices, state: &RequestState) -> String {
         let text = serde_json::to_string(state).unwrap_or_default();
         let lifetime = match state {
-            RequestState::Suspended { .. } => lasting.pending_server_requests.timeout(),
+            RequestState::Suspended { .. } => services.pending_server_requests.timeout(),
             RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => self.lifetime,
         };
-        let expires = lasting.now().saturating_add(lifetime.as_secs());
+        let expires = services.now().saturating_add(lifetime.as_secs());
         let parameters = self.request.parameters();
         seal(
-            &lasting.cursor_keys,
+            &services.cursor_keys,
             &self.binding(&parameters),
             &text,
             expires,
         )
     }
 
-    /// Opens what a client sent back, JSON text.
-    pub(super) fn open(&self, lasting: &Services, written: &str) -> Result<RequestState, RpcError> {
+    /// Opens a state that a client sent back, JSON text.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when the state was not made for this request, or has expired.
+    pub(crate) fn open(
+        &self,
+        services: &MrtrServices,
+        written: &str,
+    ) -> Result<RequestState, RpcError> {
         let sealed: String = serde_json::from_str(written)
             .map_err(|_| RpcError::invalid_params("`requestState` must be a string"))?;
         let parameters = self.request.parameters();
         let binding = self.binding(&parameters);
-        let opened = open(&lasting.cursor_keys, &binding, &sealed, lasting.now());
+        let opened = open(&services.cursor_keys, &binding, &sealed, services.now());
         let opened = opened.map_err(|error| {
             RpcError::invalid_params(match error {
                 StateError::Expired => "Request state has expired; send the request without it",
@@ -112,6 +119,34 @@ impl RequestStateCodec {
             })
         })?;
         serde_json::from_str(&opened).map_err(|_| RpcError::invalid_params("Invalid request state"))
+    }
+
+    /// Which round trip a request with `state` is.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when the state is of another server; `-32603` when the call is suspended at another gateway.
+    pub(crate) fn round_trip(
+        &self,
+        services: &MrtrServices,
+        state: RequestState,
+    ) -> Result<RoundTrip, RpcError> {
+        match state {
+            RequestState::Sealed { server, state } if server == *self.server => {
+                Ok(RoundTrip::Sealed(state))
+            }
+            RequestState::UrlVisit { server } if server == *self.server => {
+                Ok(RoundTrip::UrlVisited)
+            }
+            RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
+            RequestState::Suspended { gateway, call } if gateway == services.instance => {
+                Ok(RoundTrip::Suspended(call))
+            }
+            RequestState::Suspended { .. } => Err(RpcError::internal(
+                "the call waits at another gateway, or was lost when that gateway restarted; \
+                 send the request without `requestState`",
+            )),
+        }
     }
 
     fn binding<'a>(&'a self, parameters: &'a Parameters) -> StateBinding<'a> {

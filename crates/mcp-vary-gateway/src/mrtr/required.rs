@@ -8,7 +8,7 @@ use mcp_vary_wire::server_request_support::{ELICIT, ServerRequestSupport};
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
 
-/// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
+/// Whether a result asks for input (MCP 2026-07-28, basic/patterns/mrtr).
 pub(crate) fn is_input_required(result: &str) -> bool {
     // Few results hold the word, and an escape could hide it.
     if !result.contains("input_required") && !result.contains("\\u") {
@@ -18,7 +18,7 @@ pub(crate) fn is_input_required(result: &str) -> bool {
     kind.is_some_and(|kind: String| kind == "input_required")
 }
 
-/// What a server asks in a result.
+/// The input requests of one result.
 #[derive(Debug)]
 pub(crate) struct InputRequired {
     /// Each request under the server's key.
@@ -39,7 +39,7 @@ impl InputRequired {
     ///
     /// # Errors
     ///
-    /// What the server does wrong, to be said after its name.
+    /// The server's fault, in words that follow its name.
     ///
     /// > Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult`
     /// > response. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
@@ -76,7 +76,7 @@ impl InputRequired {
     }
 }
 
-/// The params of an elicitation as modern clients know them.
+/// The params of an elicitation for modern clients.
 ///
 /// > Removed […] the `elicitationId` field of URL mode elicitation requests (MCP 2026-07-28, changelog)
 pub(super) fn without_elicitation_id<'a>(
@@ -90,7 +90,7 @@ pub(super) fn without_elicitation_id<'a>(
     })
 }
 
-/// The params of an elicitation as legacy clients know them: those with an address to visit have an id.
+/// The params of an elicitation for legacy clients: those with a URL to visit have an id.
 pub(crate) fn with_elicitation_id(
     asked: &InputRequest,
     id: impl FnOnce() -> String,

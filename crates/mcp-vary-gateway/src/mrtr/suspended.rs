@@ -1,62 +1,65 @@
-//! Calls of legacy servers that wait for what they asked of modern clients, whose requests have ended meanwhile.
+//! Calls of legacy servers that wait for input of modern clients, whose requests have ended meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Exchange, ServerRequest};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::pipeline::exchange::Leases;
-use crate::pipeline::runtime::Services;
 use crate::settings::limits::Limits;
 
-/// The calls that wait.
+/// The suspended calls. `L` is what a call leases until its exchange has ended.
 ///
 /// # Properties
 ///
-/// Each is taken out once: by the client that comes back, or when its time is over, which cancels it at the server.
-#[derive(Debug, Default)]
-pub(crate) struct SuspendedCalls {
+/// Each is taken out once: by the client's retry, or at its timeout, which cancels it at the server.
+#[derive(Debug)]
+pub(crate) struct SuspendedCalls<L> {
     next: AtomicU64,
-    all: Mutex<BTreeMap<u64, SuspendedEntry>>,
+    entries: Mutex<BTreeMap<u64, SuspendedEntry<L>>>,
+    background_tasks: TaskTracker,
+    /// Cancelled when the gateway stops.
+    shutdown: CancellationToken,
 }
 
 #[derive(Debug)]
-struct SuspendedEntry {
+struct SuspendedEntry<L> {
     owner: QuotaKey,
-    call: SuspendedCall,
+    call: SuspendedCall<L>,
 }
 
-/// Whose calls count together: those of a principal, and where nobody is told apart those of one connection, or all
-/// that come without any.
+/// Whose calls count together: those of a principal; without one those of a connection, or all that have neither.
 pub(crate) type QuotaKey = (&'static str, Option<ClientId>);
 
-/// A call that the server works on, and what it asks for it.
+/// A call whose server waits for input.
 #[derive(Debug)]
-pub(crate) struct SuspendedCall {
+pub(crate) struct SuspendedCall<L> {
     pub(crate) exchange: Exchange,
     pub(crate) input: InputRequests,
-    /// Given back after the exchange has ended.
-    pub(crate) leases: Leases,
-    /// The token that the server tells progress with.
+    /// Returned after the exchange has ended.
+    pub(crate) leases: L,
+    /// The server's progress token.
     pub(crate) progress: Option<String>,
 }
 
-/// What a server asks of a modern client, each request under a key of the gateway's.
+/// The requests of a server to a modern client, each under a key that the gateway chose.
 #[derive(Debug, Default)]
 pub(crate) struct InputRequests {
     open: Vec<(String, ServerRequest)>,
-    /// How many keys there were so far.
+    /// How many keys were used so far.
     keys: usize,
 }
 
-/// How many calls may wait.
+/// How many calls may be suspended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quota {
     pub(crate) total: usize,
@@ -72,64 +75,71 @@ impl Quota {
     }
 }
 
-impl SuspendedCalls {
-    /// Lets `call` wait; the number by which it is found.
+impl<L: Send + 'static> SuspendedCalls<L> {
+    pub(crate) fn new(background_tasks: TaskTracker, shutdown: CancellationToken) -> Self {
+        Self {
+            next: AtomicU64::default(),
+            entries: Mutex::default(),
+            background_tasks,
+            shutdown,
+        }
+    }
+
+    /// Suspends `call` for at most `timeout`. Returns the number by which a retry finds it.
     ///
     /// # Errors
     ///
-    /// When too many wait; the call is cancelled then.
-    pub(crate) fn insert(
-        &self,
-        call: SuspendedCall,
-        whose: QuotaKey,
-        bounds: Quota,
-        lasting: &Arc<Services>,
+    /// When too many calls are suspended; `call` is cancelled then.
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        call: SuspendedCall<L>,
+        owner: QuotaKey,
+        quota: Quota,
+        timeout: Duration,
     ) -> Result<u64, RpcError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut all = self.lock();
-        let of_one = all.values().filter(|it| it.owner == whose).count();
-        if all.len() >= bounds.total || of_one >= bounds.per_principal {
-            drop(all);
+        let mut entries = self.lock();
+        let of_owner = entries.values().filter(|it| it.owner == owner).count();
+        if entries.len() >= quota.total || of_owner >= quota.per_principal {
+            drop(entries);
             call.cancel("too many calls wait for input");
             return Err(RpcError::internal(
                 "the server asks for input, and too many calls wait for some already; try again later",
             ));
         }
-        all.insert(id, SuspendedEntry { owner: whose, call });
-        drop(all);
-        let lasting_on = Arc::clone(lasting);
-        let patience = lasting.pending_server_requests.timeout();
-        lasting.background_tasks.spawn(async move {
-            let time = tokio::time::sleep(patience);
-            let reason = match lasting_on.shutdown.run_until_cancelled(time).await {
+        entries.insert(id, SuspendedEntry { owner, call });
+        drop(entries);
+        let calls = Arc::clone(self);
+        self.background_tasks.spawn(async move {
+            let time = tokio::time::sleep(timeout);
+            let reason = match calls.shutdown.run_until_cancelled(time).await {
                 Some(()) => "the client did not come back in time",
                 None => "the gateway stops",
             };
-            if let Some(call) = lasting_on.suspended_calls.take(id) {
+            if let Some(call) = calls.take(id) {
                 call.cancel(reason);
             }
         });
         Ok(id)
     }
 
-    /// How many wait.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// The call that waits under `id`, which does so no longer.
-    pub(crate) fn take(&self, id: u64) -> Option<SuspendedCall> {
-        self.lock().remove(&id).map(|waiting| waiting.call)
+    /// Takes the call with the number `id` out.
+    pub(crate) fn take(&self, id: u64) -> Option<SuspendedCall<L>> {
+        self.lock().remove(&id).map(|entry| entry.call)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry<L>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl SuspendedCall {
+impl<L> SuspendedCall<L> {
     fn cancel(self, reason: &'static str) {
-        debug!(reason, "call that waited for input cancelled");
+        debug!(reason, "suspended call cancelled");
         self.exchange.cancel(Some(reason));
     }
 }
@@ -144,32 +154,32 @@ impl InputRequests {
         self.open.push((self.keys.to_string(), request));
     }
 
-    /// Passes on what the client says; what it leaves out is still asked.
+    /// Forwards the client's responses. Requests without a response stay open.
     pub(crate) fn answer(&mut self, responses: &Members<'_>) {
         self.open.retain(|(key, request)| match responses.get(key) {
             Some(response) => {
                 request.reply(Ok(response));
                 false
             }
-            // One that the server has withdrawn needs no answer.
+            // A request that the server cancelled needs no response.
             None => !request.is_settled(),
         });
     }
 
-    /// Forgets what the server does not ask any more.
+    /// Removes the requests that the server cancelled.
     pub(crate) fn forget_settled(&mut self) {
         self.open.retain(|(_, request)| !request.is_settled());
     }
 
-    /// As the client gets them, with the name of the `asker` where that has to be said.
-    pub(crate) fn to_json(&self, asker: Option<&str>) -> String {
+    /// As the client gets them, with the name of the server if `server` gives one.
+    pub(crate) fn to_json(&self, server: Option<&str>) -> String {
         let mut requests = Members::default();
         for (key, request) in &self.open {
             let method = json::string(request.method());
             let params = without_elicitation_id(request.method(), request.params());
             let params = params.as_deref();
             let params = params.map(|params| {
-                server_request_support::with_server_name(asker, request.method(), params)
+                server_request_support::with_server_name(server, request.method(), params)
             });
             let params = params.map(|params| format!(r#","params":{params}"#));
             let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());

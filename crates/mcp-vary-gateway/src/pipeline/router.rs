@@ -79,6 +79,21 @@ pub(crate) enum MethodAction {
     Extension,
 }
 
+impl MethodAction {
+    /// The method, if its requests may take several round trips.
+    ///
+    /// > Servers MUST NOT send `InputRequiredResult` responses on any other client requests.
+    /// > (MCP 2026-07-28, basic/patterns/mrtr, "Supported Requests")
+    pub(crate) const fn round_trip_method(self) -> Option<&'static str> {
+        match self {
+            Self::CallTool => Some("tools/call"),
+            Self::ReadResource => Some("resources/read"),
+            Self::GetPrompt => Some("prompts/get"),
+            _ => None,
+        }
+    }
+}
+
 /// What is asked about a task.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum TaskAction {

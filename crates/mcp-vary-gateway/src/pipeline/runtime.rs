@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::mrtr::SuspendedCalls;
+use crate::mrtr::{MrtrServices, SuspendedCalls};
+use crate::pipeline::exchange::Leases;
 use crate::pool::PoolContext;
 use crate::pool::dedicated::DedicatedPool;
 use crate::pool::observer::ConnectionObserver;
@@ -40,7 +41,8 @@ use crate::tasks::{CompletedTasks, InputClaims, ProxiedTasks, TaskRegistry};
 #[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) sessions: Sessions,
-    pub(crate) cursor_keys: CursorKeys,
+    pub(crate) cursor_keys: Arc<CursorKeys>,
+    pub(crate) mrtr: Arc<MrtrServices>,
     pub(crate) link_index: Arc<LinkIndex>,
     /// Who hears of changes.
     pub(crate) hub: Arc<SubscriptionHub>,
@@ -58,7 +60,7 @@ pub(crate) struct Services {
     /// What results left out.
     pub(crate) result_store: Arc<ResultStore>,
     /// Calls that wait for what they asked of clients whose requests have ended.
-    pub(crate) suspended_calls: SuspendedCalls,
+    pub(crate) suspended_calls: Arc<SuspendedCalls<Leases>>,
     /// Tasks that are watched for clients which know another form of them.
     pub(crate) proxied_tasks: Arc<ProxiedTasks>,
     /// Tells this gateway from others, to those in front of it and behind it.
@@ -97,6 +99,7 @@ impl Services {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
+        let cursor_keys = Arc::new(cursor_keys.with_previous(previous));
         let instance = u64::from_le_bytes(random(config.environment));
         let pending_server_requests = Arc::new(PendingServerRequests::new(
             config.limits.pending_server_requests,
@@ -134,7 +137,13 @@ impl Services {
         };
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
-            cursor_keys: cursor_keys.with_previous(previous),
+            mrtr: Arc::new(MrtrServices {
+                cursor_keys: Arc::clone(&cursor_keys),
+                environment: config.environment,
+                instance,
+                pending_server_requests: Arc::clone(&pending_server_requests),
+            }),
+            cursor_keys,
             link_index: Arc::default(),
             hub,
             counters,
@@ -148,7 +157,10 @@ impl Services {
             )),
             completed_tasks: CompletedTasks::new(config.environment),
             input_claims: Arc::default(),
-            suspended_calls: SuspendedCalls::default(),
+            suspended_calls: Arc::new(SuspendedCalls::new(
+                background_tasks.clone(),
+                shutdown.clone(),
+            )),
             proxied_tasks,
             instance,
             id: random(config.environment),

@@ -57,7 +57,12 @@ impl ResponseContext {
         let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
         is_asked.then(|| {
-            mrtr::url_required(data, seal, self.client.server_request_support(), lasting)
+            mrtr::url_required(
+                data,
+                seal,
+                self.client.server_request_support(),
+                &lasting.mrtr,
+            )
         })?
     }
 

@@ -211,8 +211,12 @@ impl ResponseContext {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
         };
-        match mrtr::seal_input_required(result, seal, self.client.server_request_support(), lasting)
-        {
+        match mrtr::seal_input_required(
+            result,
+            seal,
+            self.client.server_request_support(),
+            &lasting.mrtr,
+        ) {
             Ok(result) => response::result(&self.id, result.as_bytes()),
             Err(failure) => self.failed(&failure),
         }

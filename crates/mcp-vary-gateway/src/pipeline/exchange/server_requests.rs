@@ -67,7 +67,12 @@ impl InFlightRequest {
                 .take()
                 .map(|progress| progress.upstream),
         };
-        let held = mrtr::suspend(call, seal, &self.services);
+        let held = mrtr::suspend(
+            call,
+            seal,
+            &self.services.mrtr,
+            &self.services.suspended_calls,
+        );
         self.end();
         ResponseEvent::Done(match held {
             Ok(result) => response::result(&self.response.id, result.as_bytes()),
@@ -78,7 +83,7 @@ impl InFlightRequest {
     /// Goes on with a call that waited for the client, which has come back with `responses`.
     pub(crate) fn resumed(
         lasting: Arc<Services>,
-        mut call: SuspendedCall,
+        mut call: SuspendedCall<Leases>,
         responses: &Members<'_>,
         turn: OwnedSemaphorePermit,
         finish: ResponseContext,
@@ -106,7 +111,10 @@ impl InFlightRequest {
         let result = outcome.ok().filter(|result| is_input_required(result))?;
         let session = self.response.client.session.as_ref()?;
         let client = (&**session, self.response.client.server_request_support());
-        let begun = self.relay.as_mut()?.begin(result, client, &self.services);
+        let begun = self
+            .relay
+            .as_mut()?
+            .begin(result, client, &self.services.mrtr);
         // The server works on nothing while the client is asked.
         self.exchange = None;
         self.retry = None;

@@ -17,7 +17,7 @@ use mcp_vary_wire::task_dialect;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::RequestContext;
-use crate::mrtr::{self, InputRelay, RequestBinding, RoundTrip};
+use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, read_responses};
 use crate::pipeline::exchange::{
     ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
 };
@@ -118,7 +118,7 @@ impl RequestContext<'_> {
         };
         self.relate_upward();
         let params = era::to_upstream_params(&mut self.request.params, &upward);
-        let method = self.action.can_ask_for_input().map(Cow::Borrowed);
+        let method = self.action.round_trip_method().map(Cow::Borrowed);
         let method = method.unwrap_or_else(|| Cow::Owned(self.request.method.to_owned()));
         let mut request = Request::new(method, Some(params));
         request.progress_token = token.map(str::to_owned);
@@ -252,7 +252,7 @@ impl RequestContext<'_> {
     /// Whether what a server of `era` asks in results is asked of the client in requests.
     fn relays_input(&self, era: Era) -> bool {
         let is_between = era == Era::Modern && self.client.session.is_some();
-        is_between && self.action.can_ask_for_input().is_some()
+        is_between && self.action.round_trip_method().is_some()
     }
 
     /// Goes on with a call that waits for what the client says.
@@ -262,7 +262,7 @@ impl RequestContext<'_> {
         turn: OwnedSemaphorePermit,
         mut finish: ResponseContext,
     ) -> Result<Dispatch, RpcError> {
-        let responses = self.responses()?;
+        let responses = read_responses(self.request.params.members.get(INPUT_RESPONSES))?;
         let lasting = &self.snapshot.services;
         let call = lasting
             .suspended_calls

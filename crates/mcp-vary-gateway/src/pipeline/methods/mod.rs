@@ -15,6 +15,7 @@ mod prompts;
 pub(crate) mod read_result;
 mod resources;
 pub(crate) mod response_plan;
+mod round_trips;
 pub(crate) mod subscriptions;
 pub(crate) mod tasks;
 mod tools;
