@@ -19,8 +19,10 @@ use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
 use crate::pipeline::clients::legacy_client;
 use crate::pipeline::exchange::ResponseEvent;
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::forward_notification;
-use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+use crate::pipeline::request::IncomingRequest;
+use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 

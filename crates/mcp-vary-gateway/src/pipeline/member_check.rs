@@ -13,7 +13,7 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 
-use crate::pipeline::router::MethodAction;
+use crate::pipeline::method::MethodAction;
 
 /// The members of `params` that decide what a request of the protocol reaches or means.
 const PARAMS: &[&str] = &[

@@ -1,8 +1,10 @@
-//! What a request goes through: dispatch by method, the exchange with the server, the response.
+//! What a request goes through: dispatch by method, the exchange with its server, the response.
 pub(crate) mod clients;
 pub(crate) mod exchange;
 pub(crate) mod member_check;
+mod method;
 pub(crate) mod methods;
+pub(crate) mod request;
 pub(crate) mod router;
 pub(crate) mod runtime;
 pub(crate) mod snapshot;

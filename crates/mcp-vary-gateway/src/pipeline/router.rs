@@ -2,54 +2,17 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::HeaderMap;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_wire::envelope;
 use mcp_vary_wire::methods::is_of_the_protocol;
-use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{Reply, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use crate::pipeline::exchange::InFlightRequest;
 use crate::pipeline::member_check;
-use crate::pipeline::methods::RequestContext;
+use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::methods::{Dispatch, RequestContext};
+use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
-use crate::subscriptions::ListenStream;
-
-/// A request from a client, its parts as written.
-#[derive(Debug)]
-pub(crate) struct IncomingRequest<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) method: &'a str,
-    pub(crate) params: Params<'a>,
-    /// The headers of a modern HTTP request, which must agree with the body.
-    pub(crate) headers: Option<&'a HeaderMap>,
-    /// The message that the parts were read from, where it may outlast their reading.
-    pub(crate) message: Option<&'a Bytes>,
-}
-
-impl IncomingRequest<'_> {
-    /// A part as it was written, for as long as it is needed; copied only where it cannot be shared.
-    pub(crate) fn retain(&self, part: &str) -> Bytes {
-        let shared = self
-            .message
-            .and_then(|message| envelope::slice_of(message, part));
-        shared.unwrap_or_else(|| Bytes::copy_from_slice(part.as_bytes()))
-    }
-}
-
-/// What becomes of a request.
-#[derive(Debug)]
-pub(crate) enum Dispatch {
-    /// The gateway answered.
-    Done(Reply),
-    /// The server works on it.
-    InFlight(Box<InFlightRequest>),
-    /// The client hears of changes, until it leaves or the gateway ends it.
-    Listen(Box<ListenStream>),
-}
 
 /// In which eras a method exists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,52 +22,7 @@ enum Eras {
     Both,
 }
 
-/// What is done for a method.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum MethodAction {
-    Ping,
-    Discover,
-    SetLevel,
-    List(ListKind),
-    CallTool,
-    ReadResource,
-    GetPrompt,
-    Complete,
-    Subscribe,
-    Unsubscribe,
-    Listen,
-    ListTasks,
-    Task(TaskAction),
-    /// A method that the protocol does not have: of an extension, of which the gateway knows nothing.
-    Extension,
-}
-
-impl MethodAction {
-    /// The method, if its requests may take several round trips.
-    ///
-    /// > Servers MUST NOT send `InputRequiredResult` responses on any other client requests.
-    /// > (MCP 2026-07-28, basic/patterns/mrtr, "Supported Requests")
-    pub(crate) const fn round_trip_method(self) -> Option<&'static str> {
-        match self {
-            Self::CallTool => Some("tools/call"),
-            Self::ReadResource => Some("resources/read"),
-            Self::GetPrompt => Some("prompts/get"),
-            _ => None,
-        }
-    }
-}
-
-/// What is asked about a task.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum TaskAction {
-    Get,
-    Update,
-    Cancel,
-    /// Its result alone, as if the call had just been answered.
-    Result,
-}
-
-/// `initialize` and notifications belong to the fronts, since they make and use sessions.
+/// `initialize` and notifications are not here: the frontends handle them, because they create and use sessions.
 const METHODS: &[(&str, Eras, MethodAction)] = &[
     ("ping", Eras::Legacy, MethodAction::Ping),
     ("server/discover", Eras::Modern, MethodAction::Discover),
@@ -159,13 +77,7 @@ const METHODS: &[(&str, Eras, MethodAction)] = &[
     ("tasks/list", Eras::Legacy, MethodAction::ListTasks),
 ];
 
-/// Known methods that this gateway does not carry, and what it says.
-const NOT_CARRIED: &[(&str, &str)] = &[(
-    "tasks/",
-    "no server behind this gateway offers tasks to such a client",
-)];
-
-/// Answers a request, or hands it to the server.
+/// Answers a request, or forwards it to its server.
 pub(crate) async fn dispatch(
     gateway: &Arc<ConfigSnapshot>,
     client: &Client,
@@ -190,18 +102,6 @@ pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcE
     }
 }
 
-/// The error for a method that does not exist, or is not carried.
-pub(crate) fn method_not_found(method: &str) -> RpcError {
-    let known = NOT_CARRIED
-        .iter()
-        .find(|(name, _)| method.starts_with(name));
-    let cut: String = method.chars().take(128).collect();
-    RpcError::method_not_found(match known {
-        Some((_, why)) => format!("Method not found: {cut}: {why}"),
-        None => format!("Method not found: {cut}"),
-    })
-}
-
 async fn handle(
     gateway: &Arc<ConfigSnapshot>,
     client: &Client,
@@ -222,7 +122,7 @@ async fn handle(
         request: asked,
         action,
     };
-    // What is asked rarely has its room elsewhere: a request is moved about, with all that it may wait for.
+    // The futures of rare methods are boxed, so that the future of a call stays small.
     match action {
         MethodAction::Ping => Ok(call.answer("{}")),
         MethodAction::Discover => call.discover(),

@@ -183,7 +183,9 @@ mod tests {
 
     use super::*;
     use crate::pipeline::clients::{legacy_client, modern_client};
-    use crate::pipeline::router::{Dispatch, IncomingRequest, dispatch};
+    use crate::pipeline::methods::Dispatch;
+    use crate::pipeline::request::IncomingRequest;
+    use crate::pipeline::router::dispatch;
     use crate::pipeline::runtime::Services;
     use crate::settings::config::Config;
     use mcp_vary_base::environment::Environment;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::ResponseContext;
 use crate::mrtr;
-use crate::pipeline::router::MethodAction;
+use crate::pipeline::method::MethodAction;
 use crate::pipeline::runtime::Services;
 
 impl ResponseContext {

@@ -8,6 +8,7 @@ pub(crate) mod pump;
 mod response;
 mod retry;
 mod server_requests;
+mod undeclared;
 mod watching;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(crate) use crate::pipeline::exchange::implicit_task::ImplicitTask;
 pub(crate) use crate::pipeline::exchange::response::{ResponseContext, ResponsePlan};
 pub(crate) use crate::pipeline::exchange::retry::RetryState;
 use crate::pipeline::exchange::server_requests::server_request_ended;
+pub(crate) use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 
 use crate::mrtr::{InputRelay, InputRequests};
 pub(crate) use crate::pipeline::exchange::orphaned::orphaned_for;
@@ -215,7 +217,7 @@ impl InFlightRequest {
 
     fn done(&mut self, outcome: Result<&str, &str>) -> ResponseEvent {
         if let Some(undeclared) = &self.response.plan.undeclared {
-            undeclared.note(outcome);
+            undeclared.record(outcome);
         }
         if let Some(made) = outcome.ok().and_then(|result| self.watch(result)) {
             self.abandon_server_requests();

@@ -21,8 +21,8 @@ use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::ResponseEvent;
 use crate::mrtr::{self, RequestStateCodec, is_input_required};
-use crate::pipeline::methods::UndeclaredUse;
-use crate::pipeline::router::{MethodAction, TaskAction};
+use crate::pipeline::exchange::undeclared::UndeclaredMethod;
+use crate::pipeline::method::{MethodAction, TaskAction};
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::tasks::{RESULT, TaskIdCodec};
@@ -60,7 +60,7 @@ pub(crate) struct ResponsePlan {
     /// The task that it is about, or that may come of it.
     pub(crate) task: Option<Box<TaskIdCodec>>,
     /// The method, where the server does not declare it, and nobody knows whether it has it.
-    pub(crate) undeclared: Option<Box<UndeclaredUse>>,
+    pub(crate) undeclared: Option<Box<UndeclaredMethod>>,
 }
 
 impl ResponseContext {

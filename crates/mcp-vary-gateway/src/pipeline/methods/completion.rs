@@ -16,7 +16,7 @@ use mcp_vary_wire::response::RpcError;
 use super::RequestContext;
 use super::forward::ForwardRequest;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::router::Dispatch;
+use crate::pipeline::methods::Dispatch;
 
 /// What `ref` refers to: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]

@@ -21,7 +21,7 @@ use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, 
 use crate::pipeline::exchange::{
     ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
 };
-use crate::pipeline::router::Dispatch;
+use crate::pipeline::methods::Dispatch;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::{BASE_CLASS, Session};

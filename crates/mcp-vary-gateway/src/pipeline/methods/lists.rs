@@ -5,7 +5,8 @@ use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, RpcError};
 
 use super::RequestContext;
-use crate::pipeline::router::{Dispatch, method_not_found};
+use crate::pipeline::method::method_not_found;
+use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Dispatch, RpcError> {

@@ -7,7 +7,8 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use super::RequestContext;
-use crate::pipeline::router::{Dispatch, method_not_found};
+use crate::pipeline::method::method_not_found;
+use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {
     pub(crate) async fn set_level(&self) -> Result<Dispatch, RpcError> {

@@ -6,6 +6,7 @@
 
 pub(crate) mod active_view;
 mod completion;
+mod dispatch;
 mod extensions;
 mod forward;
 pub(crate) mod initialize;
@@ -27,10 +28,11 @@ use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
 use mcp_vary_view::ArgumentError;
 
+pub(crate) use self::dispatch::Dispatch;
 pub(crate) use self::forward::ForwardRequest;
-pub(crate) use self::undeclared::UndeclaredUse;
+use crate::pipeline::method::{MethodAction, method_not_found};
 pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_of_an_extension};
-use crate::pipeline::router::{Dispatch, IncomingRequest, MethodAction, method_not_found};
+use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::CapabilityClass;
 use crate::session::client::Client;

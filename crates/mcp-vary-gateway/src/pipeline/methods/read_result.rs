@@ -13,8 +13,8 @@ use mcp_vary_catalog::view::View;
 use mcp_vary_results::result_store::{ReadError, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::RequestContext;
-use crate::pipeline::router::Dispatch;
 
 /// What the tool is called where no server has one of the name.
 const TOOL_NAME: &str = "read_result";

@@ -20,7 +20,7 @@ use mcp_vary_wire::response::{self, RpcError};
 use super::RequestContext;
 use super::forward::ForwardRequest;
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::router::Dispatch;
+use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {
     pub(crate) async fn read(mut self) -> Result<Dispatch, RpcError> {

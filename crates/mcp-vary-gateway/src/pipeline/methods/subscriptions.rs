@@ -13,8 +13,9 @@ use mcp_vary_wire::response::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 
+use crate::pipeline::method::method_not_found;
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::RequestContext;
-use crate::pipeline::router::{Dispatch, method_not_found};
 use crate::pool::dedicated::KeepAliveLease;
 use crate::session::Session;
 use crate::subscriptions::filter::{SubscriptionFilter, check_length};

@@ -20,8 +20,8 @@ use mcp_vary_wire::response::RpcError;
 use super::forward::ForwardRequest;
 use super::{RequestContext, describe_argument_errors};
 use crate::pipeline::exchange::ResponsePlan;
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::initialize;
-use crate::pipeline::router::Dispatch;
 use crate::session::memory_cost;
 
 impl RequestContext<'_> {

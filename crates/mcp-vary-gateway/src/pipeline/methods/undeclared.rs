@@ -5,33 +5,12 @@ use std::sync::Arc;
 
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_upstream::ServerFacts;
 use mcp_vary_wire::methods::COMPLETE;
-use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
+use mcp_vary_wire::response::RpcError;
 
 use super::RequestContext;
-use crate::pipeline::router::method_not_found;
-
-/// A method that the server of a request does not declare, and where to remember whether it has it.
-#[derive(Debug)]
-pub(crate) struct UndeclaredUse {
-    learned: Arc<ServerFacts>,
-    method: &'static str,
-}
-
-impl UndeclaredUse {
-    /// Remembers what the server's answer shows: an error about the params shows nothing.
-    pub(crate) fn note(&self, outcome: Result<&str, &str>) {
-        let has = match outcome {
-            Ok(_) => true,
-            Err(error) if RpcError::from_upstream_or_internal(error).code() == METHOD_NOT_FOUND => {
-                false
-            }
-            Err(_) => return,
-        };
-        self.learned.undeclared_methods().note(self.method, has);
-    }
-}
+use crate::pipeline::exchange::UndeclaredMethod;
+use crate::pipeline::method::method_not_found;
 
 const READ_RESOURCE: &str = "resources/read";
 
@@ -62,7 +41,7 @@ impl RequestContext<'_> {
     pub(super) fn completes(
         &self,
         server: ServerIndex,
-    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
+    ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
         self.undeclared(server, "completions", COMPLETE)
     }
 
@@ -70,7 +49,7 @@ impl RequestContext<'_> {
     /// it has the method is remembered from its answer, as what is returned says.
     pub(super) async fn requires_resources(
         &mut self,
-    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
+    ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
         let is_offered = self.catalog.has_list(ListKind::Resources);
         if !is_offered && self.class.sources().len() == 1 {
             return self.undeclared(ServerIndex::FIRST, "resources", READ_RESOURCE);
@@ -86,17 +65,17 @@ impl RequestContext<'_> {
         server: ServerIndex,
         capability: &str,
         method: &'static str,
-    ) -> Result<Option<Box<UndeclaredUse>>, RpcError> {
+    ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
         let source = self.class.source(server);
         let told = source.snapshot();
         if told.handshake.is_none() || told.capabilities().contains(capability) {
             return Ok(None);
         }
-        let learned = Arc::clone(source.connection.server_facts());
-        match learned.undeclared_methods().has(method) {
+        let facts = Arc::clone(source.connection.server_facts());
+        match facts.undeclared_methods().has(method) {
             Some(false) => Err(method_not_found(method)),
             Some(true) => Ok(None),
-            None => Ok(Some(Box::new(UndeclaredUse { learned, method }))),
+            None => Ok(Some(Box::new(UndeclaredMethod::new(facts, method)))),
         }
     }
 }

@@ -15,9 +15,10 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect::with_extension;
 
 use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
+use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::FoundTask;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
-use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
 use crate::pool::ConnectionUse;
 use crate::tasks::client::{TaskAnswer, TaskClient, is_over, status};
 use crate::tasks::{ResultWaiter, TaskKey, TaskNotifier, related_to};

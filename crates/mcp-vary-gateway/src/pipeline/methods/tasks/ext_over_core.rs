@@ -14,9 +14,10 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::mrtr::{Quota, read_responses};
 use crate::pipeline::exchange::ResponseContext;
+use crate::pipeline::method::{MethodAction, TaskAction};
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
-use crate::pipeline::router::{Dispatch, MethodAction, TaskAction};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::Session;

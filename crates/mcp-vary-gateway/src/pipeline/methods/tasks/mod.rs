@@ -24,8 +24,9 @@ use mcp_vary_wire::task_dialect::{
 };
 
 use crate::pipeline::exchange::ResponsePlan;
+use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
-use crate::pipeline::router::{Dispatch, MethodAction, TaskAction, method_not_found};
 use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::parted;
 use crate::tasks::proxy::EXT_OVER_CORE;

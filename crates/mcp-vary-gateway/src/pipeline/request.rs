@@ -1,0 +1,28 @@
+//! A request as it came in.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::params::Params;
+
+/// A request from a client, its parts as written.
+#[derive(Debug)]
+pub(crate) struct IncomingRequest<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) params: Params<'a>,
+    /// The headers of a modern HTTP request, which must agree with the body.
+    pub(crate) headers: Option<&'a HeaderMap>,
+    /// The message that the parts were read from, if they may be shared with it.
+    pub(crate) message: Option<&'a Bytes>,
+}
+
+impl IncomingRequest<'_> {
+    /// A part as it was written, owned; copied only if it cannot be shared.
+    pub(crate) fn retain(&self, part: &str) -> Bytes {
+        let shared = self
+            .message
+            .and_then(|message| envelope::slice_of(message, part));
+        shared.unwrap_or_else(|| Bytes::copy_from_slice(part.as_bytes()))
+    }
+}
