@@ -99,7 +99,11 @@ fn servers(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<String> {
 
 fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantId> {
     let ids = |setup: &ConfigSnapshot| -> Vec<_> {
-        let variants = setup.variants.iter().filter(|_| setup.config.variants);
+        let variants = setup
+            .variant_set
+            .variants
+            .iter()
+            .filter(|_| setup.config.variants);
         variants.map(|variant| variant.id.clone()).collect()
     };
     let mut changes = Changes::between(ids(before), ids(after));
@@ -130,7 +134,7 @@ fn renamed(
             names.map(|(server, own, name)| ((server.to_owned(), own.to_owned()), name.to_owned()));
         names.collect()
     };
-    let variants = after.variants.iter().map(|variant| {
+    let variants = after.variant_set.variants.iter().map(|variant| {
         let (old, new) = (names(before, &variant.id), names(after, &variant.id));
         let renamed = new.into_iter().filter_map(|(place, name)| {
             let old = old.get(&place).filter(|old| **old != name)?;

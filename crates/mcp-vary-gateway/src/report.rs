@@ -146,7 +146,11 @@ impl Gateway {
     #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
         let setup = self.current();
-        let variants = setup.variants.iter().filter(|_| setup.config.variants);
+        let variants = setup
+            .variant_set
+            .variants
+            .iter()
+            .filter(|_| setup.config.variants);
         variants.cloned().collect()
     }
 
@@ -155,7 +159,7 @@ impl Gateway {
     pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
         let setup = self.current();
         let catalog = setup.pool.base().catalog.current();
-        let variants = VariantIndex::enumerate(setup.variants.as_slice());
+        let variants = VariantIndex::enumerate(setup.variant_set.variants.as_slice());
         let variants = variants.filter(|_| setup.config.variants);
         let tools = variants.map(|(at, variant)| {
             let view = catalog.view(ListKind::Tools, at.declared_view());
@@ -170,7 +174,7 @@ impl Gateway {
     /// What address, header and rules decide is not in it: that puts another variant first.
     #[must_use]
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
-        self.current().rankings.explain(hints)
+        self.current().selector.rankings.explain(hints)
     }
 
     /// What several servers offer by the same name or URI, so that only the first one is reached.

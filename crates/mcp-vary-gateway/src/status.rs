@@ -157,7 +157,7 @@ impl ConfigSnapshot {
             dedicated_connections: self.services.dedicated_pool.count(),
             memory: self.services.memory.used(),
             tasks: tasks(),
-            rankings: self.rankings.computed(),
+            rankings: self.selector.rankings.computed(),
             counters: self.services.counters.above_zero(),
         }
     }
@@ -207,7 +207,11 @@ impl ConfigSnapshot {
     }
 
     fn variant_statuses(&self, today: Date) -> Vec<VariantStatus> {
-        let variants = self.variants.iter().filter(|_| self.config.variants);
+        let variants = self
+            .variant_set
+            .variants
+            .iter()
+            .filter(|_| self.config.variants);
         let variants = variants.map(|variant| {
             let info = variant.deprecation_info.as_ref();
             VariantStatus {

@@ -31,6 +31,7 @@ use crate::frontend::validation::{self, Rejection};
 use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::methods::Dispatch;
+use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::methods::{forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
@@ -133,7 +134,7 @@ async fn dispatch_message(
                 Era::Legacy,
             )
         })?;
-        let opened = Box::pin(initialize(gateway, id, told, &params)).await?;
+        let opened = Box::pin(open_session(gateway, id, told, &params)).await?;
         return Ok(Dispatched::Answered(opened));
     }
     let session = gateway
@@ -156,14 +157,13 @@ pub(crate) fn requested_version(headers: &HeaderMap) -> Result<Option<Revision>,
         .ok_or_else(|| RpcError::unsupported_version(&told))
 }
 
-async fn initialize(
+async fn open_session(
     gateway: &Arc<ConfigSnapshot>,
     id: &str,
     told: &VariantRequest,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
-    let (fixed, result) = gateway
-        .initialize(told, params)
+    let (fixed, result) = initialize(gateway, told, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let lifetime = gateway.config.session_lifetime;

@@ -24,12 +24,14 @@ pub(crate) fn legacy_client(
     params: &Params<'_>,
 ) -> Result<Client, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
-    let mut offers = snapshot.select_variant(&order, requested, params, || None)?;
+    let mut offers = snapshot
+        .selector
+        .select(&order, requested, params, || None)?;
     if offers.decided_by == DecidedBy::Ranking {
         offers.decided_by = DecidedBy::Session;
     }
     let negotiated = &session.negotiated;
-    let rules = &snapshot.rules;
+    let rules = &snapshot.selector.rules;
     let outcome = rules.session_outcome(&negotiated.client, requested);
     let pool = &snapshot.pool;
     Ok(Client {
@@ -75,16 +77,16 @@ pub(crate) fn modern_client(
     if method != "server/discover" {
         declared.has_required(Era::Modern)?;
     }
-    let rules = &snapshot.rules;
+    let rules = &snapshot.selector.rules;
     let outcome = rules.outcome(params.meta.get(CLIENT_INFO), requested);
-    let order = &snapshot.ranked_variants(&declared).order;
+    let order = &snapshot.selector.ranked(&declared).order;
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),
         connection: None,
         features: declared.features.clone(),
-        offers: snapshot.select_variant(order, requested, params, || {
-            snapshot.selected_by_rule(outcome.variant.as_ref())
+        offers: snapshot.selector.select(order, requested, params, || {
+            snapshot.selector.by_rule(outcome.variant.as_ref())
         })?,
         presentation: outcome.presentation,
         presumed_features: outcome.features,

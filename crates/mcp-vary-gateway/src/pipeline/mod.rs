@@ -1,4 +1,5 @@
 //! What a request goes through: dispatch by method, the exchange with its server, the response.
+pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;
 pub(crate) mod member_check;

@@ -1,72 +1,54 @@
-//! The gateway as one configuration has it: the servers behind, what they offer together, and to whom.
+//! The gateway under one configuration: its servers, what they offer together, and to which clients.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mcp_vary::error::Error;
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use mcp_vary::feature::{Features, Verbosity};
-use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary::variant::VariantId;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
-use mcp_vary_catalog::selection::rankings::{HintsKey, RankedVariants, Rankings};
+use mcp_vary_catalog::selection::rankings::HintsKey;
 use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::chain::ChainPosition;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
-use mcp_vary_wire::revision::Era;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::runtime::Services;
+use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
 use crate::subscriptions::Placements;
 
-/// What one configuration makes of the gateway.
+/// The gateway under one configuration.
 ///
-/// Each request takes the one of its moment and keeps it until it was sent on or answered, so that it sees
-/// one configuration from its first step to its last, whatever takes its place in the meantime.
+/// A request takes the current snapshot when it begins and holds it until it is forwarded or answered. It so sees one
+/// configuration from its first step to its last, even if another one replaces it meanwhile.
 #[derive(Debug)]
 pub(crate) struct ConfigSnapshot {
     pub(crate) config: Config,
     pub(crate) pool: Arc<UpstreamPool>,
-    pub(crate) variants: Variants,
     pub(crate) variant_set: Arc<VariantSet>,
-    /// What is said of clients by the names that they give themselves.
-    pub(crate) rules: ClientRules,
-    pub(crate) parsed_capabilities: Memo<ParsedCapabilities>,
-    pub(crate) rankings: Rankings,
+    pub(crate) selector: VariantSelector,
+    parsed_capabilities: Memo<ParsedCapabilities>,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
     pub(crate) services: Arc<Services>,
-    /// Where the gateway is among others.
+    /// The position of the gateway in a chain of gateways.
     pub(crate) position: ChainPosition,
     /// What subscribers see of it.
     pub(crate) placements: Arc<Placements>,
 }
 
-/// What follows from the capabilities of a client.
-#[derive(Debug)]
-pub(crate) struct ParsedCapabilities {
-    pub(crate) declared: DeclaredFeatures,
-    pub(crate) features: Option<Arc<Features>>,
-    /// What a ranking is found by.
-    hints: HintsKey,
-    /// The names of the capabilities, and of what they have: `elicitation`, `elicitation/url`.
-    pub(crate) capabilities: Arc<BTreeSet<String>>,
-    /// What servers may know of them, JSON text.
-    pub(crate) forwardable: Arc<str>,
-    /// The first required extension that they lack.
-    missing_required: Option<ExtensionId>,
-}
-
-/// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
-fn shortens_for_all(config: &Config, faces: &VariantSet, rules: &ClientRules) -> bool {
-    let of_variants = faces
+/// Whether results are shortened for clients that declare nothing: by a rule for everyone, or by the features of a
+/// variant or a client rule.
+fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRules) -> bool {
+    let of_variants = variant_set
         .configs()
         .iter()
         .filter_map(|face| face.features.as_deref());
@@ -77,45 +59,31 @@ fn shortens_for_all(config: &Config, faces: &VariantSet, rules: &ClientRules) ->
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
 }
 
-impl ParsedCapabilities {
-    /// That the client declared whatever is required.
-    ///
-    /// # Errors
-    ///
-    /// > the supporting party MUST either revert to core protocol behavior or reject the request with an
-    /// > appropriate error if the extension is mandatory. (SEP-2133, "Graceful Degradation")
-    pub(crate) fn has_required(&self, era: Era) -> Result<(), RpcError> {
-        match self.missing_required.clone() {
-            None => Ok(()),
-            Some(id) => Err(RpcError::from(&Error::RequiredExtension { id, era })),
-        }
-    }
-}
-
-/// Bytes of the capabilities of a client. Real ones take some hundred.
+/// Bytes of a client's capabilities. Real ones have some hundred.
 const MAX_CAPABILITIES: usize = 64 << 10;
 
-/// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
-/// different clients.
+/// Bytes for the parsed capabilities of modern clients: some thousand different ones.
 const PARSED_CAPABILITIES_MEMORY: usize = 8 << 20;
 
 impl ConfigSnapshot {
-    /// What `config` makes of the gateway; servers whose entry is as it was `before` keep their connections.
+    /// Opens the gateway under `config`. Servers whose entry is the same as `before` keep their connections.
     pub(crate) async fn open(
         mut config: Config,
-        lasting: Arc<Services>,
+        services: Arc<Services>,
         before: Option<&Self>,
     ) -> Self {
-        let behind = Arc::clone(&lasting.upstream_gateways);
-        let position = ChainPosition::new(lasting.id, &config.ancestors, &config.servers, behind);
+        let gateways = Arc::clone(&services.upstream_gateways);
+        let position =
+            ChainPosition::new(services.id, &config.ancestors, &config.servers, gateways);
         for server in &mut config.servers {
             server.chain = position.outgoing();
             server.fill_random = config.environment.random;
         }
         let rules = ClientRules::new(&config.selection);
-        let faces = VariantSet::with_presentations(&config.variant_set, &rules.presentations());
+        let variant_set =
+            VariantSet::with_presentations(&config.variant_set, &rules.presentations());
         let layout = Layout {
-            variants: Arc::clone(&faces),
+            variants: Arc::clone(&variant_set),
             naming: config.naming,
             results: Arc::clone(&config.results.0),
             page_size: config.page_size,
@@ -124,44 +92,38 @@ impl ConfigSnapshot {
                 false => Caching::AsDeclared,
             },
         };
-        lasting
+        services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
-        let classes = UpstreamPool::new(
+        let pool = UpstreamPool::new(
             config.servers.clone(),
             (layout, config.limits.classes),
             config.start_wait,
             before.map(|before| &*before.pool),
-            &lasting.pool_context,
+            &services.pool_context,
         );
-        let pool = Arc::new(classes.await);
+        let pool = Arc::new(pool.await);
         let generation = before.map_or(0, |before| before.placements.generation() + 1);
         let placements = Placements::new(
             generation,
             Arc::clone(&pool),
-            Arc::clone(&faces),
+            Arc::clone(&variant_set),
             config.variants,
         );
         Self {
             pool,
-            rankings: Rankings::new(
-                faces.variants.clone(),
-                config.weights.clone(),
-                config.advertised,
-            ),
-            variants: faces.variants.clone(),
-            shortens_for_all: shortens_for_all(&config, &faces, &rules),
-            variant_set: faces,
-            rules,
+            shortens_for_all: shortens_for_all(&config, &variant_set, &rules),
+            selector: VariantSelector::new(&config, Arc::clone(&variant_set), rules),
+            variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
             placements: Arc::new(placements),
-            services: lasting,
+            services,
             position,
             config,
         }
     }
 
-    /// Whether what a result points to decides where, or whether, it can be read.
+    /// Whether the links in results decide from which server, or whether, a resource can be read.
     pub(crate) fn follows_links(&self) -> bool {
         self.pool.servers() > 1
             || self
@@ -171,11 +133,11 @@ impl ConfigSnapshot {
                 .any(VariantConfig::selects_resources)
     }
 
-    /// What follows from a client's capabilities, as JSON text.
+    /// What a client's capabilities, JSON text, declare.
     ///
     /// # Errors
     ///
-    /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: read, they take some sixty times their size.
+    /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: parsed, they take some sixty times their size.
     pub(crate) fn parse_capabilities(
         &self,
         capabilities: &str,
@@ -186,21 +148,21 @@ impl ConfigSnapshot {
                 capabilities.len()
             )));
         }
-        Ok(self.parsed_capabilities.get_or_read(capabilities, |text| {
+        let parsed = self.parsed_capabilities.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
-            let names = capability_names(&value);
             let declared = DeclaredFeatures::read(&value, &self.services.ignored_declarations);
-            let lacks = self.missing_required(&value, &declared);
-            let known = self.capabilities_of_text(
-                declared,
-                names,
-                self.pool.forwardable_capabilities(&value),
-            );
+            let features = declared.features.clone();
+            let features = features.filter(|_| self.config.negotiation);
             ParsedCapabilities {
-                missing_required: lacks,
-                ..known
+                hints: HintsKey::of(&declared.hints),
+                missing_required: self.missing_required(&value, &declared),
+                declared,
+                features: features.map(Arc::new),
+                capabilities: Arc::new(capability_names(&value)),
+                forwardable: self.pool.forwardable_capabilities(&value),
             }
-        }))
+        });
+        Ok(parsed)
     }
 
     /// The first required extension that `capabilities` lack.
@@ -218,41 +180,12 @@ impl ConfigSnapshot {
         required.find(|id| !is_there(id)).cloned()
     }
 
-    fn capabilities_of_text(
-        &self,
-        declared: DeclaredFeatures,
-        capabilities: BTreeSet<String>,
-        mirrored: Arc<str>,
-    ) -> ParsedCapabilities {
-        let features = declared
-            .features
-            .clone()
-            .filter(|_| self.config.negotiation)
-            .map(Arc::new);
-        ParsedCapabilities {
-            hints: HintsKey::of(&declared.hints),
-            declared,
-            features,
-            capabilities: Arc::new(capabilities),
-            forwardable: mirrored,
-            missing_required: None,
-        }
-    }
-
-    /// The variants in the order in which they suit a client; none where variants are off.
-    pub(crate) fn ranked_variants(&self, known: &ParsedCapabilities) -> Arc<RankedVariants> {
-        if !self.config.variants {
-            return Arc::default();
-        }
-        let now = (self.config.environment.now)();
-        let hints = &known.declared.hints;
-        self.rankings.get(hints, &known.hints, None, now)
-    }
-
-    /// The variant of clients of which rules say `variant`, or nothing.
-    pub(crate) fn selected_by_rule(&self, variant: Option<&VariantId>) -> Option<VariantIndex> {
-        let variant = variant.or(self.config.selection.default.as_ref())?;
-        self.variant_index(variant.as_str())
+    /// Whether a client may get a shortened result, and so is offered resources even if no server has any.
+    ///
+    /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags or
+    /// none. Other clients are offered resources only if the operator shortens results for them.
+    pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
+        self.config.limits.result_store > 0 && (negotiates || self.shortens_for_all)
     }
 
     /// The variant with this id.
@@ -272,22 +205,3 @@ impl ConfigSnapshot {
         hub.admit(session, &self.placements, lists).await;
     }
 }
-
-/// The names of capabilities, and of what each has; of more than [`MAX_NAMES`] the first ones.
-///
-/// They word an error alone, so that what is left out changes no answer of a client that declares what there is.
-fn capability_names(capabilities: &Value) -> BTreeSet<String> {
-    let all = capabilities.as_object().into_iter().flatten();
-    let names = all.flat_map(|(name, settings)| {
-        let inner = settings.as_object().into_iter().flat_map(Map::keys);
-        let inner = inner.map(move |inner| format!("{name}/{inner}"));
-        inner.chain([name.clone()])
-    });
-    names
-        .filter(|name| name.len() <= MAX_NAME)
-        .take(MAX_NAMES)
-        .collect()
-}
-
-const MAX_NAMES: usize = 256;
-const MAX_NAME: usize = 256;

@@ -1,27 +1,32 @@
-//! Which variant a client gets that names none in `_meta`.
+//! The variant of a client that names none in `_meta`.
 //!
-//! First that applies: the pin of its credential, the address (`/mcp/v/<id>`), the header `MCP-Server-Variant`,
-//! the operator's rules for clients, the ranking by hints. What applies becomes the first of the offers; a
-//! selector in `_meta` still chooses among all of them. A pin leaves nothing to choose: for that client the other
-//! variants do not exist.
+//! The first of these decides: the pin of the credential, the address (`/mcp/v/<id>`), the header
+//! `MCP-Server-Variant`, the operator's rules for clients, the ranking by hints. The variant that it decides for becomes
+//! the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no choice: for that client
+//! the other variants do not exist.
 
 use std::sync::Arc;
 
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
-use mcp_vary::variant::Status;
+use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
+use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
+use mcp_vary_catalog::variant_config::VariantSet;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::debug;
 
-use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::settings::config::Config;
 
-/// What a client requested as JSON text of printable ASCII, cut.
-fn log_selection(requested: &Value) -> String {
+/// What a client requested, as JSON text of printable ASCII, truncated.
+fn loggable(requested: &Value) -> String {
     let mut shown = String::new();
     for character in requested.to_string().chars().take(128) {
         match character {
@@ -32,61 +37,112 @@ fn log_selection(requested: &Value) -> String {
     shown
 }
 
-impl ConfigSnapshot {
-    /// The variants of a client, `order` by its hints, with the one in front that is chosen for it.
+/// Selects the variants of clients, by the operator's configuration.
+#[derive(Debug)]
+pub(crate) struct VariantSelector {
+    /// Whether clients are offered variants.
+    is_enabled: bool,
+    variant_set: Arc<VariantSet>,
+    /// The rules for clients, by the names that they give themselves and the headers that they send.
+    pub(crate) rules: ClientRules,
+    pub(crate) rankings: Rankings,
+    /// The variant of clients that no rule matches.
+    default: Option<VariantId>,
+    /// Whether a header that contradicts `_meta` or the address is an error.
+    strict_header: bool,
+    environment: Environment,
+}
+
+impl VariantSelector {
+    pub(crate) fn new(config: &Config, variant_set: Arc<VariantSet>, rules: ClientRules) -> Self {
+        Self {
+            is_enabled: config.variants,
+            rankings: Rankings::new(
+                variant_set.variants.clone(),
+                config.weights.clone(),
+                config.advertised,
+            ),
+            variant_set,
+            rules,
+            default: config.selection.default.clone(),
+            strict_header: config.selection.strict_header,
+            environment: config.environment,
+        }
+    }
+
+    /// The variants in the order in which they suit a client; none if variants are off.
+    pub(crate) fn ranked(&self, client: &ParsedCapabilities) -> Arc<RankedVariants> {
+        if !self.is_enabled {
+            return Arc::default();
+        }
+        let now = (self.environment.now)();
+        let hints = &client.declared.hints;
+        self.rankings.get(hints, &client.hints, None, now)
+    }
+
+    /// The variant of a client whose rules name `variant`, or none.
+    pub(crate) fn by_rule(&self, variant: Option<&VariantId>) -> Option<VariantIndex> {
+        let variant = variant.or(self.default.as_ref())?;
+        self.variant_set.index_of(variant.as_str())
+    }
+
+    /// The variants of a client: `order`, with the selected one first.
     ///
-    /// `rule` is what the rules for clients say; those for a session were applied when it began.
+    /// `rule` returns the variant that the rules for clients name; those for a session were applied when it began.
     ///
     /// # Errors
     ///
-    /// `-32602` when address or header name no variant that there is for the client; `-32020`, or `-32602` to legacy
-    /// clients, when the header contradicts `_meta` or the address where that is not allowed.
-    pub(crate) fn select_variant(
+    /// `-32602` when the address or the header names no variant of the client; `-32020`, or `-32602` to legacy clients,
+    /// when the header contradicts `_meta` or the address and must not.
+    pub(crate) fn select(
         &self,
         order: &Arc<[VariantIndex]>,
-        told: &VariantRequest,
+        request: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<VariantIndex>,
     ) -> Result<Offers, RpcError> {
-        let mut offers = self.pinned_variant(order, told)?;
-        let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
+        let mut offers = self.pinned_variant(order, request)?;
+        let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
-                let ruled = rule();
-                if ruled.is_some() {
+                let by_rule = rule();
+                if by_rule.is_some() {
                     offers.decided_by = DecidedBy::Rule;
                 }
-                offers.order = self.promoted(order, ruled);
+                offers.order = self.promoted(order, by_rule);
             }
             return Ok(offers);
         };
-        if !self.config.variants {
+        if !self.is_enabled {
             return Err(RpcError::from(&Error::VariantsNotSupported));
         }
-        let index = self.variant_index(named).filter(|it| offers.allows(*it));
+        let index = self
+            .variant_set
+            .index_of(named)
+            .filter(|it| offers.allows(*it));
         let requested = || Value::String(named.clone());
         let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
-        self.check_header(told, params)?;
+        self.check_header(request, params)?;
         if offers.pin.is_none() {
             offers.order = self.promoted(order, Some(index));
         }
-        offers.decided_by = match told.path {
+        offers.decided_by = match request.path {
             Some(_) => DecidedBy::Address,
             None => DecidedBy::Header,
         };
         Ok(offers)
     }
 
-    /// What a credential leaves of `order`.
+    /// `order` as far as the credential of the request allows it.
     ///
     /// # Errors
     ///
-    /// `-32602` when it has one variant and that one is gone: then there is none for it.
+    /// `-32602` when the credential is pinned to a variant that no longer exists.
     fn pinned_variant(
         &self,
         order: &Arc<[VariantIndex]>,
-        told: &VariantRequest,
+        request: &VariantRequest,
     ) -> Result<Offers, RpcError> {
-        let Some(pin) = &told.pin else {
+        let Some(pin) = &request.pin else {
             let order = Arc::clone(order);
             return Ok(Offers {
                 order,
@@ -94,26 +150,26 @@ impl ConfigSnapshot {
                 decided_by: DecidedBy::default(),
             });
         };
-        let Some(index) = self.variant_index(pin.as_str()) else {
+        let Some(index) = self.variant_set.index_of(pin.as_str()) else {
             let requested = Value::String(pin.to_string());
             let none = Error::invalid_variant(&requested, Some(Vec::new()));
             return Err(RpcError::from(&none));
         };
-        let is_told = self.config.variants;
+        let is_offered = self.is_enabled;
         Ok(Offers {
-            order: is_told.then_some(index).into_iter().collect(),
+            order: is_offered.then_some(index).into_iter().collect(),
             pin: Some(index),
             decided_by: DecidedBy::default(),
         })
     }
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
-    fn check_header(&self, told: &VariantRequest, params: &Params<'_>) -> Result<(), RpcError> {
-        let header = told.header.as_deref();
-        let Some(header) = header.filter(|_| self.config.selection.strict_header) else {
+    fn check_header(&self, request: &VariantRequest, params: &Params<'_>) -> Result<(), RpcError> {
+        let header = request.header.as_deref();
+        let Some(header) = header.filter(|_| self.strict_header) else {
             return Ok(());
         };
-        let path = told.path.clone().map(Value::String);
+        let path = request.path.clone().map(Value::String);
         let selector = params.meta.get(SERVER_VARIANT_META);
         let selector = selector.map(|text| serde_json::from_str(text).unwrap_or_default());
         let others = [path, selector];
@@ -130,9 +186,9 @@ impl ConfigSnapshot {
         )))
     }
 
-    /// SV-9: names every variant that there is for the client, those of its order first: each can be chosen.
+    /// SV-9: the error names every variant that the client can choose, those of its order first.
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> RpcError {
-        debug!(requested = %log_selection(requested), "variant refused");
+        debug!(requested = %loggable(requested), "variant refused");
         let order = &offers.order;
         let rest = self
             .variant_set
@@ -140,7 +196,13 @@ impl ConfigSnapshot {
             .filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
         let visible = visible.filter(|index| offers.allows(*index));
-        let visible = visible.map(|index| self.variant_id(index.declared_view()).clone());
+        let visible = visible.map(|index| {
+            self.variant_set
+                .config(index.declared_view())
+                .variant
+                .id
+                .clone()
+        });
         RpcError::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
 
@@ -161,16 +223,16 @@ impl ConfigSnapshot {
         let rest = order.iter().copied().filter(|index| *index != first);
         let mut all: Vec<_> = std::iter::once(first).chain(rest).collect();
         let is_stable = |index: &VariantIndex| {
-            let variant = index.get(self.variants.as_slice());
+            let variant = index.get(self.variant_set.variants.as_slice());
             variant.is_some_and(|variant| variant.status == Status::Stable)
         };
         while all.len() > self.rankings.advertised().max(order.len()) {
-            // Beside the default there stays a stable one, if there is one (SV-3).
+            // One stable variant stays beside the default, if there is one (SV-3).
             let stable = all.iter().skip(1).filter(|index| is_stable(index)).count();
-            let goes = (1..all.len())
+            let removed = (1..all.len())
                 .rev()
                 .find(|at| stable > 1 || !is_stable(&all[*at]));
-            all.remove(goes.unwrap_or(all.len() - 1));
+            all.remove(removed.unwrap_or(all.len() - 1));
         }
         all.into()
     }
@@ -184,9 +246,11 @@ mod tests {
     use super::*;
     use crate::pipeline::clients::{legacy_client, modern_client};
     use crate::pipeline::methods::Dispatch;
+    use crate::pipeline::methods::initialize::initialize;
     use crate::pipeline::request::IncomingRequest;
     use crate::pipeline::router::dispatch;
     use crate::pipeline::runtime::Services;
+    use crate::pipeline::snapshot::ConfigSnapshot;
     use crate::settings::config::Config;
     use mcp_vary_base::environment::Environment;
     use mcp_vary_upstream::{Target, UpstreamConfig};
@@ -332,12 +396,11 @@ mod tests {
         })
         .to_string();
         let params = Params::read(Some(&text)).unwrap();
-        let (fixed, result) = gateway.initialize(&pinned(), &params).await.unwrap();
+        let (fixed, result) = initialize(&gateway, &pinned(), &params).await.unwrap();
         assert_eq!(fixed.order, ["compact"]);
         let result: Value = serde_json::from_str(&result).unwrap();
         is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
-        let (fixed, _) = gateway
-            .initialize(&VariantRequest::default(), &params)
+        let (fixed, _) = initialize(&gateway, &VariantRequest::default(), &params)
             .await
             .unwrap();
         assert_eq!(fixed.order.len(), 3);
@@ -360,7 +423,8 @@ mod tests {
         let text = r#"{"uri":"x"}"#;
         let params = Params::read(Some(text)).unwrap();
         let offers = off
-            .select_variant(&Arc::default(), &pinned(), &params, || None)
+            .selector
+            .select(&Arc::default(), &pinned(), &params, || None)
             .unwrap();
         assert_eq!(Some(offers.default_variant()), off.variant_index("compact"));
         assert!(offers.order.is_empty());

@@ -10,6 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::StdioConnection;
 use crate::pipeline::clients::{legacy_client, modern_client};
+use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::client::Client;
@@ -37,7 +38,7 @@ impl StdioConnection {
                 .write_response(RpcError::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match setup.initialize(&VariantRequest::default(), params).await {
+        match initialize(setup, &VariantRequest::default(), params).await {
             Ok((fixed, result)) => {
                 self.write_response(response::result(id, result.as_bytes()).body)
                     .await;
@@ -98,9 +99,7 @@ impl StdioConnection {
             return Ok(Some(Arc::clone(&legacy.session)));
         }
         let params = Params::read(Some(&legacy.params))?;
-        let (fixed, _) = setup
-            .initialize(&VariantRequest::default(), &params)
-            .await?;
+        let (fixed, _) = initialize(setup, &VariantRequest::default(), &params).await?;
         let session = legacy.session.renegotiated(fixed);
         setup.notify_session(&session).await;
         let anew = LegacySession {

@@ -21,7 +21,7 @@ impl RequestContext<'_> {
         let (index, decided_by) = self.selected_variant()?;
         self.record_selection(index);
         let gateway = self.snapshot;
-        let variant = index.get(gateway.variants.as_slice());
+        let variant = index.get(gateway.variant_set.variants.as_slice());
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
             let (method, by) = (self.request.method, decided_by.as_str());
             debug!(variant = %variant.id, by, method, "variant selected");
@@ -76,7 +76,7 @@ impl RequestContext<'_> {
         let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
-            self.snapshot.invalid_variant(offers, &requested)
+            self.snapshot.selector.invalid_variant(offers, &requested)
         })?;
         Ok((index, DecidedBy::Selector))
     }

@@ -1,4 +1,4 @@
-//! `initialize` and `server/discover`: how a client learns who is there and what is offered.
+//! `initialize` and `server/discover`: what a client learns about the gateway and its servers.
 
 use std::sync::Arc;
 
@@ -19,133 +19,154 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
-use crate::pipeline::snapshot::{ConfigSnapshot, ParsedCapabilities};
+use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
 
-impl ConfigSnapshot {
-    /// Answers `initialize`: what the session fixes, and the result.
-    ///
-    /// # Errors
-    ///
-    /// `-32602` when a required parameter is missing or of a wrong type, which it names, and when a required
-    /// extension is not declared.
-    pub(crate) async fn initialize(
-        &self,
-        told: &VariantRequest,
-        params: &Params<'_>,
-    ) -> Result<(Negotiated, String), RpcError> {
-        let asked = params.string("protocolVersion")?;
-        let capabilities = params.object("capabilities")?;
-        let info = params.object("clientInfo")?;
-        let known = self.parse_capabilities(capabilities)?;
-        known.has_required(Era::Legacy)?;
-        let offers =
-            self.select_variant(&self.ranked_variants(&known).order, told, params, || {
-                self.selected_by_rule(self.rules.outcome(Some(info), told).variant.as_ref())
-            })?;
-        let revision = Revision::parse(&asked)
-            .filter(|revision| revision.era() == Era::Legacy)
-            .unwrap_or(Revision::LATEST_LEGACY);
-        let key = self.pool.key(&known.forwardable, None, Era::Legacy);
-        let class = self.pool.of(key.as_ref()).await?;
-        let result = self.initialize_result(&class.catalog.current(), revision, &known, &offers);
-        let order = offers
-            .order
-            .iter()
-            .map(|index| self.variant_id(index.declared_view()).to_string());
-        let fixed = Negotiated {
-            revision,
-            features: known.features.clone(),
-            order: order.collect(),
-            class: Arc::clone(&known.forwardable),
-            client: ClientName::read(info),
-        };
-        Ok((fixed, result))
-    }
+/// Answers `initialize`: what the session fixes, and the result.
+///
+/// # Errors
+///
+/// `-32602` when a required parameter is missing or has a wrong type, and when a required extension is not declared.
+pub(crate) async fn initialize(
+    snapshot: &ConfigSnapshot,
+    requested: &VariantRequest,
+    params: &Params<'_>,
+) -> Result<(Negotiated, String), RpcError> {
+    let version = params.string("protocolVersion")?;
+    let capabilities = params.object("capabilities")?;
+    let info = params.object("clientInfo")?;
+    let declared = snapshot.parse_capabilities(capabilities)?;
+    declared.has_required(Era::Legacy)?;
+    let selector = &snapshot.selector;
+    let order = &selector.ranked(&declared).order;
+    let offers = selector.select(order, requested, params, || {
+        let outcome = selector.rules.outcome(Some(info), requested);
+        selector.by_rule(outcome.variant.as_ref())
+    })?;
+    let revision = Revision::parse(&version)
+        .filter(|revision| revision.era() == Era::Legacy)
+        .unwrap_or(Revision::LATEST_LEGACY);
+    let key = snapshot.pool.key(&declared.forwardable, None, Era::Legacy);
+    let class = snapshot.pool.of(key.as_ref()).await?;
+    let description = ServerDescription {
+        snapshot,
+        catalog: &class.catalog.current(),
+        declared: &declared,
+        offers: &offers,
+    };
+    let result = description.initialize_result(revision);
+    let order = offers
+        .order
+        .iter()
+        .map(|index| snapshot.variant_id(index.declared_view()).to_string());
+    let negotiated = Negotiated {
+        revision,
+        features: declared.features.clone(),
+        order: order.collect(),
+        class: Arc::clone(&declared.forwardable),
+        client: ClientName::read(info),
+    };
+    Ok((negotiated, result))
+}
 
-    /// A server of the same era is repeated as it spoke, but for what the gateway itself decides.
-    fn initialize_result(
-        &self,
-        catalog: &Catalog,
-        revision: Revision,
-        known: &ParsedCapabilities,
-        offers: &Offers,
-    ) -> String {
-        let mut result = match self.without_variants(catalog) {
-            Some(hello) if hello.era() == Era::Legacy => {
-                Members::parse(&hello.result).unwrap_or_default()
+/// Answers `server/discover` for a client that declares `declared` and is offered `offers`.
+pub(crate) fn discover(
+    snapshot: &ConfigSnapshot,
+    catalog: &Catalog,
+    declared: &ParsedCapabilities,
+    offers: &Offers,
+) -> String {
+    let description = ServerDescription {
+        snapshot,
+        catalog,
+        declared,
+        offers,
+    };
+    description.discover_result()
+}
+
+/// Describes the gateway to one client.
+struct ServerDescription<'a> {
+    snapshot: &'a ConfigSnapshot,
+    catalog: &'a Catalog,
+    /// What the client declared.
+    declared: &'a ParsedCapabilities,
+    offers: &'a Offers,
+}
+
+impl ServerDescription<'_> {
+    /// The answer to `initialize`. The only server's members are repeated if it speaks the same era, except those that
+    /// the gateway decides.
+    fn initialize_result(&self, revision: Revision) -> String {
+        let mut result = match self.only_handshake() {
+            Some(handshake) if handshake.era() == Era::Legacy => {
+                Members::parse(&handshake.result).unwrap_or_default()
             }
             _ => Members::default(),
         };
         result.set("protocolVersion", json::string(revision.as_str()));
-        result.set(
-            "capabilities",
-            self.capabilities(Era::Legacy, catalog, known, offers),
-        );
-        result.set("serverInfo", self.server_info(catalog));
-        if let Some(instructions) = self.instructions(catalog) {
+        result.set("capabilities", self.capabilities(Era::Legacy));
+        result.set("serverInfo", self.server_info());
+        if let Some(instructions) = self.instructions() {
             result.set("instructions", instructions);
         }
         result.to_json()
     }
 
-    /// Answers `server/discover` for a client of these capabilities, for which there are these variants.
-    pub(crate) fn discover(
-        &self,
-        catalog: &Catalog,
-        known: &ParsedCapabilities,
-        offers: &Offers,
-    ) -> String {
-        let mut result = match self.without_variants(catalog) {
-            Some(hello) if hello.era() == Era::Modern => {
-                Members::parse(&hello.result).unwrap_or_default()
+    fn discover_result(&self) -> String {
+        let mut result = match self.only_handshake() {
+            Some(handshake) if handshake.era() == Era::Modern => {
+                Members::parse(&handshake.result).unwrap_or_default()
             }
             _ => Members::default(),
         };
         result.set("supportedVersions", response::supported_versions());
-        result.set(
-            "capabilities",
-            self.capabilities(Era::Modern, catalog, known, offers),
-        );
+        result.set("capabilities", self.capabilities(Era::Modern));
         let told = result.get("_meta").unwrap_or("{}").to_owned();
         let mut meta = Members::parse(&told).unwrap_or_default();
-        meta.set(SERVER_INFO, self.server_info(catalog));
+        meta.set(SERVER_INFO, self.server_info());
         result.set("_meta", meta.to_json());
-        if let Some(instructions) = self.instructions(catalog) {
+        if let Some(instructions) = self.instructions() {
             result.set("instructions", instructions);
         }
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
-    /// What the only server said of itself; `None` before several, or while nothing was heard of it.
-    fn without_variants<'a>(&self, catalog: &'a Catalog) -> Option<&'a Handshake> {
-        match catalog.snapshots.as_slice() {
+    /// The handshake of the only server; `None` if there are several servers, or before it is connected.
+    fn only_handshake(&self) -> Option<&Handshake> {
+        match self.catalog.snapshots.as_slice() {
             [told] => told.handshake.as_deref(),
             _ => None,
         }
     }
 
-    fn server_info(&self, catalog: &Catalog) -> String {
-        let servers = self.config.servers.as_slice();
+    fn server_info(&self) -> String {
+        let servers = self.snapshot.config.servers.as_slice();
         let name = match servers {
             [server] => &server.name,
             _ => return client_info(),
         };
         let told = self
-            .without_variants(catalog)
-            .and_then(|hello| hello.server_info.clone());
+            .only_handshake()
+            .and_then(|handshake| handshake.server_info.clone());
         told.unwrap_or_else(|| {
             let name = json::string(name);
             format!(r#"{{"name":{name},"version":"unknown"}}"#)
         })
     }
 
-    /// The instructions of the only server as it wrote them; of several each under its name. JSON text.
-    fn instructions(&self, catalog: &Catalog) -> Option<String> {
-        if catalog.snapshots.len() == 1 {
-            return self.without_variants(catalog)?.instructions.clone();
+    /// The instructions of the only server as it wrote them; those of several servers each below its name. JSON text.
+    fn instructions(&self) -> Option<String> {
+        if self.catalog.snapshots.len() == 1 {
+            return self.only_handshake()?.instructions.clone();
         }
-        let named = self.config.servers.iter().zip(&catalog.snapshots);
+        let named = self
+            .snapshot
+            .config
+            .servers
+            .iter()
+            .zip(&self.catalog.snapshots);
         let parts = named.filter_map(|(server, told)| {
             let written = told.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
@@ -156,28 +177,23 @@ impl ConfigSnapshot {
         (!parts.is_empty()).then(|| json::string(&parts.join("\n\n")))
     }
 
-    /// What the servers can do together and the gateway carries, with the extensions that it adds.
+    /// The capabilities of all servers that the gateway forwards, and the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(
-        &self,
-        era: Era,
-        catalog: &Catalog,
-        known: &ParsedCapabilities,
-        offers: &Offers,
-    ) -> String {
-        let hellos = catalog
+    fn capabilities(&self, era: Era) -> String {
+        let handshakes = self
+            .catalog
             .snapshots
             .iter()
-            .filter_map(|told| told.handshake.as_deref());
-        let told = hellos.filter_map(|hello| {
-            let told = serde_json::from_str(&hello.capabilities).ok()?;
-            Some((hello.era(), told))
+            .filter_map(|server| server.handshake.as_deref());
+        let told = handshakes.filter_map(|handshake| {
+            let told = serde_json::from_str(&handshake.capabilities).ok()?;
+            Some((handshake.era(), told))
         });
         let told: Vec<(Era, Map<String, Value>)> = told.collect();
         let mut offered = Map::new();
         for (capability, left_out) in FORWARDED {
-            if catalog.has_capability(capability) {
+            if self.catalog.has_capability(capability) {
                 let flags = told
                     .iter()
                     .filter_map(|(_, told)| told.get(*capability)?.as_object());
@@ -185,7 +201,7 @@ impl ConfigSnapshot {
                 let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
                 let mut flags: Map<_, _> = flags.collect();
                 for flag in *left_out {
-                    if *flag == "listChanged" || catalog.supports_subscriptions() {
+                    if *flag == "listChanged" || self.catalog.supports_subscriptions() {
                         flags.insert((*flag).to_owned(), Value::Bool(true));
                     }
                 }
@@ -193,57 +209,58 @@ impl ConfigSnapshot {
             }
         }
         copy_extensions(&mut offered, era, &told);
-        if era == Era::Legacy && self.offers_tasks(catalog, known) {
+        if era == Era::Legacy && self.offers_tasks() {
             offer_tasks(&mut offered);
         }
-        // A client can read the whole of a result that it gets shortened.
-        if self.may_shorten(known.features.is_some()) {
+        // A client can read the whole of a shortened result as a resource.
+        if self.snapshot.may_shorten(self.declared.features.is_some()) {
             let resources = offered.entry("resources");
             resources.or_insert_with(|| json!({}));
         }
-        if self.config.negotiation {
-            let carrier = known.declared.negotiation.unwrap_or(Carrier::Extensions);
+        if self.snapshot.config.negotiation {
+            let carrier = self
+                .declared
+                .declared
+                .negotiation
+                .unwrap_or(Carrier::Extensions);
             extension::advertise(&mut offered, CONTENT_NEGOTIATION, json!({}), carrier);
         }
-        if !offers.order.is_empty() {
-            let carrier = known.declared.variants.unwrap_or(Carrier::Extensions);
+        if !self.offers.order.is_empty() {
+            let carrier = self
+                .declared
+                .declared
+                .variants
+                .unwrap_or(Carrier::Extensions);
             extension::advertise(
                 &mut offered,
                 SERVER_VARIANTS,
-                self.offer(known, offers),
+                self.variant_settings(),
                 carrier,
             );
         }
         Value::Object(offered).to_string()
     }
 
-    /// Whether a legacy client that does not know the extension of tasks gets those of a server that makes them by it.
-    fn offers_tasks(&self, catalog: &Catalog, known: &ParsedCapabilities) -> bool {
-        let mut hellos = catalog
+    /// Whether the gateway translates the tasks of servers of the extension for a legacy client that does not know it.
+    fn offers_tasks(&self) -> bool {
+        let mut handshakes = self
+            .catalog
             .snapshots
             .iter()
-            .filter_map(|told| told.handshake.as_deref());
-        !task_dialect::has_extension(&known.forwardable)
-            && hellos.any(task_dialect::translates_to_core)
-    }
-
-    /// Whether a client may get a shortened result, and so is offered resources even where no server has any.
-    ///
-    /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags or
-    /// none. Other clients are offered resources only where the operator shortens results for them.
-    pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
-        self.config.limits.result_store > 0 && (negotiates || self.shortens_for_all)
+            .filter_map(|server| server.handshake.as_deref());
+        !task_dialect::has_extension(&self.declared.forwardable)
+            && handshakes.any(task_dialect::translates_to_core)
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
-    fn offer(&self, known: &ParsedCapabilities, offers: &Offers) -> Value {
-        let all = self.variants.as_slice();
-        let order = &offers.order;
+    fn variant_settings(&self) -> Value {
+        let all = self.snapshot.variant_set.variants.as_slice();
+        let order = &self.offers.order;
         let offered: Vec<_> = order.iter().filter_map(|index| index.get(all)).collect();
         let mut settings = json!({"availableVariants": offered});
-        let ranked = self.ranked_variants(known);
+        let ranked = self.snapshot.selector.ranked(self.declared);
         let are_all = !ranked.has_more && order.len() >= ranked.order.len();
-        if offers.pin.is_none() && !are_all {
+        if self.offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }
         settings

@@ -69,10 +69,9 @@ impl RequestContext<'_> {
             .meta
             .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
-        let known = self.snapshot.parse_capabilities(capabilities)?;
-        let result = self
-            .snapshot
-            .discover(&self.catalog, &known, &self.client.offers);
+        let declared = self.snapshot.parse_capabilities(capabilities)?;
+        let offers = &self.client.offers;
+        let result = initialize::discover(self.snapshot, &self.catalog, &declared, offers);
         Ok(Dispatch::Done(response::result(
             self.request.id,
             result.as_bytes(),

@@ -258,7 +258,7 @@ async fn a_call_may_wait_more_than_once() {
         assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
         // The first state is not good any more.
         let replayed = way.ask(&harness, &forms(), "tools/call", back).await;
-        is_refused(&replayed, -32602, "does not wait");
+        is_refused(&replayed, -32602, "no longer waits");
     }
 }
 
@@ -322,7 +322,7 @@ async fn a_call_is_found_by_its_own_request_and_once() {
             .await;
         assert_eq!(answer["result"]["reply"]["result"], accepts(), "{answer}");
         let twice = way.ask(&harness, &forms(), "tools/call", back).await;
-        is_refused(&twice, -32602, "does not wait");
+        is_refused(&twice, -32602, "no longer waits");
         assert_eq!(harness.peer.of("tools/call").len(), before + 1);
     }
 }
@@ -489,7 +489,7 @@ async fn an_address_to_visit_first_is_asked_for() {
         let mut declined = back.clone();
         declined["inputResponses"]["1"] = json!({"action": "decline"});
         let refused = way.ask(&harness, &forms(), "tools/call", declined).await;
-        is_refused(&refused, -32603, "the user would not");
+        is_refused(&refused, -32603, "the user declined");
         let answer = way.ask(&harness, &forms(), "tools/call", back).await;
         let said = &answer["result"]["said"];
         assert!(said.is_object(), "{answer}");
