@@ -286,7 +286,8 @@ async fn who_does_not_answer_in_time_is_asked_no_longer() {
     );
 }
 
-/// Whoever has closed its side, or has no session any more, cannot answer: nobody waits for that until `ask-timeout`.
+/// A client that has closed its input, or has no session any more, cannot answer. The server is not made to wait until
+/// `ask-timeout`.
 #[tokio::test]
 async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
     let (gateway, address) = before(asking()).await;
@@ -313,6 +314,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
             }
         };
         assert_eq!(question["method"], "elicitation/create", "{name}");
+        assert_eq!(gateway.status().pending_server_requests, 1, "{name}");
         let call = (!is_lost).then_some(call);
         let delete = HttpRequest::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
         assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
@@ -324,6 +326,7 @@ async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
     let params = asks("ask", "elicitation/create", json!({"message": "m"}));
     let question = pipe.ask(&request(json!(7), "tools/call", params)).await;
     assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(gateway.status().pending_server_requests, 1);
     // What it cannot answer it is answered all the same.
     let rest = pipe.close().await;
     let answer = rest.iter().find(|line| line.contains("\"id\":7"));

@@ -13,6 +13,7 @@ use http::HeaderValue;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, event, initialize,
 };
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     CallerId, ConnectError, Event, Exchange, Limits, Message, Request, Target, UpstreamConfig,
     UpstreamConnection, UpstreamError,
@@ -47,7 +48,7 @@ fn parse(message: &[u8]) -> Value {
 async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
     let mut notifications = Vec::new();
     loop {
-        match exchange.next().await {
+        match soon(exchange.next()).await {
             Ok(Message::Notification(message)) => notifications.push(parse(&message)),
             Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
             Ok(Message::Answer(answer)) => {
@@ -390,7 +391,7 @@ async fn a_dropped_modern_call_closes_its_connection_and_says_nothing() {
         Ok(Message::Notification(_))
     ));
     drop(exchange);
-    streams.recv().await.unwrap().closed().await;
+    soon(streams.recv()).await.unwrap().closed().await;
     assert!(peer.of("notifications/cancelled").is_empty());
 }
 
@@ -408,7 +409,7 @@ async fn waiting_can_be_interrupted_without_loss() {
     let upstream = connect(&peer).await;
     let mut exchange = upstream.request(call("x")).await.unwrap();
     let writing = tokio::spawn(async move {
-        let (sender, message) = streams.recv().await.unwrap();
+        let (sender, message) = soon(streams.recv()).await.unwrap();
         for byte in event(&message).bytes() {
             sender.send(vec![byte].into()).unwrap();
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -458,7 +459,7 @@ async fn an_expired_session_is_renewed_once_and_no_call_runs_twice() {
     assert_eq!(peer.of("initialize").len(), 2);
     assert_eq!(ran.load(Ordering::SeqCst), 10);
     assert!(matches!(
-        events.recv().await,
+        soon(events.recv()).await,
         Ok(Event::ListMayHaveChanged(Kind::Tools))
     ));
 }
@@ -647,7 +648,7 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
     })
     .await;
     let upstream = connect(&peer).await;
-    let (standalone, seen) = streams.recv().await.unwrap();
+    let (standalone, seen) = soon(streams.recv()).await.unwrap();
     assert_eq!(seen.verb, "GET");
     let mut exchange = upstream
         .request(call("x").with_progress_token("\"t\""))
@@ -660,7 +661,7 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
         fetch.send(()).unwrap();
         (first, all(exchange).await)
     });
-    let (sender, seen) = streams.recv().await.unwrap();
+    let (sender, seen) = soon(streams.recv()).await.unwrap();
     for token in ["other", "t"] {
         let params = json!({"progressToken": token, "progress": 1});
         let message = json!({"jsonrpc": "2.0", "method": progress, "params": params});

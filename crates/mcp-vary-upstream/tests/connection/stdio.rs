@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     CallerId, ConnectError, Event, Exchange, Limits, Message, Request, ServerRequest, Target,
     UpstreamConfig, UpstreamConnection, UpstreamError,
@@ -50,7 +51,7 @@ async fn result(upstream: &UpstreamConnection, name: &str, arguments: Value) -> 
 async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
     let mut notifications = Vec::new();
     loop {
-        match exchange.next().await {
+        match soon(exchange.next()).await {
             Ok(Message::Notification(message)) => notifications.push(parse(&message)),
             Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
             Ok(Message::Answer(answer)) => {
@@ -314,7 +315,7 @@ async fn a_dead_child_fails_its_calls_at_once_and_its_last_words_are_details() {
             &["`peer` ended", r"its last words: out of \u{1b}[31mluck"],
         );
     }
-    let Ok(Event::Closed { reason }) = events.recv().await else {
+    let Ok(Event::Closed { reason }) = soon(events.recv()).await else {
         panic!("not closed");
     };
     assert_eq!(reason, "server `peer` ended (signal: 9 (SIGKILL))");
@@ -614,13 +615,13 @@ async fn of_what_belongs_to_no_call_changes_are_told() {
         assert!(all(exchange).await.0.is_empty());
     }
     for _ in 0..2 {
-        let event = events.recv().await;
+        let event = soon(events.recv()).await;
         assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
-        let event = events.recv().await;
+        let event = soon(events.recv()).await;
         assert!(matches!(event, Ok(Event::ResourceUpdated { uri, .. }) if &*uri == "a:b"));
         // Of a task in either form.
         for _ in 0..2 {
-            let event = events.recv().await;
+            let event = soon(events.recv()).await;
             assert!(matches!(event, Ok(Event::TaskChanged { id, .. }) if &*id == "t-1"));
         }
     }
@@ -633,7 +634,10 @@ async fn a_modern_server_is_asked_for_its_list_changes() {
     let mut events = upstream.events();
     // What may have changed before the subscription was acknowledged, and what the server tells right after that;
     // who listens and who reads may hear of the two in either order.
-    let heard = [events.recv().await.unwrap(), events.recv().await.unwrap()];
+    let heard = [
+        soon(events.recv()).await.unwrap(),
+        soon(events.recv()).await.unwrap(),
+    ];
     let may_have = |event: &Event| matches!(event, Event::ListMayHaveChanged(Kind::Tools));
     let has = |event: &Event| matches!(event, Event::ListChanged(Kind::Tools));
     assert!(

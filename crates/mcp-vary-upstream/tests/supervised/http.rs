@@ -9,6 +9,7 @@ use std::time::Duration;
 use mcp_vary_testkit::scripted_server::{
     ReceivedRequest, Reply, ScriptedServer, discover, initialize,
 };
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{Message, SupervisedConnection, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
@@ -301,12 +302,24 @@ async fn a_server_that_does_not_find_ping_is_not_asked_again() {
         _ => None,
     })
     .await;
-    let mut config = config(&peer);
-    config.limits.ping = Duration::from_millis(20);
-    config.limits.hang_timeout = Duration::from_millis(20);
-    let line = SupervisedConnection::open(config);
-    let upstream = line.first_attempt().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let often = |peer: &ScriptedServer| {
+        let mut config = config(peer);
+        config.limits.ping = Duration::from_millis(20);
+        config.limits.hang_timeout = Duration::from_millis(20);
+        SupervisedConnection::open(config)
+    };
+    let line = often(&peer);
+    let upstream = soon(line.first_attempt()).await.unwrap();
+    peer.wait_for("ping", 1).await;
+    // In the same time a server that finds `ping` is asked again and again.
+    let other = ScriptedServer::start(|seen| match seen.method() {
+        "ping" => Some(seen.refuse(500, -32603, "Internal error")),
+        _ => None,
+    })
+    .await;
+    let control = often(&other);
+    other.wait_for("ping", 10).await;
+    control.close().await;
     result(&upstream, "x", &json!({})).await;
     assert_eq!(peer.of("ping").len(), 1);
     assert_eq!(sessions.load(Ordering::SeqCst), 1);

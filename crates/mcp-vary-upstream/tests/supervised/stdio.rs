@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     ConnectionState, SupervisedConnection, Target, UpstreamConfig, UpstreamError,
 };
@@ -146,7 +147,7 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
     for _ in 0..3 {
         // An error would say that the line is down.
         let upstream = line.ready().await.unwrap();
-        tokio::time::sleep(line.config().limits.backoff).await;
+        tokio::time::sleep(2 * line.config().limits.backoff).await;
         let dying = upstream.request(call("die", &json!({}))).await.unwrap();
         let error = dying.answer().await.unwrap_err();
         assert_eq!(
@@ -351,7 +352,7 @@ async fn a_dropped_line_leaves_nothing() {
 async fn leaves_no_task(line: std::sync::Arc<SupervisedConnection>) {
     let mut events = line.events();
     drop(line);
-    while events.recv().await.is_ok() {}
+    while soon(events.recv()).await.is_ok() {}
 }
 
 #[tokio::test]

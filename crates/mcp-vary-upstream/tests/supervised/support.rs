@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_upstream::{
     ConnectionState, Event, Limits, Request, SupervisedConnection, UpstreamConnection,
 };
@@ -26,15 +27,15 @@ pub(crate) fn call(name: &str, arguments: &Value) -> Request {
 }
 
 pub(crate) async fn result(upstream: &UpstreamConnection, name: &str, arguments: &Value) -> Value {
-    let exchange = upstream.request(call(name, arguments)).await.unwrap();
-    let answer = exchange.answer().await.unwrap();
+    let exchange = soon(upstream.request(call(name, arguments))).await.unwrap();
+    let answer = soon(exchange.answer()).await.unwrap();
     serde_json::from_str(answer.outcome().unwrap()).unwrap()
 }
 
 /// Waits for the next event but list changes: `connected`, or why the connection was lost.
 pub(crate) async fn next(events: &mut broadcast::Receiver<Event>) -> String {
     loop {
-        match events.recv().await {
+        match soon(events.recv()).await {
             Ok(Event::Connected) => return "connected".to_owned(),
             Ok(Event::Lost { reason }) => return format!("lost: {reason}"),
             Ok(Event::Closed { reason }) => return format!("closed: {reason}"),
@@ -49,7 +50,7 @@ pub(crate) async fn pauses(line: &Arc<SupervisedConnection>, count: usize) -> Ve
     let mut state = line.state();
     let mut pauses = Vec::new();
     while pauses.len() < count {
-        state.changed().await.unwrap();
+        soon(state.changed()).await.unwrap();
         if let ConnectionState::Disconnected { pause, .. } = &*state.borrow_and_update() {
             pauses.push(pause.as_millis());
         }

@@ -18,7 +18,7 @@ async fn what_the_server_asks_is_answered_or_refused() {
     .await;
     let upstream = connect(&peer).await;
     let running = tokio::spawn(all(upstream.request(call("x")).await.unwrap()));
-    let (sender, answer) = streams.recv().await.unwrap();
+    let (sender, answer) = soon(streams.recv()).await.unwrap();
     // Replies have no method, so that they are counted by their verb.
     let replies = peer.wait_for("POST", 2).await;
     let find = |id: Value| replies.iter().find(|seen| *seen.id() == id).unwrap();
@@ -50,11 +50,11 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     let mut events = upstream.events();
     let outside = loop {
-        if let Event::ServerRequest(request) = events.recv().await.unwrap() {
+        if let Event::ServerRequest(request) = soon(events.recv()).await.unwrap() {
             break request;
         }
     };
-    let (_get, _) = streams.recv().await.unwrap();
+    let (_get, _) = soon(streams.recv()).await.unwrap();
     let mut exchange = upstream.request(call("x")).await.unwrap();
     let Ok(Message::Request(inside)) = exchange.next().await else {
         panic!("the server asks");
@@ -68,7 +68,7 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
     assert_eq!(find("GET").body["result"], json!({"roots": []}));
     assert_eq!(find("tools/call").body["error"]["code"], -1);
     assert_eq!(find("GET").header("mcp-session-id"), Some("s-1"));
-    let (sender, answer) = streams.recv().await.unwrap();
+    let (sender, answer) = soon(streams.recv()).await.unwrap();
     sender.send(event(&answer).into()).unwrap();
     assert_eq!(all(exchange).await.1, Ok(json!({})));
 }
@@ -89,7 +89,7 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
     let mut config = config(&peer).dedicated();
     config.is_pooled = true;
     let upstream = UpstreamConnection::connect(config).await.unwrap();
-    let (beside, _) = streams.recv().await.unwrap();
+    let (beside, _) = soon(streams.recv()).await.unwrap();
     for id in [1, 2] {
         let request = call("x").with_caller(CallerId(7));
         let mut exchange = upstream.request(request).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
         asked.reply(Ok(r#"{"roots":[]}"#));
         let replies = peer.wait_for("POST", id).await;
         assert_eq!(replies[id - 1].body["result"], json!({"roots": []}));
-        let (sender, answer) = streams.recv().await.unwrap();
+        let (sender, answer) = soon(streams.recv()).await.unwrap();
         sender.send(event(&answer).into()).unwrap();
         assert_eq!(all(exchange).await.1, Ok(json!({})));
     }
