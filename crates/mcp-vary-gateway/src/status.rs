@@ -114,7 +114,7 @@ impl Gateway {
     /// How the gateway stands now.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.current().status()
+        Status::of(&self.current())
     }
 
     /// Who used deprecated variants since the start, and how often (SV-25).
@@ -136,92 +136,94 @@ fn tasks() -> usize {
     runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks())
 }
 
-impl ConfigSnapshot {
-    pub(crate) fn status(&self) -> Status {
-        let now = (self.config.environment.now)();
-        let (listeners, subscriptions) = self.services.hub.count();
-        Status {
+impl Status {
+    pub(crate) fn of(snapshot: &ConfigSnapshot) -> Self {
+        let services = &snapshot.services;
+        let now = (snapshot.config.environment.now)();
+        let (listeners, subscriptions) = services.hub.count();
+        Self {
             version: env!("CARGO_PKG_VERSION"),
-            uptime: now.saturating_sub(self.services.started_at),
-            servers: self.server_statuses(now),
-            variants: self.variant_statuses(Date::from_unix(now)),
-            deprecated_use: self.services.deprecations.all(),
-            sessions: self.services.sessions.known(),
-            streams: self.services.replay_streams.count(),
+            uptime: now.saturating_sub(services.started_at),
+            servers: server_statuses(snapshot, now),
+            variants: variant_statuses(snapshot, Date::from_unix(now)),
+            deprecated_use: services.deprecations.all(),
+            sessions: services.sessions.known(),
+            streams: services.replay_streams.count(),
             listeners,
             subscriptions,
-            pending_server_requests: self.services.pending_server_requests.count(),
-            suspended_calls: self.services.suspended_calls.count(),
-            proxied_tasks: self.services.proxied_tasks.count(),
-            completed_tasks: self.services.completed_tasks.count(),
-            dedicated_connections: self.services.dedicated_pool.count(),
-            memory: self.services.memory.used(),
+            pending_server_requests: services.pending_server_requests.count(),
+            suspended_calls: services.suspended_calls.count(),
+            proxied_tasks: services.proxied_tasks.count(),
+            completed_tasks: services.completed_tasks.count(),
+            dedicated_connections: services.dedicated_pool.count(),
+            memory: services.memory.used(),
             tasks: tasks(),
-            rankings: self.selector.rankings.computed(),
-            counters: self.services.counters.above_zero(),
+            rankings: snapshot.selector.rankings.computed(),
+            counters: services.counters.above_zero(),
         }
     }
+}
 
-    fn server_statuses(&self, now: u64) -> Vec<ServerStatus> {
-        let sources = self.pool.base().sources().iter();
-        let left_out = self.config.left_out.iter();
-        let left_out = left_out.map(|(name, reason)| ServerStatus {
-            name: name.clone(),
-            state: "invalid",
-            since: now.saturating_sub(self.services.started_at),
-            reason: Some(format!("server `{name}` is left out: {reason}")),
-            eras: Vec::new(),
-            undeclared: BTreeMap::new(),
-            tools: None,
-            failed_lists: BTreeMap::new(),
-        });
-        sources
-            .map(|source| {
-                let told = source.snapshot();
-                let listed = told.listings.get(&ListKind::Tools).cloned();
-                let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
-                let unread = told.read_errors.iter();
-                let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
-                let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
-                let (state, reason) = match &*source.connection.state().borrow() {
-                    ConnectionState::Connected(_) => ("up", None),
-                    ConnectionState::Connecting => ("starting", None),
-                    ConnectionState::Disconnected { error, .. } => {
-                        ("down", Some(error.client_message()))
-                    }
-                    ConnectionState::Closed => ("closed", None),
-                };
-                ServerStatus {
-                    name: source.name().to_owned(),
-                    state,
-                    since: source.connection.in_state_for().as_secs(),
-                    reason,
-                    eras: source.connection.server_facts().known_revisions(),
-                    undeclared: source.connection.server_facts().undeclared_methods().all(),
-                    tools,
-                    failed_lists: unread.collect(),
+/// The servers, in the order of configuration, then those that were left out.
+fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
+    let sources = snapshot.pool.base().sources().iter();
+    let left_out = snapshot.config.left_out.iter();
+    let left_out = left_out.map(|(name, reason)| ServerStatus {
+        name: name.clone(),
+        state: "invalid",
+        since: now.saturating_sub(snapshot.services.started_at),
+        reason: Some(format!("server `{name}` is left out: {reason}")),
+        eras: Vec::new(),
+        undeclared: BTreeMap::new(),
+        tools: None,
+        failed_lists: BTreeMap::new(),
+    });
+    sources
+        .map(|source| {
+            let told = source.snapshot();
+            let listed = told.listings.get(&ListKind::Tools).cloned();
+            let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
+            let unread = told.read_errors.iter();
+            let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
+            let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
+            let (state, reason) = match &*source.connection.state().borrow() {
+                ConnectionState::Connected(_) => ("up", None),
+                ConnectionState::Connecting => ("starting", None),
+                ConnectionState::Disconnected { error, .. } => {
+                    ("down", Some(error.client_message()))
                 }
-            })
-            .chain(left_out)
-            .collect()
-    }
-
-    fn variant_statuses(&self, today: Date) -> Vec<VariantStatus> {
-        let variants = self
-            .variant_set
-            .variants
-            .iter()
-            .filter(|_| self.config.variants);
-        let variants = variants.map(|variant| {
-            let info = variant.deprecation_info.as_ref();
-            VariantStatus {
-                id: variant.id.clone(),
-                status: variant.status,
-                replacement: info.and_then(|info| info.replacement.clone()),
-                removal_date: info.and_then(|info| info.removal_date.clone()),
-                days_left: info.and_then(|info| info.days_left(today)),
+                ConnectionState::Closed => ("closed", None),
+            };
+            ServerStatus {
+                name: source.name().to_owned(),
+                state,
+                since: source.connection.in_state_for().as_secs(),
+                reason,
+                eras: source.connection.server_facts().known_revisions(),
+                undeclared: source.connection.server_facts().undeclared_methods().all(),
+                tools,
+                failed_lists: unread.collect(),
             }
-        });
-        variants.collect()
-    }
+        })
+        .chain(left_out)
+        .collect()
+}
+
+fn variant_statuses(snapshot: &ConfigSnapshot, today: Date) -> Vec<VariantStatus> {
+    let variants = snapshot
+        .variant_set
+        .variants
+        .iter()
+        .filter(|_| snapshot.config.variants);
+    let variants = variants.map(|variant| {
+        let info = variant.deprecation_info.as_ref();
+        VariantStatus {
+            id: variant.id.clone(),
+            status: variant.status,
+            replacement: info.and_then(|info| info.replacement.clone()),
+            removal_date: info.and_then(|info| info.removal_date.clone()),
+            days_left: info.and_then(|info| info.days_left(today)),
+        }
+    });
+    variants.collect()
 }

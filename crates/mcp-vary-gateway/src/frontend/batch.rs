@@ -14,7 +14,8 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
-use super::http::{accepted, event_stream, json};
+use super::endpoint::session_of;
+use super::responses::{accepted, event_stream, json};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
 use crate::pipeline::clients::legacy_client;
@@ -45,7 +46,7 @@ pub(crate) async fn answer(
         Ok(messages) => messages,
         Err(failure) => return json(refused(&failure)),
     };
-    let session = match gateway.session_of(head) {
+    let session = match session_of(&gateway, head) {
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };

@@ -3,8 +3,10 @@
 pub(crate) mod admin;
 mod batch;
 mod connections;
+mod endpoint;
 pub(crate) mod http;
 pub(crate) mod post;
+mod responses;
 pub(crate) mod sse_body;
 pub(crate) mod stdio;
 #[cfg(test)]

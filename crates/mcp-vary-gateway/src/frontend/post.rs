@@ -24,7 +24,8 @@ use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::CancellationToken;
 
 use super::batch;
-use super::http::{accepted, event_stream, json};
+use super::endpoint::session_of;
+use super::responses::{accepted, event_stream, json};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
 use crate::frontend::validation::{self, Rejection};
@@ -137,9 +138,8 @@ async fn dispatch_message(
         let opened = Box::pin(open_session(gateway, id, told, &params)).await?;
         return Ok(Dispatched::Answered(opened));
     }
-    let session = gateway
-        .session_of(head)
-        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
+    let session =
+        session_of(gateway, head).map_err(|failure| failure.reply(message.id, Era::Legacy))?;
     legacy(gateway, &session, told, message, params).await
 }
 
@@ -360,7 +360,7 @@ fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Res
     {
         return Ok(());
     }
-    gateway.session_of(head).map(drop)
+    session_of(gateway, head).map(drop)
 }
 
 /// The body, and the memory that it is held in.

@@ -107,7 +107,7 @@ enum Source {
 /// What the client is told on its own, until its session ends or expires, or the listener stops.
 pub(crate) struct StandaloneStream {
     pub(crate) messages: OutboxStream,
-    pub(crate) over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) ended: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(crate) services: Arc<Services>,
 }
 
@@ -266,7 +266,7 @@ fn poll_replay(
         let Some(told) = &mut told else {
             return Poll::Pending;
         };
-        if told.over.as_mut().poll(cx).is_ready() {
+        if told.ended.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         match ready!(told.messages.poll_next(cx)) {

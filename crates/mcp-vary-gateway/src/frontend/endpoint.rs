@@ -1,0 +1,223 @@
+//! The MCP endpoint: its three HTTP methods, and the session of a request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, HeaderValue};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use hyper::body::Incoming;
+use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, VariantRequest};
+use mcp_vary_wire::event;
+use mcp_vary_wire::event::EventId;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::revision::Era;
+use tokio_util::sync::CancellationToken;
+
+use super::http::ListenerKind;
+use super::responses::{event_stream, json, rejected, typed_response};
+use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
+use super::validation::{self, Rejection};
+use super::{admin, post};
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::Session;
+use crate::session::replay::{ReplayReader, ResumedStream};
+
+/// Answers a request to a listener of this `kind`.
+pub(super) async fn respond(
+    snapshot: Arc<ConfigSnapshot>,
+    kind: ListenerKind,
+    head: Parts,
+    body: Incoming,
+    stopping: &CancellationToken,
+) -> Response<Body> {
+    let response = match kind {
+        ListenerKind::Mcp => route(snapshot, &head, body, stopping).await,
+        ListenerKind::Admin => admin::respond(&snapshot, &head),
+    };
+    response.unwrap_or_else(rejected)
+}
+
+/// Answers a request to the MCP endpoint.
+async fn route(
+    snapshot: Arc<ConfigSnapshot>,
+    head: &Parts,
+    body: Incoming,
+    stopping: &CancellationToken,
+) -> Result<Response<Body>, Rejection> {
+    validation::check_target(&head.uri)?;
+    validation::check_origin(&head.headers)?;
+    let requested = VariantRequest::read(head, &snapshot.config.selection);
+    let requested = requested.ok_or_else(|| Rejection {
+        status: StatusCode::NOT_FOUND,
+        reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
+    })?;
+    match head.method {
+        Method::POST => {
+            validation::check_content_type(&head.headers)?;
+            validation::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
+            post::answer(snapshot, head, &requested, body, stopping).await
+        }
+        Method::GET => open_stream(&snapshot, head, stopping).await,
+        Method::DELETE => Ok(end_session(&snapshot, head)),
+        _ => Ok(not_allowed(head)),
+    }
+}
+
+/// Opens the stream on which a legacy client receives messages that belong to none of its requests, or resumes a
+/// stream.
+async fn open_stream(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    stopping: &CancellationToken,
+) -> Result<Response<Body>, Rejection> {
+    if speaks_modern(head) {
+        return Ok(not_allowed(head));
+    }
+    validation::check_accept(&head.headers, &["text/event-stream"])?;
+    let session =
+        match post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head)) {
+            Ok(session) => session,
+            Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
+        };
+    let last = last_event_id(head);
+    let streams = &snapshot.services.replay_streams;
+    match last
+        .as_ref()
+        .map(|last| streams.resume(session.client, last))
+    {
+        Some(ResumedStream::Ended) => Ok(not_allowed(head)),
+        Some(ResumedStream::Expired(event)) => Ok(event_stream(Body::from(event))),
+        Some(ResumedStream::Call(connection)) => {
+            let first = sse_preamble(&session, last.as_ref());
+            let stream = Stream::of_replay(connection, None, Some(first));
+            Ok(event_stream(Body::Stream(stream)))
+        }
+        Some(ResumedStream::Standalone(connection)) => {
+            let first = sse_preamble(&session, last.as_ref());
+            standalone_stream(snapshot, &session, Some(connection), Some(first), stopping).await
+        }
+        Some(ResumedStream::New) | None => {
+            standalone_stream(snapshot, &session, None, None, stopping).await
+        }
+    }
+}
+
+/// The stream of messages that belong to none of the client's requests: the `resumed` one, or a new one.
+async fn standalone_stream(
+    snapshot: &ConfigSnapshot,
+    session: &Arc<Session>,
+    resumed: Option<ReplayReader>,
+    first: Option<Bytes>,
+    stopping: &CancellationToken,
+) -> Result<Response<Body>, Rejection> {
+    // The previous connection of a resumed stream may still be open.
+    let limit = snapshot.config.limits.streams * (1 + usize::from(resumed.is_some()));
+    let messages = session.open_stream(limit).ok_or_else(|| Rejection {
+        status: StatusCode::TOO_MANY_REQUESTS,
+        reason: "this session has too many open streams; close one".to_owned(),
+    })?;
+    let primed = understands_priming(session.negotiated.revision);
+    let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
+    let streams = &snapshot.services.replay_streams;
+    let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
+    let remaining = session.remaining(snapshot.services.now());
+    let stopping = stopping.clone();
+    let ended = async move {
+        let expired = tokio::time::sleep(remaining);
+        stopping.run_until_cancelled(expired).await;
+    };
+    let source = StandaloneStream {
+        messages,
+        ended: Box::pin(ended),
+        services: Arc::clone(&snapshot.services),
+    };
+    snapshot.notify_session(session).await;
+    let stream = Stream::of_replay(connection, Some(source), first);
+    Ok(event_stream(Body::Stream(stream)))
+}
+
+fn end_session(snapshot: &ConfigSnapshot, head: &Parts) -> Response<Body> {
+    if speaks_modern(head) {
+        return not_allowed(head);
+    }
+    let found = post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head));
+    let session = match found {
+        Ok(session) => session,
+        Err(failure) => return json(failure.reply(None, Era::Legacy)),
+    };
+    let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+    snapshot.services.sessions.delete(id.unwrap_or_default());
+    snapshot
+        .services
+        .pending_server_requests
+        .forget(session.client);
+    snapshot.services.hub.remove_session(session.client);
+    snapshot.pool.close_session(session.client);
+    snapshot
+        .services
+        .replay_streams
+        .remove_client(session.client);
+    typed_response(StatusCode::OK, "application/json", Body::empty())
+}
+
+/// The session of a legacy request.
+///
+/// # Errors
+///
+/// When the header is missing, or no session has this id.
+///
+/// > Servers that require a session ID SHOULD respond to requests without an `MCP-Session-Id`
+/// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
+/// > session at any time, after which it MUST respond to requests containing that session ID with
+/// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
+pub(super) fn session_of(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+) -> Result<Arc<Session>, RpcError> {
+    let Some(id) = head.headers.get(SESSION_ID) else {
+        let why = "the Mcp-Session-Id header is missing; send `initialize` first";
+        return Err(RpcError::invalid_request(why));
+    };
+    let sessions = &snapshot.services.sessions;
+    let found = id.to_str().ok().and_then(|id| sessions.find(id));
+    found
+        .filter(|session| snapshot.placements.order_of(session).is_some())
+        .ok_or_else(RpcError::session_not_found)
+}
+
+/// The last event that a client received before it lost its connection; `None` for an id that the gateway did not
+/// write.
+fn last_event_id(head: &Parts) -> Option<EventId> {
+    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
+}
+
+/// The first event of a `GET` stream, which shows the client that it is open.
+///
+/// A client that resumes gets its position again: it may lose this connection, too, before the next event.
+fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
+    match last.filter(|_| understands_priming(session.negotiated.revision)) {
+        Some(last) => event::priming_event(&last.to_text()),
+        None => Bytes::from_static(b": open\n\n"),
+    }
+}
+
+/// Whether the request names a stateless revision, which has no sessions and no streams of theirs.
+fn speaks_modern(head: &Parts) -> bool {
+    let version = post::requested_version(&head.headers);
+    version.is_ok_and(|version| version.is_some_and(|revision| revision.era() == Era::Modern))
+}
+
+fn not_allowed(head: &Parts) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    let allowed = if speaks_modern(head) {
+        "POST"
+    } else {
+        "POST, GET, DELETE"
+    };
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
