@@ -1,57 +1,70 @@
 //! A mutex without poisoning, which debug builds can trace.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A mutex that ignores poisoning: what it protects holds no half-done change that a panic could leave behind.
 ///
 /// # Properties
 ///
-/// A lock made by [`new`](Self::new) or by `Default` is *global*: it counts as one that every request of the gateway may
-/// wait for. One made by [`scoped`](Self::scoped) belongs to one session, connection, request or shard. Debug builds
-/// [record](trace) where global locks are acquired, so that a test can show that no request takes one. Release builds
-/// record nothing: there it is a plain mutex.
-#[derive(Default)]
-pub struct Lock<T: ?Sized> {
-    #[cfg(debug_assertions)]
-    is_scoped: bool,
+/// A `Lock` counts as *global*: every request of the gateway may wait for it. A [`ScopedLock`] belongs to one session,
+/// connection, request or shard. Debug builds can [record](trace) where global locks are acquired, so that a test can
+/// show that no request takes one. Release builds record nothing: there it is a plain mutex.
+pub struct Lock<T: ?Sized, S = Global> {
+    scope: PhantomData<S>,
     mutex: Mutex<T>,
 }
 
-impl<T> Lock<T> {
-    /// A global lock: one for the whole gateway.
+/// One lock of many: each session, connection, request or shard has its own.
+pub type ScopedLock<T> = Lock<T, Scoped>;
+
+/// Who may wait for a lock.
+pub trait Scope {
+    /// Whether every request of the gateway may.
+    const IS_GLOBAL: bool;
+}
+
+/// The scope of a lock of which the gateway has one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Global;
+
+/// The scope of a lock of which each session, connection, request or shard has one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Scoped;
+
+impl Scope for Global {
+    const IS_GLOBAL: bool = true;
+}
+
+impl Scope for Scoped {
+    const IS_GLOBAL: bool = false;
+}
+
+impl<T, S> Lock<T, S> {
+    /// A lock that nobody holds.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self {
-            #[cfg(debug_assertions)]
-            is_scoped: false,
+            scope: PhantomData,
             mutex: Mutex::new(value),
         }
-    }
-
-    /// One lock of many: each session, connection, request or shard has its own.
-    #[must_use]
-    pub const fn scoped(value: T) -> Self {
-        Self {
-            #[cfg(debug_assertions)]
-            is_scoped: true,
-            mutex: Mutex::new(value),
-        }
-    }
-
-    /// The value, when nobody else uses the lock any more.
-    pub fn into_inner(self) -> T {
-        self.mutex
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: ?Sized> Lock<T> {
+impl<T: Default, S> Default for Lock<T, S> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized, S: Scope> Lock<T, S> {
     /// Waits until nobody else has the value, and gives access to it.
-    #[track_caller]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(debug_assertions)]
-        if !self.is_scoped {
+        if S::IS_GLOBAL {
             trace::record_global();
         }
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,16 +74,16 @@ impl<T: ?Sized> Lock<T> {
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.mutex.try_lock() {
             Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 }
 
-/// Without the value: printing must not wait for it.
-impl<T: ?Sized> std::fmt::Debug for Lock<T> {
+/// With the value, unless somebody has it at the moment.
+impl<T: ?Sized + std::fmt::Debug, S> std::fmt::Debug for Lock<T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lock").finish_non_exhaustive()
+        self.mutex.fmt(f)
     }
 }
 
@@ -111,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_panic_does_not_poison() {
-        let lock = Lock::new(1);
+        let lock: Lock<_> = Lock::new(1);
         let panicked = std::thread::scope(|scope| {
             let holder = scope.spawn(|| {
                 let _guard = lock.lock();
@@ -126,17 +139,17 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_held_is_not_given_twice() {
-        let lock = Lock::scoped(1);
+        let lock: ScopedLock<_> = Lock::new(1);
         let guard = lock.lock();
         assert!(lock.try_lock().is_none());
         drop(guard);
-        assert_eq!(lock.into_inner(), 1);
+        assert_eq!(lock.try_lock().as_deref(), Some(&1));
     }
 
     #[cfg(debug_assertions)]
     #[test]
     fn only_global_locks_are_recorded_and_only_of_this_thread() {
-        let (global, scoped) = (Lock::<u8>::default(), Lock::scoped(0));
+        let (global, scoped) = (Lock::<u8>::default(), ScopedLock::<u8>::default());
         drop(global.lock());
         trace::start();
         drop(scoped.lock());

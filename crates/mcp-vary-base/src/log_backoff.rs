@@ -1,8 +1,8 @@
 //! Limits how often repeated events are logged.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::lock::Lock;
 use tokio::time::Instant;
 
 /// Selects the events of one kind to log: the first few, then ever more rarely.
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 ///
 /// Of n events in a burst, at most 8 + log2(n) are selected. A burst ends after a minute without events.
 #[derive(Debug, Default)]
-pub struct LogBackoff(Mutex<Option<Burst>>);
+pub struct LogBackoff(Lock<Option<Burst>>);
 
 #[derive(Debug)]
 struct Burst {
@@ -23,7 +23,7 @@ impl LogBackoff {
     /// Counts an event; returns its number in the burst if it should be logged.
     pub fn next(&self) -> Option<u64> {
         let now = Instant::now();
-        let mut burst = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut burst = self.0.lock();
         let before = burst
             .as_ref()
             .filter(|burst| now.duration_since(burst.latest) < QUIET);

@@ -2,10 +2,11 @@
 //! only from that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcp_vary::json::edit;
 use mcp_vary::json::elements;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_view::uri_identity;
 
 use crate::item::ItemRef;
@@ -42,7 +43,7 @@ impl LinkSource {
 #[derive(Debug, Default)]
 pub struct LinkIndex {
     /// By name, which stays when the configuration changes.
-    servers: Mutex<BTreeMap<Arc<str>, ServerLinks>>,
+    servers: Lock<BTreeMap<Arc<str>, ServerLinks>>,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ impl LinkIndex {
         if found.is_empty() {
             return;
         }
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         if servers.len() >= MAX_SERVERS && !servers.contains_key(server) {
             // So many were taken out of the configuration, one after the other.
             servers.pop_first();
@@ -121,7 +122,7 @@ impl LinkIndex {
 
     /// What of `server` pointed to `uri`, so many of it.
     fn sources(&self, server: &str, uri: &str) -> Vec<Arc<LinkSource>> {
-        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.servers.lock();
         let uri = uri_identity(uri);
         let origins = servers.get(server).and_then(|it| it.sources.get(&*uri));
         let origins = origins.into_iter().flatten();
@@ -309,7 +310,7 @@ mod tests {
             (0, 1),
             "its oldest go first"
         );
-        let servers = links.servers.lock().unwrap();
+        let servers = links.servers.lock();
         let held = &servers["a"];
         assert!(
             held.count <= MAX_LINKS_PER_SERVER && held.count > MAX_LINKS_PER_SERVER / 2,

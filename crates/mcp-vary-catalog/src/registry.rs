@@ -1,10 +1,11 @@
 //! Which server each listed name or URI is assigned to, once clients may have seen it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use super::listing::ListKind;
 use super::merge::MergedList;
+use mcp_vary_base::lock::Lock;
 
 /// The assignments of all lists, for clients of every class.
 ///
@@ -14,7 +15,7 @@ use super::merge::MergedList;
 /// which servers become ready, and what they list later, do not change that: a client may still act on the definition
 /// that it saw first.
 #[derive(Debug, Default)]
-pub struct NameRegistry(Mutex<Assignments>);
+pub struct NameRegistry(Lock<Assignments>);
 
 #[derive(Debug, Default)]
 struct Assignments {
@@ -66,7 +67,7 @@ impl NameRegistry {
     }
 
     fn state(&self) -> MutexGuard<'_, Assignments> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,13 +1,14 @@
 //! Lists that several classes of clients see alike, held once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::listing::{ListKind, Listing};
 use super::merge::ServerListing;
 use super::registry::NameRegistry;
 use super::view::Layout;
 use crate::catalog::Lists;
+use mcp_vary_base::lock::Lock;
 
 /// What servers list to the classes that there are, and the views of it.
 ///
@@ -17,18 +18,18 @@ use crate::catalog::Lists;
 /// memory, and the views the time, of one list.
 #[derive(Debug)]
 pub struct SharedLists {
-    listings: Mutex<Vec<Weak<Listing>>>,
+    listings: Lock<Vec<Weak<Listing>>>,
     /// Each is locked while views are made, so that several classes that need the same wait for it.
-    lists: BTreeMap<ListKind, Mutex<Vec<Weak<Lists>>>>,
+    lists: BTreeMap<ListKind, Lock<Vec<Weak<Lists>>>>,
     /// Which server each name or URI is assigned to.
     pub registry: NameRegistry,
 }
 
 impl Default for SharedLists {
     fn default() -> Self {
-        let of_kind = |kind| (kind, Mutex::default());
+        let of_kind = |kind| (kind, Lock::default());
         Self {
-            listings: Mutex::default(),
+            listings: Lock::default(),
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
             registry: NameRegistry::default(),
         }
@@ -38,7 +39,7 @@ impl Default for SharedLists {
 impl SharedLists {
     /// The list that some server already has like this; otherwise this one, with the items that it had `before`.
     pub fn listing(&self, listing: Listing, before: Option<&Listing>) -> Arc<Listing> {
-        let mut listings = lock(&self.listings);
+        let mut listings = self.listings.lock();
         if let Some(same) = find(&mut listings, |known| *known == listing) {
             return same;
         }
@@ -61,7 +62,7 @@ impl SharedLists {
         let Some(lists) = self.lists.get(&kind) else {
             return Lists::new(kind, parts, layout, before, registry);
         };
-        let mut lists = lock(lists);
+        let mut lists = lists.lock();
         let is_same = |known: &Lists| known.layout.is_same(layout) && known.listings == parts;
         if let Some(same) = find(&mut lists, is_same) {
             if is_published {
@@ -80,8 +81,4 @@ fn find<T>(known: &mut Vec<Weak<T>>, is_wanted: impl Fn(&T) -> bool) -> Option<A
     known.retain(|it| it.strong_count() > 0);
     let mut used = known.iter().filter_map(Weak::upgrade);
     used.find(|it| is_wanted(it))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

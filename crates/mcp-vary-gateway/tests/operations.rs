@@ -5,6 +5,8 @@
 mod support;
 
 mod operations {
+    #[cfg(debug_assertions)]
+    mod locks;
     mod reload;
     mod secrets;
     mod starting;

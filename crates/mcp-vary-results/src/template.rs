@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use mcp_vary::json::Json;
@@ -17,6 +17,7 @@ use minijinja::{
 };
 
 use super::LARGEST;
+use mcp_vary_base::lock::Lock;
 
 /// A template of Jinja's language that makes a text of a value.
 ///
@@ -127,10 +128,7 @@ impl Template {
     pub fn render(&self, scope: &Scope) -> Result<String, String> {
         let template = self.environment.get_template(NAME);
         let template = template.map_err(|error| describe(&error))?;
-        let _turn = self.has_operators.then(|| {
-            let turn = ONE_AT_A_TIME.lock();
-            turn.unwrap_or_else(PoisonError::into_inner)
-        });
+        let _turn = self.has_operators.then(|| ONE_AT_A_TIME.lock());
         WRITTEN_BYTES.set(0);
         let mut text = Text::default();
         let rendered = template.render_captured_to(scope.names.clone(), &mut text);
@@ -165,7 +163,7 @@ fn has_operators(source: &str) -> bool {
 }
 
 /// Held by templates that may make a long text in one step.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static ONE_AT_A_TIME: Lock<()> = Lock::new(());
 
 thread_local! {
     /// How many bytes of texts the template that is rendered on this thread has written so far, be it into a variable.

@@ -11,13 +11,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use http::header::VIA;
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest as _, Sha256};
 
 use crate::config::{Target, UpstreamConfig};
+use mcp_vary_base::lock::Lock;
 
 /// The variable that says to a process which gateways are in front of it.
 pub const ENV_VAR: &str = "VARY_CHAIN";
@@ -238,7 +239,7 @@ impl OutgoingChain {
 #[derive(Debug, Default)]
 pub struct UpstreamGateways {
     next_id: AtomicU64,
-    links: Mutex<BTreeMap<u64, Vec<GatewayLink>>>,
+    links: Lock<BTreeMap<u64, Vec<GatewayLink>>>,
 }
 
 impl UpstreamGateways {
@@ -255,7 +256,7 @@ impl UpstreamGateways {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<GatewayLink>>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+        self.links.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! One connection to one server, and a request on it until its answer.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::{broadcast, watch};
@@ -29,7 +30,7 @@ pub struct UpstreamConnection {
     pub(crate) transport: Transport,
     pub(crate) events: broadcast::Sender<Event>,
     /// Events from before the first subscriber.
-    early_events: Mutex<Option<broadcast::Receiver<Event>>>,
+    early_events: ScopedLock<Option<broadcast::Receiver<Event>>>,
     client_meta: Vec<(&'static str, String)>,
     log_level: Arc<ServerLogLevel>,
     pub(crate) liveness: Arc<Liveness>,
@@ -119,7 +120,7 @@ impl UpstreamConnection {
             handshake: hello,
             transport: link,
             events,
-            early_events: Mutex::new(early),
+            early_events: ScopedLock::new(early),
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
         });
@@ -182,10 +183,7 @@ impl UpstreamConnection {
     /// The events of this connection from now on. On a dedicated connection the first subscriber also gets the earlier ones.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
-        let early = self
-            .early_events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let early = self.early_events.lock();
         if let Some(early) = { early }.take() {
             return early;
         }

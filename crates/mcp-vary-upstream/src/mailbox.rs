@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary_base::lock::ScopedLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -52,7 +53,7 @@ impl Budget {
 pub(super) struct Mailbox {
     limit: usize,
     budget: Arc<Budget>,
-    state: Mutex<State>,
+    state: ScopedLock<State>,
     arrived: Notify,
 }
 
@@ -90,7 +91,7 @@ impl Mailbox {
         Self {
             limit,
             budget,
-            state: Mutex::new(State {
+            state: ScopedLock::new(State {
                 queue: VecDeque::new(),
                 bytes: 0,
                 dropped: 0,
@@ -191,7 +192,7 @@ impl Mailbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Facts about a server that it does not declare, shared by all connections to it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use mcp_vary::json::Members;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
@@ -22,10 +23,10 @@ use super::handshake::Opening;
 /// `server/discover`, so only `initialize` shows whether a server supports sessions.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
-    eras: Mutex<Eras>,
+    eras: Lock<Eras>,
     undeclared: Arc<UndeclaredMethods>,
     /// Locked while the gateway requests a list that the server does not declare; by method.
-    probes: Mutex<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
+    probes: Lock<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +108,7 @@ impl ServerFacts {
 
     /// The lock to hold while `method`, which the server does not declare, is tried, so that it is tried only once.
     pub fn probe_lock(&self, method: &'static str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut probes = self.probes.lock();
         Arc::clone(probes.entry(method).or_default())
     }
 
@@ -145,7 +146,7 @@ impl ServerFacts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Eras> {
-        self.eras.lock().unwrap_or_else(PoisonError::into_inner)
+        self.eras.lock()
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::{self, canonical_token, range};
 use tokio::time::Instant;
@@ -165,7 +166,7 @@ impl<H: ReplyHandle + ?Sized> Pending<H> {
 
 /// The pending requests of the server on one connection.
 #[derive(Debug, Default)]
-pub(super) struct ServerRequests(Mutex<Open>);
+pub(super) struct ServerRequests(ScopedLock<Open>);
 
 #[derive(Debug)]
 struct Open {
@@ -267,7 +268,7 @@ impl ServerRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

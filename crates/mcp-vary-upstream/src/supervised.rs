@@ -11,8 +11,8 @@ mod supervisor;
 mod topic;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 
@@ -89,7 +90,7 @@ impl SupervisedConnection {
         let shared = Arc::new(Shared {
             current: ArcSwapOption::empty(),
             state: watch::Sender::new(ConnectionState::Connecting),
-            state_since: Mutex::new(Instant::now()),
+            state_since: Lock::new(Instant::now()),
             events,
             stop: stop.clone(),
             tasks: TaskTracker::new(),
@@ -159,7 +160,7 @@ impl SupervisedConnection {
     #[must_use]
     pub fn in_state_for(&self) -> Duration {
         let since = self.shared.state_since.lock();
-        since.unwrap_or_else(PoisonError::into_inner).elapsed()
+        since.elapsed()
     }
 
     /// The events of all successive connections, with [`Event::Connected`] and [`Event::Lost`] in between;

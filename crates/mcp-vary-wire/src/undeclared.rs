@@ -1,11 +1,12 @@
 //! Methods that a server has without declaring them.
 
+use mcp_vary_base::lock::Lock;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// Whether a server has methods that it does not declare, for those that it was asked for.
 #[derive(Debug, Default)]
-pub struct UndeclaredMethods(Mutex<BTreeMap<&'static str, bool>>);
+pub struct UndeclaredMethods(Lock<BTreeMap<&'static str, bool>>);
 
 impl UndeclaredMethods {
     /// Whether the server has `method`, which it does not declare; `None` until it was asked.
@@ -29,6 +30,6 @@ impl UndeclaredMethods {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, bool>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use http_body::Frame;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::headers::SESSION_ID;
 use tokio::sync::Notify;
@@ -39,7 +40,7 @@ pub(super) struct Connections {
     header_timeout: Duration,
     counters_: Arc<Services>,
     started: Instant,
-    open: Mutex<Open>,
+    open: Lock<Open>,
     freed: Notify,
 }
 
@@ -94,7 +95,7 @@ impl Connections {
             header_timeout: patience,
             counters_: Arc::clone(lasting),
             started: Instant::now(),
-            open: Mutex::default(),
+            open: Lock::default(),
             freed: Notify::new(),
         })
     }
@@ -165,7 +166,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{Exchange, ServerRequest};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -25,7 +26,7 @@ use crate::settings::limits::Limits;
 #[derive(Debug)]
 pub(crate) struct SuspendedCalls<L> {
     next: AtomicU64,
-    entries: Mutex<BTreeMap<u64, SuspendedEntry<L>>>,
+    entries: Lock<BTreeMap<u64, SuspendedEntry<L>>>,
     background_tasks: TaskTracker,
     /// Cancelled when the gateway stops.
     shutdown: CancellationToken,
@@ -79,7 +80,7 @@ impl<L: Send + 'static> SuspendedCalls<L> {
     pub(crate) fn new(background_tasks: TaskTracker, shutdown: CancellationToken) -> Self {
         Self {
             next: AtomicU64::default(),
-            entries: Mutex::default(),
+            entries: Lock::default(),
             background_tasks,
             shutdown,
         }
@@ -133,7 +134,7 @@ impl<L: Send + 'static> SuspendedCalls<L> {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry<L>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

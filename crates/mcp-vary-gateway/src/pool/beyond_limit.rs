@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
-use super::{CapabilityClass, UpstreamPool, lock};
+use super::{CapabilityClass, UpstreamPool};
 use crate::pool::capabilities::is_part_of;
 use crate::session::{BASE_CLASS, PoolKey};
 
@@ -20,12 +20,12 @@ impl UpstreamPool {
         &self,
         key: &PoolKey,
     ) -> Result<Arc<CapabilityClass>, RpcError> {
-        let known = lock(&self.beyond_limit).get(key).and_then(Weak::upgrade);
+        let known = self.beyond_limit.lock().get(key).and_then(Weak::upgrade);
         if let Some(class) = known {
             class.connections.note_use();
             return Ok(class);
         }
-        let open = self.classes.open(key.era).into_iter();
+        let open = self.classes.shared_of_era(key.era).into_iter();
         let fitting = open.filter(|class| is_part_of(&class.capabilities, &key.capabilities));
         let nearest = fitting.max_by_key(|class| class.capabilities.len());
         let nearest = match nearest {
@@ -34,7 +34,7 @@ impl UpstreamPool {
         };
         nearest.connections.note_use();
         let class = nearest.share_with(&key.capabilities);
-        let mut known = lock(&self.beyond_limit);
+        let mut known = self.beyond_limit.lock();
         known.retain(|_, class| class.strong_count() > 0);
         known.insert(key.clone(), Arc::downgrade(&class));
         Ok(class)

@@ -1,35 +1,35 @@
 //! The connections of a class: followed for its catalog, and open for as long as they are in use.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::revision::Era;
-use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::dedicated::DedicatedPool;
+use super::last_use::LastUse;
 use super::live_catalog::{self, Catalogs, LiveCatalog};
 use super::observer::ConnectionObserver;
 use super::source::ServerSource;
-use super::{CapabilityClass, lock, task_events};
+use super::{CapabilityClass, task_events};
 
 /// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
 /// class takes over the connections to unchanged servers.
 #[derive(Debug)]
 pub(super) struct ClassConnections {
     pub(super) followers: Vec<Arc<ListFollower>>,
-    used: Mutex<Instant>,
+    used: LastUse,
 }
 
 impl ClassConnections {
     pub(super) fn new(followers: Vec<Arc<ListFollower>>) -> Self {
         Self {
             followers,
-            used: Mutex::new(Instant::now()),
+            used: LastUse::now(),
         }
     }
 
@@ -37,7 +37,7 @@ impl ClassConnections {
     pub(super) fn only(&self, are_wanted: impl Fn(&ListFollower) -> bool) -> Option<Self> {
         let followers = self.followers.iter().filter(|it| are_wanted(it));
         let followers: Vec<_> = followers.cloned().collect();
-        let used = Mutex::new(*lock(&self.used));
+        let used = self.used.clone();
         (!followers.is_empty()).then_some(Self { followers, used })
     }
 
@@ -49,7 +49,7 @@ impl ClassConnections {
     /// Notifies `catalog` of changes from now on.
     pub(super) fn set_views(&self, catalog: &Arc<LiveCatalog>) {
         for follower in &self.followers {
-            let mut catalogs = lock(&follower.catalogs);
+            let mut catalogs = follower.catalogs.lock();
             catalogs.retain(|catalog| catalog.strong_count() > 0);
             catalogs.push(Arc::downgrade(catalog));
         }
@@ -61,18 +61,17 @@ impl ClassConnections {
 
     /// Counts them as used for this long from now on.
     fn keep_for(&self, time: Duration) {
-        let mut used = lock(&self.used);
-        *used = used.max(Instant::now() + time);
+        self.used.extend(time);
     }
 
     /// The time since their last use.
     pub(super) fn idle(&self) -> Duration {
-        lock(&self.used).elapsed()
+        self.used.elapsed()
     }
 
     /// Whether they are in use, or were within `unused`.
     pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
-        Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
+        Arc::strong_count(self) > 1 || self.used.elapsed() < unused
     }
 }
 

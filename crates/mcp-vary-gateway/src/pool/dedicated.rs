@@ -10,16 +10,17 @@ mod listener;
 mod lists;
 mod mirror;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{ConcurrencyLimit, ServerFacts, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
@@ -32,6 +33,7 @@ pub(crate) use self::lists::ClientLists;
 use self::lists::DedicatedLists;
 use self::mirror::SubscriptionMirror;
 use super::connection_id::ConnectionId;
+use super::last_use::LastUse;
 use super::observer::ConnectionObserver;
 use super::task_events;
 use crate::session::Session;
@@ -40,7 +42,7 @@ use crate::session::pending_server_requests::PendingServerRequests;
 /// The dedicated connections to all servers.
 #[derive(Debug)]
 pub(crate) struct DedicatedPool {
-    entries: Mutex<Entries>,
+    entries: Lock<Entries>,
     /// For all servers together.
     limit: usize,
     next: AtomicUsize,
@@ -84,7 +86,7 @@ impl DedicatedPool {
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new(Self {
-            entries: Mutex::default(),
+            entries: Lock::default(),
             limit,
             next: AtomicUsize::new(0),
             pending_server_requests,
@@ -318,7 +320,7 @@ impl DedicatedPool {
             lists,
             in_use: AtomicUsize::new(0),
             keep_alive: AtomicUsize::new(0),
-            used: Mutex::new(Instant::now()),
+            used: LastUse::now(),
             _listening: stop.drop_guard(),
         })
     }
@@ -365,7 +367,7 @@ impl DedicatedPool {
                 .as_ref()
                 .is_some_and(|lists| lists.is_tainted());
             let is_listed_from = connection.is_adopted && Arc::strong_count(&connection.line) > 1;
-            let is_recent = !is_tainted && lock(&connection.used).elapsed() < unused;
+            let is_recent = !is_tainted && connection.used.elapsed() < unused;
             connection.is_used() || is_listed_from || is_recent
         });
     }
@@ -389,7 +391,7 @@ impl DedicatedPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        lock(&self.entries)
+        self.entries.lock()
     }
 }
 
@@ -402,13 +404,12 @@ fn evict_idle(entries: &mut Entries, may: impl Fn(&DedicatedKey) -> bool) {
         .filter(|(key, connection)| may(key) && is_idle(connection));
     let oldest = idle.min_by_key(|(key, connection)| {
         // Connections without a session are closed first.
-        (matches!(key.1, Owner::Session(_)), *lock(&connection.used))
+        (
+            matches!(key.1, Owner::Session(_)),
+            Reverse(connection.used.elapsed()),
+        )
     });
     if let Some(key) = oldest.map(|(key, _)| *key) {
         entries.remove(&key);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_catalog::catalog::POSSIBLE_CAPABILITIES;
@@ -259,7 +260,7 @@ impl LiveCatalog {
 }
 
 /// The catalogs that show a source.
-pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
+pub(crate) type Catalogs = Arc<Lock<Vec<Weak<LiveCatalog>>>>;
 
 /// Follows a server until its connection is closed, and merges changes into all `catalogs`.
 pub(crate) async fn follow(
@@ -289,7 +290,7 @@ async fn merge(
     changes: Changes,
 ) {
     let living: Vec<_> = {
-        let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut catalogs = catalogs.lock();
         catalogs.retain(|catalog| catalog.strong_count() > 0);
         catalogs.iter().filter_map(Weak::upgrade).collect()
     };

@@ -9,6 +9,7 @@ mod class;
 pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
+mod last_use;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
 pub(crate) mod observer;
@@ -19,7 +20,7 @@ mod task_events;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -34,6 +35,7 @@ use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilitie
 use crate::pool::dedicated::{ConnectSpec, DedicatedLease};
 use crate::session::client::Client;
 use crate::session::{BASE_CLASS, PoolKey};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
@@ -53,7 +55,7 @@ pub(crate) struct UpstreamPool {
     /// The limit of shared classes.
     limit: usize,
     /// The classes in use beyond the limit, by capabilities and era.
-    beyond_limit: Mutex<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
+    beyond_limit: Lock<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
     /// The extensions that some server may be told about.
     forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
@@ -119,7 +121,7 @@ impl UpstreamPool {
             layout,
             classes: ClassMap::default(),
             limit: most.max(1),
-            beyond_limit: Mutex::default(),
+            beyond_limit: Lock::default(),
             forwarded_extensions,
             is_isolated,
             start_wait,
@@ -270,6 +272,10 @@ impl UpstreamPool {
         if self.context.shutdown.is_cancelled() {
             return Err(RpcError::internal("the gateway stops"));
         }
+        if let Some(class) = self.classes.find(key) {
+            class.connections.note_use();
+            return Ok(class);
+        }
         let Some(place) = self.classes.entry(key, self.limit) else {
             return match key.session {
                 None => self.shared_beyond_limit(key).await,
@@ -294,6 +300,7 @@ impl UpstreamPool {
                 return Err(failure);
             }
         };
+        self.classes.publish();
         class.connections.note_use();
         Ok(class)
     }
@@ -472,10 +479,6 @@ impl UpstreamPool {
         let lines: Vec<_> = lines.chain(self.context.dedicated.close_all()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes for the capabilities that servers are told, in each of two generations.

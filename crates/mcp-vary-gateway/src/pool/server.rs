@@ -1,8 +1,9 @@
 //! One server and its connections for all classes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
     ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, UpstreamConfig,
 };
@@ -11,7 +12,6 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
-use super::lock;
 use crate::pool::capabilities::capabilities_for_server;
 use crate::pool::dedicated::DedicatedPool;
 use crate::session::PoolKey;
@@ -26,7 +26,7 @@ pub(super) struct PooledServer {
     pub(super) concurrency: Arc<ConcurrencyLimit>,
     /// What is known about the server, from all connections.
     pub(super) learned: Arc<ServerFacts>,
-    connections: Mutex<ConnectionMap>,
+    connections: Lock<ConnectionMap>,
 }
 
 /// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
@@ -41,14 +41,14 @@ impl PooledServer {
             concurrency: Arc::new(ConcurrencyLimit::new(&config.limits)),
             learned: Arc::default(),
             config,
-            connections: Mutex::default(),
+            connections: Lock::default(),
         }
     }
 
     /// The connection for clients without special capabilities, of `era` if that is known.
     pub(super) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
-        let mut lines = lock(&self.connections);
+        let mut lines = self.connections.lock();
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
             return line;
         }
@@ -61,7 +61,7 @@ impl PooledServer {
 
     /// Fixes the era of the clients of the first connection.
     pub(super) fn prefer_era(&self, era: Era) {
-        let mut lines = lock(&self.connections);
+        let mut lines = self.connections.lock();
         let first = lines.remove(&self.first_key(Era::Modern));
         if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
             line.prefer_era(era);
@@ -119,7 +119,7 @@ impl PooledServer {
             &key.capabilities,
             &config.forwarded_extensions,
         );
-        let mut lines = lock(&self.connections);
+        let mut lines = self.connections.lock();
         lines.retain(|_, line| line.strong_count() > 0);
         let era = key.era;
         let found = |capabilities: &str, session| self.found(&lines, capabilities, session, era);
@@ -156,7 +156,8 @@ impl PooledServer {
     }
 
     pub(super) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {
-        lock(&self.connections)
+        self.connections
+            .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect()

@@ -1,5 +1,6 @@
 //! The lists of one server: read when it connects, and again when it announces a change.
 
+use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::server_snapshot::ServerSnapshot;
 
 mod changes;
@@ -40,15 +41,15 @@ pub(crate) struct ServerSource {
     /// Each list is locked while it is read, and holds the time of the last reading.
     readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
     /// Held while a list is replaced.
-    updating: std::sync::Mutex<()>,
+    updating: Lock<()>,
     /// The number of views of each list.
     views: AtomicUsize,
     shared: Arc<SharedLists>,
     /// The lists to read again although no change was announced.
-    stale: std::sync::Mutex<BTreeSet<ListKind>>,
+    stale: Lock<BTreeSet<ListKind>>,
     revalidate: Notify,
     /// The lists that clients requested although the server does not declare them.
-    requested: std::sync::Mutex<Requested>,
+    requested: Lock<Requested>,
 }
 
 /// The progress of following a server's announcements.
@@ -79,12 +80,12 @@ impl ServerSource {
                 .into_iter()
                 .map(|kind| (kind, Mutex::default()))
                 .collect(),
-            updating: std::sync::Mutex::default(),
+            updating: Lock::default(),
             views: AtomicUsize::new(1),
             shared,
-            stale: std::sync::Mutex::default(),
+            stale: Lock::default(),
             revalidate: Notify::new(),
-            requested: std::sync::Mutex::default(),
+            requested: Lock::default(),
         }
     }
 
@@ -260,8 +261,7 @@ impl ServerSource {
     }
 
     fn stale(&self) -> std::sync::MutexGuard<'_, BTreeSet<ListKind>> {
-        let stale = self.stale.lock();
-        stale.unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.stale.lock()
     }
 
     /// Waits until all announced changes are read, or until the timeout.
@@ -385,9 +385,7 @@ impl ServerSource {
     }
 
     fn replacing(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.updating
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.updating.lock()
     }
 }
 

@@ -2,24 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
+use super::CapabilityClass;
 use super::connections::{ClassConnections, ListFollower};
-use super::{CapabilityClass, lock};
 use crate::session::PoolKey;
 
 /// The classes by key, up to a limit.
 #[derive(Debug, Default)]
 pub(super) struct ClassMap {
-    entries: Mutex<BTreeMap<PoolKey, ClassCell>>,
+    entries: Lock<BTreeMap<PoolKey, ClassCell>>,
+    /// The classes that are open, for requests, which find theirs here without a lock. A class that was closed in the
+    /// meantime may still be here.
+    open: ArcSwap<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
     /// The connections of classes before the reload, until the class is opened again.
-    inherited: Mutex<BTreeMap<PoolKey, Arc<ClassConnections>>>,
+    inherited: Lock<BTreeMap<PoolKey, Arc<ClassConnections>>>,
     /// Whether the last request for a class found no room.
     is_full: AtomicBool,
 }
@@ -28,9 +33,26 @@ pub(super) struct ClassMap {
 pub(super) type ClassCell = Arc<OnceCell<Arc<CapabilityClass>>>;
 
 impl ClassMap {
+    /// The class, if it is open.
+    pub(super) fn find(&self, key: &PoolKey) -> Option<Arc<CapabilityClass>> {
+        self.open.load().get(key)?.upgrade()
+    }
+
+    /// Lets requests [find](Self::find) the classes that are open now.
+    pub(super) fn publish(&self) {
+        self.publish_entries(&self.entries.lock());
+    }
+
+    fn publish_entries(&self, entries: &BTreeMap<PoolKey, ClassCell>) {
+        let open = entries
+            .iter()
+            .filter_map(|(key, place)| Some((key.clone(), Arc::downgrade(place.get()?))));
+        self.open.store(Arc::new(open.collect()));
+    }
+
     /// The place of a class; none if there are `most` shared ones, all in use.
     pub(super) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
-        let mut places = lock(&self.entries);
+        let mut places = self.entries.lock();
         if let Some(place) = places.get(key) {
             return Some(Arc::clone(place));
         }
@@ -49,6 +71,7 @@ impl ClassMap {
         };
         if !is_own && is_full(&places) {
             evict_idle(&mut places);
+            self.publish_entries(&places);
         }
         if is_full(&places) {
             // Logged once, until there is room again.
@@ -68,12 +91,12 @@ impl ClassMap {
 
     /// The place of a class, regardless of the limit.
     pub(super) fn unlimited_entry(&self, key: &PoolKey) -> ClassCell {
-        Arc::clone(lock(&self.entries).entry(key.clone()).or_default())
+        Arc::clone(self.entries.lock().entry(key.clone()).or_default())
     }
 
     /// The open shared classes of `era`.
-    pub(super) fn open(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
-        let places = lock(&self.entries);
+    pub(super) fn shared_of_era(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
+        let places = self.entries.lock();
         let is_shared = |key: &PoolKey| key.session.is_none() && key.era == era;
         let shared = places.iter().filter(|(key, _)| is_shared(key));
         shared
@@ -83,7 +106,7 @@ impl ClassMap {
 
     /// Removes the place of a class that could not be opened, unless another request is opening it.
     pub(super) fn close_server(&self, key: &PoolKey) {
-        let mut places = lock(&self.entries);
+        let mut places = self.entries.lock();
         let is_free = |place: &ClassCell| Arc::strong_count(place) == 1 && !place.initialized();
         if places.get(key).is_some_and(is_free) {
             places.remove(key);
@@ -92,12 +115,12 @@ impl ClassMap {
 
     /// Takes over the connections of the classes of `before` that are `ours`, too, for clients that return.
     pub(super) fn inherit(&self, before: &Self, is_ours: impl Fn(&ListFollower) -> bool) {
-        let others = lock(&before.entries);
+        let others = before.entries.lock();
         let open = others
             .iter()
             .filter_map(|(key, place)| Some((key, &place.get()?.connections)));
-        let waiting = lock(&before.inherited);
-        let (mine, mut inherited) = (lock(&self.entries), lock(&self.inherited));
+        let waiting = before.inherited.lock();
+        let (mine, mut inherited) = (self.entries.lock(), self.inherited.lock());
         for (key, connections) in open.chain(waiting.iter()) {
             let is_open = mine.get(key).is_some_and(|place| place.initialized());
             let kept = connections.only(&is_ours).filter(|_| !is_open);
@@ -111,12 +134,12 @@ impl ClassMap {
 
     /// The connections of a class before the reload.
     pub(super) fn inherited(&self, key: &PoolKey) -> Option<Arc<ClassConnections>> {
-        lock(&self.inherited).get(key).cloned()
+        self.inherited.lock().get(key).cloned()
     }
 
     /// The followers of all open classes.
     pub(super) fn followers(&self) -> Vec<Arc<ListFollower>> {
-        let places = lock(&self.entries);
+        let places = self.entries.lock();
         let open = places.values().filter_map(|place| place.get());
         let followers = open.flat_map(|class| class.connections.followers.iter().cloned());
         followers.collect()
@@ -124,19 +147,29 @@ impl ClassMap {
 
     /// Drops the inherited connections of a class that has opened.
     pub(super) fn remove_unused(&self, key: &PoolKey) {
-        lock(&self.inherited).remove(key);
+        self.inherited.lock().remove(key);
     }
 
     /// Closes the class of a session that has ended.
     pub(super) fn close_session(&self, session: ClientId) {
-        lock(&self.entries).retain(|key, _| key.session != Some(session));
-        lock(&self.inherited).retain(|key, _| key.session != Some(session));
+        let mut entries = self.entries.lock();
+        entries.retain(|key, _| key.session != Some(session));
+        self.publish_entries(&entries);
+        drop(entries);
+        self.inherited
+            .lock()
+            .retain(|key, _| key.session != Some(session));
     }
 
     /// Closes what was not used for `unused`.
     pub(super) fn sweep(&self, unused: Duration) {
-        lock(&self.entries).retain(|_, place| is_used(place, unused));
-        lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
+        let mut entries = self.entries.lock();
+        entries.retain(|_, place| is_used(place, unused));
+        self.publish_entries(&entries);
+        drop(entries);
+        self.inherited
+            .lock()
+            .retain(|_, connections| connections.are_used(unused));
     }
 }
 

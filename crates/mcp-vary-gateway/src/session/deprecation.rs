@@ -1,9 +1,10 @@
 //! Which clients still use deprecated variants: counted per client, and logged once a day (SV-25).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_name::ClientName;
 use serde::Serialize;
 use tracing::warn;
@@ -31,7 +32,7 @@ pub struct DeprecatedUse {
 /// client can fill the memory or the log by changing its name.
 #[derive(Debug, Default)]
 pub(crate) struct DeprecationLog {
-    uses: Mutex<BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>>,
+    uses: Lock<BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>>,
 }
 
 #[derive(Debug)]
@@ -82,7 +83,7 @@ impl DeprecationLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), UsesOfClient>> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uses.lock()
     }
 }
 

@@ -5,6 +5,7 @@
 //! deletions; [`Sessions`] combines both. This file is one session: its log level, and what exists only while a request
 //! or a stream is open.
 
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 
@@ -22,7 +23,7 @@ mod store;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcp_vary::feature::Features;
@@ -76,9 +77,9 @@ pub(crate) struct Session {
     input_closed: AtomicBool,
     /// Whether it was used since the store last looked for a session to evict.
     last_used: AtomicBool,
-    active: Mutex<ActiveState>,
+    active: ScopedLock<ActiveState>,
     /// The ids of the variants that it has selected although they were not offered.
-    selected: OnceLock<Box<Mutex<BTreeSet<VariantId>>>>,
+    selected: OnceLock<Box<ScopedLock<BTreeSet<VariantId>>>>,
 }
 
 /// What exists only while a request or a stream is open.
@@ -120,21 +121,21 @@ impl Session {
             ended: AtomicBool::new(false),
             input_closed: AtomicBool::new(false),
             last_used: AtomicBool::new(false),
-            active: Mutex::default(),
+            active: ScopedLock::default(),
             selected: OnceLock::new(),
         }
     }
 
     /// Records that its client selected a variant that was not offered. Returns whether that is new.
     pub(crate) fn note_selected(&self, variant: &VariantId) -> bool {
-        let mut selected = lock(self.selected.get_or_init(Box::default));
+        let mut selected = self.selected.get_or_init(Box::default).lock();
         !selected.contains(variant) && selected.insert(variant.clone())
     }
 
     /// The variants that its client has selected although they were not offered.
     pub(crate) fn selected(&self) -> Vec<VariantId> {
         let selected = self.selected.get();
-        selected.map_or_else(Vec::new, |all| lock(all).iter().cloned().collect())
+        selected.map_or_else(Vec::new, |all| all.lock().iter().cloned().collect())
     }
 
     /// The same client's next session, without an id, with a new negotiation.
@@ -188,7 +189,7 @@ impl Session {
         limit: usize,
     ) -> Result<InFlightGuard, AdmissionError> {
         let id = canonical_id(id);
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         if active.requests.iter().any(|other| *other.id == *id) {
             return Err(AdmissionError::IdInUse);
         }
@@ -214,7 +215,7 @@ impl Session {
     /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &str) {
         let id = canonical_id(id);
-        let active = lock(&self.active);
+        let active = self.active.lock();
         let request = active.requests.iter().find(|request| *request.id == *id);
         if let Some(request) = request {
             request.cancelled.cancel();
@@ -223,7 +224,7 @@ impl Session {
 
     /// Cancels all requests and closes all streams.
     pub(crate) fn end(&self) {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         self.ended.store(true, Ordering::Release);
         for request in &active.requests {
             request.cancelled.cancel();
@@ -300,7 +301,7 @@ impl InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let mut active = lock(&self.session.active);
+        let mut active = self.session.active.lock();
         let requests = &mut active.requests;
         let at = requests
             .iter()
@@ -312,11 +313,6 @@ impl Drop for InFlightGuard {
             requests.shrink_to(RETAINED_CAPACITY);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // No panic can leave the tables half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -379,7 +375,7 @@ pub(super) mod tests {
             let stream = session.open_stream(9);
             drop((places, stream));
         }
-        let active = lock(&session.active);
+        let active = session.active.lock();
         assert!(active.outbox.is_none() && active.requests.capacity() <= RETAINED_CAPACITY);
     }
 }

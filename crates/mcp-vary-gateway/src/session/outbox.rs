@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Session, lock};
+use super::Session;
 
 /// The queued messages of one session, and its open streams.
 ///
@@ -162,7 +162,7 @@ impl Session {
     /// the client does not read, its stream is closed and this returns `false`.
     #[must_use]
     pub(crate) fn enqueue(&self, message: Bytes) -> bool {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         if self.has_ended() {
             return false;
         }
@@ -173,14 +173,14 @@ impl Session {
 
     /// Whether the client has an open stream, so that messages reach it at once.
     pub(crate) fn has_stream(&self) -> bool {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         let outbox = active.outbox.as_mut();
         !self.has_ended() && outbox.is_some_and(|outbox| outbox.newest().is_some())
     }
 
     /// Opens one more stream. Dropping it frees its place.
     pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OutboxStream> {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         let outbox = active.outbox.get_or_insert_default();
         if outbox.open() >= limit {
             return None;
@@ -203,7 +203,7 @@ pub(crate) struct OutboxStream {
 impl OutboxStream {
     /// The next message; none when the session has ended, or the client read too slowly.
     pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
-        let mut active = lock(&self.session.active);
+        let mut active = self.session.active.lock();
         match &mut active.outbox {
             Some(outbox) if !self.session.has_ended() => outbox.poll(self.number, cx),
             _ => Poll::Ready(None),
@@ -218,7 +218,7 @@ impl OutboxStream {
 
 impl Drop for OutboxStream {
     fn drop(&mut self) {
-        let mut active = lock(&self.session.active);
+        let mut active = self.session.active.lock();
         if let Some(outbox) = &mut active.outbox {
             outbox.remove_reader(self.number);
         }
@@ -285,7 +285,7 @@ mod tests {
         assert!(tell_all(&session, &["b"]));
         tokio::time::advance(QUEUE_TIMEOUT / 2 + Duration::from_secs(1)).await;
         hears(&session.open_stream(9).unwrap(), &["b"]);
-        assert!(lock(&session.active).outbox.is_none());
+        assert!(session.active.lock().outbox.is_none());
     }
 
     #[tokio::test]
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(told, NO_STREAM_LIMITS.0);
         let session = unnamed();
         assert!(!session.enqueue(Bytes::from(vec![b'a'; NO_STREAM_LIMITS.1 + 1])));
-        assert!(lock(&session.active).outbox.is_none());
+        assert!(session.active.lock().outbox.is_none());
     }
 
     #[tokio::test]

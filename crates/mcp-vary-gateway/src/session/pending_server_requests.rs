@@ -6,13 +6,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
@@ -30,7 +31,7 @@ use mcp_vary_wire::task_dialect::rename_related_task;
 #[derive(Debug)]
 pub(crate) struct PendingServerRequests {
     ids: RequestIds,
-    open: Mutex<BTreeMap<(ClientId, u64), OpenRequest>>,
+    open: Lock<BTreeMap<(ClientId, u64), OpenRequest>>,
     limit: usize,
     timeout: Duration,
     environment: Environment,
@@ -79,7 +80,7 @@ impl PendingServerRequests {
     ) -> Self {
         Self {
             ids: RequestIds::of(gateway),
-            open: Mutex::default(),
+            open: Lock::default(),
             limit,
             timeout,
             environment,
@@ -315,7 +316,7 @@ impl PendingServerRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(ClientId, u64), OpenRequest>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

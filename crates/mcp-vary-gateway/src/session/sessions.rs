@@ -1,14 +1,15 @@
 //! Opens, finds and deletes sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
 
-use super::id::{SessionKeys, SessionTail, SharedNegotiation, SplitId};
-use super::{Negotiated, Session, lock};
+use super::id::{Seal, SessionKeys, SessionTail, SharedNegotiation, SplitId};
+use super::{Negotiated, Session};
 use crate::session::store::SessionStore;
 use crate::settings::config::Config;
 
@@ -17,14 +18,15 @@ pub(crate) struct Sessions {
     keys: SessionKeys,
     environment: Environment,
     clients: AtomicU64,
-    store: Mutex<SessionStore>,
+    /// By the seals of the ids, so that requests of different sessions seldom wait for each other.
+    shards: Box<[ScopedLock<SessionStore>]>,
 }
 
 /// Leaves out keys and ids, which open sessions.
 impl std::fmt::Debug for Sessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions")
-            .field("places", &lock(&self.store).len())
+            .field("places", &self.known())
             .finish_non_exhaustive()
     }
 }
@@ -36,7 +38,7 @@ impl Sessions {
             keys: SessionKeys::new(keys),
             environment: config.environment,
             clients: AtomicU64::new(0),
-            store: Mutex::new(SessionStore::new(config.limits.sessions)),
+            shards: shards(config.limits.sessions),
         }
     }
 
@@ -53,7 +55,7 @@ impl Sessions {
         let (id, agreed, own) = self.keys.seal(fixed, expires, nonce);
         let session = Session::with_id(agreed, own);
         if let Some(id) = SplitId::read(&id) {
-            lock(&self.store).insert(*id.seal, Arc::clone(&session));
+            self.shard(id.seal).insert(*id.seal, Arc::clone(&session));
         }
         (id, session)
     }
@@ -74,7 +76,7 @@ impl Sessions {
     }
 
     fn find_read(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
-        let placed = lock(&self.store).get(id);
+        let placed = self.shard(id.seal).get(id);
         let session = match placed {
             Some(session) => session,
             None => self.find_sealed(id)?,
@@ -88,7 +90,7 @@ impl Sessions {
         if own.expires <= (self.environment.now)() {
             return None;
         }
-        let mut table = lock(&self.store);
+        let mut table = self.shard(id.seal);
         // Another request may have added it.
         if let Some(session) = table.get(id) {
             return Some(session);
@@ -105,13 +107,15 @@ impl Sessions {
 
     /// How many are found without opening their ids.
     pub(crate) fn known(&self) -> usize {
-        lock(&self.store).len()
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// Removes expired sessions.
     pub(crate) fn sweep(&self) {
         let now = (self.environment.now)();
-        lock(&self.store).sweep(now);
+        for shard in &self.shards {
+            shard.lock().sweep(now);
+        }
     }
 
     /// Deletes the session that `id` seals. Returns whether there was one.
@@ -123,11 +127,38 @@ impl Sessions {
             return false;
         };
         let now = (self.environment.now)();
-        lock(&self.store).delete(id.seal, &session.tail, now);
+        self.shard(id.seal).delete(id.seal, &session.tail, now);
         session.end();
         true
     }
+
+    /// The shard that has the sessions of this seal.
+    fn shard(&self, seal: &Seal) -> MutexGuard<'_, SessionStore> {
+        // Seals that lead to a session are HMACs, so that nobody can choose the shard of one.
+        let sum = seal
+            .iter()
+            .fold(0, |sum: usize, byte| sum + usize::from(*byte));
+        self.shards[sum % self.shards.len()].lock()
+    }
 }
+
+/// Stores with `limit` places together; one store when there are few.
+fn shards(limit: usize) -> Box<[ScopedLock<SessionStore>]> {
+    let count = (limit / MIN_PLACES).clamp(1, MAX_SHARDS);
+    let new = |_| {
+        ScopedLock::new(SessionStore::new(
+            limit / count,
+            REMEMBERED_DELETIONS / count,
+        ))
+    };
+    (0..count).map(new).collect()
+}
+
+/// A shard has at least so many places, so that chance fills them evenly enough.
+const MIN_PLACES: usize = 256;
+const MAX_SHARDS: usize = 16;
+/// Deletions that are remembered, in all shards together.
+const REMEMBERED_DELETIONS: usize = 100_000;
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -151,7 +182,7 @@ pub(super) mod tests {
     }
 
     fn places(sessions: &Sessions) -> usize {
-        lock(&sessions.store).len()
+        sessions.known()
     }
 
     #[test]
@@ -162,6 +193,22 @@ pub(super) mod tests {
         for other in ["", "x", &id[1..], &id[..id.len() - 1], &format!("{id}A")] {
             assert!(sessions.find(other).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn many_sessions_are_spread_over_shards_and_found_there() {
+        let sessions = sessions(2 * MIN_PLACES);
+        assert_eq!(sessions.shards.len(), 2);
+        let open = || sessions.open(fixed(&[]), DAY);
+        let opened: Vec<_> = (0..200).map(|_| open()).collect();
+        for (id, session) in &opened {
+            assert!(Arc::ptr_eq(session, &sessions.find(id).unwrap()));
+        }
+        let placed = sessions.shards.iter().map(|shard| shard.lock().len());
+        assert!(placed.clone().all(|placed| placed > 50));
+        assert_eq!((placed.sum::<usize>(), sessions.known()), (200, 200));
+        assert!(sessions.delete(&opened[0].0) && sessions.find(&opened[0].0).is_none());
+        assert_eq!(sessions.known(), 199);
     }
 
     #[test]

@@ -19,6 +19,8 @@ use super::id::{Nonce, Seal, SessionTail, SplitId};
 #[derive(Debug)]
 pub(super) struct SessionStore {
     limit: usize,
+    /// How many deletions are remembered.
+    max_deletions: usize,
     entries: IndexMap<Seal, Arc<Session>>,
     /// The next candidate for eviction.
     clock_hand: usize,
@@ -34,12 +36,12 @@ pub(super) struct SessionStore {
 
 /// How many sessions are probed for an unused one.
 const MAX_PROBES: usize = 64;
-const REMEMBERED_DELETIONS: usize = 100_000;
 
 impl SessionStore {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, max_deletions: usize) -> Self {
         Self {
             limit: limit.max(1),
+            max_deletions,
             entries: IndexMap::new(),
             clock_hand: 0,
             evicted_in_use: BTreeMap::new(),
@@ -140,7 +142,7 @@ impl SessionStore {
         {
             self.deleted.pop_first();
         }
-        if self.deleted.len() >= REMEMBERED_DELETIONS
+        if self.deleted.len() >= self.max_deletions
             && let Some((expires, _)) = self.deleted.pop_first()
         {
             self.forgotten_deletions = expires;
@@ -154,6 +156,8 @@ mod tests {
     use super::*;
     use crate::session::id;
 
+    const MAX_DELETIONS: usize = 1_000;
+
     fn own(n: usize, expires: u64) -> SessionTail {
         let mut nonce = Nonce::default();
         nonce[..8].copy_from_slice(&n.to_be_bytes());
@@ -163,13 +167,13 @@ mod tests {
     /// Deletions stay in force even if there are too many; the cost is that other ids are refused.
     #[test]
     fn no_deletion_is_ever_undone() {
-        let mut table = SessionStore::new(1);
+        let mut table = SessionStore::new(1, MAX_DELETIONS);
         let deleted = |n: usize| own(n, 2_000 + n as u64);
-        for n in 0..REMEMBERED_DELETIONS + 9 {
+        for n in 0..MAX_DELETIONS + 9 {
             table.delete(&[0; _], &deleted(n), 1_000);
         }
-        assert_eq!(table.deleted.len(), REMEMBERED_DELETIONS);
-        for n in [0, 1, 8, 9, REMEMBERED_DELETIONS + 8] {
+        assert_eq!(table.deleted.len(), MAX_DELETIONS);
+        for n in [0, 1, 8, 9, MAX_DELETIONS + 8] {
             assert!(!table.admits(&deleted(n)), "{n}");
         }
         assert!(!table.admits(&own(usize::MAX, 2_008)));
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_deletion_is_remembered_until_it_would_have_expired() {
-        let mut table = SessionStore::new(1);
+        let mut table = SessionStore::new(1, MAX_DELETIONS);
         for (n, now) in [(1, 1_000), (2, 1_999), (3, 2_000)] {
             table.delete(&[0; _], &own(n, 2_000 + now), now);
         }

@@ -12,7 +12,7 @@ pub(crate) mod server_events;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::uri_identity;
@@ -27,6 +27,7 @@ pub(crate) use crate::subscriptions::listen_stream::ListenStream;
 use crate::subscriptions::listen_stream::NotificationSender;
 use crate::subscriptions::notification::EncodedNotification;
 pub(crate) use crate::subscriptions::placement::{Placement, Placements};
+use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::catalog::{Catalog, ChangedLists};
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
@@ -38,7 +39,7 @@ use mcp_vary_wire::list_kind::Kind;
 /// All subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionHub {
-    members: Mutex<Subscribers>,
+    members: Lock<Subscribers>,
 }
 
 #[derive(Debug, Default)]
@@ -261,7 +262,7 @@ impl Subscribers {
 
 impl SubscriptionHub {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Subscribers> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock()
     }
 
     /// Removes a subscriber.

@@ -4,16 +4,17 @@
 //! that client.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use crate::clients::Clients;
 use crate::message::{CallerId, NotificationSink};
+use mcp_vary_base::lock::ScopedLock;
 
 /// The clients of a connection, and the message receiver of each call in flight.
 #[derive(Debug, Default)]
 pub(super) struct CallTable {
     clients: Clients,
-    in_flight: Mutex<BTreeMap<u64, Option<Weak<dyn NotificationSink>>>>,
+    in_flight: ScopedLock<BTreeMap<u64, Option<Weak<dyn NotificationSink>>>>,
 }
 
 /// A call in flight. Dropping it removes the call from the table.
@@ -62,9 +63,7 @@ impl CallTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Weak<dyn NotificationSink>>>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock()
     }
 }
 

@@ -4,10 +4,11 @@
 //! names its call. On a dedicated connection, requests and log messages there are for a call of its client.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::server_message::canonical_token;
 
 use crate::mailbox::{Budget, Mailbox};
@@ -16,7 +17,7 @@ use crate::server_requests::ServerRequest;
 
 /// The side channels of the calls in flight.
 #[derive(Debug, Default)]
-pub(super) struct SideChannels(Mutex<Open>);
+pub(super) struct SideChannels(ScopedLock<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
@@ -116,7 +117,7 @@ impl SideChannels {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

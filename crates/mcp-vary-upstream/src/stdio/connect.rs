@@ -1,8 +1,9 @@
 //! From a command to a connection that is ready.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::revision::Era;
@@ -202,7 +203,7 @@ fn start(
         secrets: Secrets::of(&config.target),
         server_requests: Arc::default(),
         next_id: AtomicU64::new(1),
-        in_flight: Mutex::new(InFlightCalls::default()),
+        in_flight: ScopedLock::new(InFlightCalls::default()),
         outbox,
         outbox_permits: Arc::new(Semaphore::new(outbox_size(&config.limits) as usize)),
         budget: Arc::new(Budget::new(config.limits.waiting)),
@@ -211,7 +212,7 @@ fn start(
         skipped_lines: AtomicU64::new(0),
         long_lines: LogBackoff::default(),
         reply_permits: Arc::new(Semaphore::new(MAX_UNREAD_REPLIES)),
-        last_skipped_line: Mutex::new(String::new()),
+        last_skipped_line: ScopedLock::new(String::new()),
         stderr_tail: StderrTail::default(),
     });
     let streams = (

@@ -12,7 +12,7 @@ pub(super) use self::exchange::Exchange;
 pub use self::lines::read_lines;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -31,6 +31,7 @@ use super::secrets::Secrets;
 use crate::liveness::Liveness;
 use crate::server_requests::{ReplyHandle, ServerRequest, ServerRequests};
 use crate::stdio::in_flight_calls::{InFlightCall, InFlightCalls};
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::list_kind::Kind;
@@ -63,7 +64,7 @@ pub(super) struct Shared {
     secrets: Secrets,
     server_requests: Arc<ServerRequests>,
     next_id: AtomicU64,
-    in_flight: Mutex<InFlightCalls>,
+    in_flight: ScopedLock<InFlightCalls>,
     outbox: mpsc::UnboundedSender<Outgoing>,
     outbox_permits: Arc<Semaphore>,
     budget: Arc<Budget>,
@@ -73,7 +74,7 @@ pub(super) struct Shared {
     long_lines: LogBackoff,
     /// Permits for answers that are queued since the process does not read its input.
     reply_permits: Arc<Semaphore>,
-    last_skipped_line: Mutex<String>,
+    last_skipped_line: ScopedLock<String>,
     stderr_tail: StderrTail,
 }
 
@@ -163,9 +164,7 @@ impl ReplyHandle for Weak<Shared> {
 
 impl Shared {
     fn in_flight(&self) -> MutexGuard<'_, InFlightCalls> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock()
     }
 
     /// Queues a message, waiting for room when the process reads slowly.
@@ -391,20 +390,13 @@ impl Shared {
         if count <= 8 || count.is_power_of_two() {
             let line = self.secrets.excerpt(line, 200);
             tracing::warn!(server = %self.server, count, line, why, "line on standard output skipped");
-            *self
-                .last_skipped_line
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = line;
+            *self.last_skipped_line.lock() = line;
         }
     }
 
     /// The output of the process that is not a message, for an error.
     fn output_summary(&self) -> String {
-        let stray = self
-            .last_skipped_line
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let stray = self.last_skipped_line.lock().clone();
         let words = self.stderr_tail.text();
         match (stray.as_str(), words.as_str()) {
             ("", "") => "it said nothing".to_owned(),

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_base::lock::ScopedLock;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
@@ -55,11 +56,11 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
 
 /// The last lines that a process wrote to its standard error.
 #[derive(Debug, Default)]
-pub(super) struct StderrTail(Mutex<VecDeque<String>>);
+pub(super) struct StderrTail(ScopedLock<VecDeque<String>>);
 
 impl StderrTail {
     fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.len() == STDERR_TAIL_LINES {
             lines.pop_front();
         }
@@ -67,7 +68,7 @@ impl StderrTail {
     }
 
     pub(super) fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         lines
             .iter()
             .map(String::as_str)

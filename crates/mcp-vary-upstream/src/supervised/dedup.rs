@@ -1,11 +1,12 @@
 //! Resource updates that arrived on other connections to the same server, without duplicates.
 
+use mcp_vary_base::lock::ScopedLock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Updates that arrived on other connections and are not published here yet: URIs, with the latest parameters.
 #[derive(Debug, Default)]
-pub(super) struct UpdateDedup(Mutex<BTreeMap<Arc<str>, Arc<str>>>);
+pub(super) struct UpdateDedup(ScopedLock<BTreeMap<Arc<str>, Arc<str>>>);
 
 impl UpdateDedup {
     /// Adds an update; `true` if no other one of the same resource is pending.
@@ -19,7 +20,7 @@ impl UpdateDedup {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a supervised connection shares with its tasks.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -47,7 +48,7 @@ pub(super) struct Shared {
     pub(super) current: ArcSwapOption<UpstreamConnection>,
     pub(super) state: watch::Sender<ConnectionState>,
     /// When the state last changed.
-    pub(super) state_since: Mutex<Instant>,
+    pub(super) state_since: ScopedLock<Instant>,
     pub(super) events: broadcast::Sender<Event>,
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
@@ -77,10 +78,7 @@ impl Shared {
         let kind = std::mem::discriminant(&state);
         let before = self.state.send_replace(state);
         if std::mem::discriminant(&before) != kind {
-            let mut since = self
-                .state_since
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut since = self.state_since.lock();
             *since = Instant::now();
         }
     }

@@ -1,14 +1,15 @@
 //! The resources or tasks of one server that somebody subscribed to, reference-counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use mcp_vary_base::lock::ScopedLock;
 use tokio::sync::watch;
 
 /// The subscriptions of one topic, reference-counted.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    entries: Mutex<BTreeMap<Arc<str>, Entry>>,
+    entries: ScopedLock<BTreeMap<Arc<str>, Entry>>,
     /// Changes with the entries and with the server's answers.
     changes: watch::Sender<u64>,
 }
@@ -187,7 +188,7 @@ impl Subscriptions {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

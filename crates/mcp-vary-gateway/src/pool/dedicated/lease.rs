@@ -1,7 +1,7 @@
 //! One dedicated connection, and the leases that keep it open.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_vary_upstream::{
@@ -10,13 +10,13 @@ use mcp_vary_upstream::{
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::server_request_support::LIST_ROOTS;
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
 use super::lists::DedicatedLists;
 use super::mirror::SubscriptionMirror;
-use super::{DedicatedKey, DedicatedPool, Owner, lock};
+use super::{DedicatedKey, DedicatedPool, Owner};
 use crate::pool::connection_id::ConnectionId;
+use crate::pool::last_use::LastUse;
 use crate::pool::source::ServerSource;
 use crate::session::Session;
 
@@ -36,7 +36,7 @@ pub(super) struct DedicatedConnection {
     pub(super) in_use: AtomicUsize,
     /// How many need it open without a running request.
     pub(super) keep_alive: AtomicUsize,
-    pub(super) used: Mutex<Instant>,
+    pub(super) used: LastUse,
     /// Stops its background tasks when dropped.
     pub(super) _listening: DropGuard,
 }
@@ -61,8 +61,7 @@ impl DedicatedConnection {
 
     /// Counts as used for this long from now on.
     fn keep_for(&self, time: Duration) {
-        let mut used = lock(&self.used);
-        *used = used.max(Instant::now() + time);
+        self.used.extend(time);
     }
 
     pub(super) fn supports(&self, capabilities: &str) -> bool {

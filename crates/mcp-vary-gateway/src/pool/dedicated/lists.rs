@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use mcp_vary_base::lock::{Lock, ScopedLock};
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{Event, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
@@ -18,7 +19,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use super::lock;
 use crate::pool::live_catalog;
 use crate::pool::observer::ConnectionObserver;
 use crate::pool::source::{READ_PAUSE, ServerSource};
@@ -27,7 +27,7 @@ use crate::pool::{CapabilityClass, ListFollower};
 /// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
 pub(crate) struct ClientLists {
-    clients: Mutex<BTreeMap<ClientId, Arc<Entry>>>,
+    clients: Lock<BTreeMap<ClientId, Arc<Entry>>>,
     /// The number of clients, so that requests of all others need no lock.
     count: AtomicUsize,
     observer: Arc<dyn ConnectionObserver>,
@@ -36,7 +36,7 @@ pub(crate) struct ClientLists {
 /// The connections of one client whose lists changed.
 #[derive(Debug, Default)]
 struct Entry {
-    connections: Mutex<Vec<Arc<DedicatedLists>>>,
+    connections: ScopedLock<Vec<Arc<DedicatedLists>>>,
     /// The class that shows them.
     class: tokio::sync::Mutex<Option<Arc<CapabilityClass>>>,
 }
@@ -44,7 +44,7 @@ struct Entry {
 impl ClientLists {
     pub(super) fn new(observer: Arc<dyn ConnectionObserver>) -> Self {
         Self {
-            clients: Mutex::default(),
+            clients: Lock::default(),
             count: AtomicUsize::new(0),
             observer,
         }
@@ -59,7 +59,7 @@ impl ClientLists {
         let Some(entry) = client.and_then(|client| self.entry(client)) else {
             return class;
         };
-        let connections = lock(&entry.connections).clone();
+        let connections = entry.connections.lock().clone();
         for lists in &connections {
             lists.settle().await;
         }
@@ -89,13 +89,13 @@ impl ClientLists {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        lock(&self.clients).get(&client).cloned()
+        self.clients.lock().get(&client).cloned()
     }
 
     fn add(&self, client: ClientId, lists: &Arc<DedicatedLists>) {
-        let mut clients = lock(&self.clients);
+        let mut clients = self.clients.lock();
         let entry = clients.entry(client).or_default();
-        let mut connections = lock(&entry.connections);
+        let mut connections = entry.connections.lock();
         if !connections.iter().any(|known| Arc::ptr_eq(known, lists)) {
             connections.push(Arc::clone(lists));
         }
@@ -105,10 +105,10 @@ impl ClientLists {
 
     /// Removes a connection. Returns the clients that had it.
     fn remove(&self, lists: &Arc<DedicatedLists>) -> Vec<ClientId> {
-        let mut clients = lock(&self.clients);
+        let mut clients = self.clients.lock();
         let mut removed = Vec::new();
         clients.retain(|client, entry| {
-            let mut connections = lock(&entry.connections);
+            let mut connections = entry.connections.lock();
             let before = connections.len();
             connections.retain(|known| !Arc::ptr_eq(known, lists));
             if connections.len() < before {
@@ -127,13 +127,13 @@ pub(super) struct DedicatedLists {
     connection: Arc<SupervisedConnection>,
     all: Arc<ClientLists>,
     /// The shared source of the class of the last client.
-    shared: Mutex<Weak<ServerSource>>,
+    shared: ScopedLock<Weak<ServerSource>>,
     /// The client that used it last; none if it cannot be recognized.
-    client: Mutex<Option<ClientId>>,
+    client: ScopedLock<Option<ClientId>>,
     /// Whether an announced change has not been compared yet.
     pending: watch::Sender<bool>,
     /// When the lists were compared last.
-    compared: Mutex<Option<Instant>>,
+    compared: ScopedLock<Option<Instant>>,
     /// Set once the lists differ from the shared ones.
     follower: OnceLock<Arc<ListFollower>>,
 }
@@ -143,27 +143,27 @@ impl DedicatedLists {
         Arc::new(Self {
             connection: Arc::clone(line),
             all: Arc::clone(all),
-            shared: Mutex::default(),
-            client: Mutex::default(),
+            shared: ScopedLock::default(),
+            client: ScopedLock::default(),
             pending: watch::Sender::default(),
-            compared: Mutex::default(),
+            compared: ScopedLock::default(),
             follower: OnceLock::new(),
         })
     }
 
     /// The next request is one of `client`.
     pub(super) fn lease_to(&self, client: Option<ClientId>) {
-        *lock(&self.client) = client;
+        *self.client.lock() = client;
     }
 
     /// The next request is of the class that shares `source`.
     pub(super) fn compare_with(&self, source: &Arc<ServerSource>) {
-        *lock(&self.shared) = Arc::downgrade(source);
+        *self.shared.lock() = Arc::downgrade(source);
     }
 
     /// Whether `client` used it last.
     pub(super) fn was_leased_to(&self, client: ClientId) -> bool {
-        *lock(&self.client) == Some(client)
+        *self.client.lock() == Some(client)
     }
 
     /// Whether its lists are those of the class, as far as is known.
@@ -173,17 +173,20 @@ impl DedicatedLists {
 
     /// Whether its lists are for `client` only.
     pub(super) fn belongs_to(&self, client: Option<ClientId>) -> bool {
-        !self.is_shared() && client.is_some() && *lock(&self.client) == client
+        !self.is_shared() && client.is_some() && *self.client.lock() == client
     }
 
     /// Whether it has lists of its own, but no client that could use them.
     pub(super) fn is_tainted(&self) -> bool {
-        self.follower.get().is_some() && lock(&self.client).is_none()
+        self.follower.get().is_some() && self.client.lock().is_none()
     }
 
     /// Compares a list although no change was announced, unless it was just compared. Returns whether it does.
     pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
-        let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < READ_PAUSE);
+        let is_recent = self
+            .compared
+            .lock()
+            .is_some_and(|at| at.elapsed() < READ_PAUSE);
         if is_recent || self.follower.get().is_some() || self.connection.current().is_none() {
             return false;
         }
@@ -224,7 +227,7 @@ impl DedicatedLists {
         };
         let source = loop {
             self.pending.send_replace(true);
-            let client = *lock(&self.client);
+            let client = *self.client.lock();
             if let Some(client) = client {
                 self.all.add(client, self);
             }
@@ -234,7 +237,7 @@ impl DedicatedLists {
                 break source;
             }
             pause = Instant::now() + READ_PAUSE;
-            *lock(&self.compared) = Some(Instant::now());
+            *self.compared.lock() = Some(Instant::now());
             // Under the lock, as in `suspect`. Requests do not wait for events of other kinds.
             let mut more = BTreeSet::new();
             self.pending.send_modify(|pending| {
@@ -260,7 +263,7 @@ impl DedicatedLists {
         let follower = Arc::new(ListFollower::of(Arc::new(source)));
         let follower = self.follower.get_or_init(|| follower);
         self.pending.send_replace(false);
-        let client = *lock(&self.client);
+        let client = *self.client.lock();
         if let Some(client) = client {
             self.all
                 .observer
@@ -273,7 +276,7 @@ impl DedicatedLists {
 
     /// Reads the lists. Returns them if they differ from those of the class.
     async fn compare(&self, kinds: &BTreeSet<ListKind>) -> Option<ServerSource> {
-        let shared = lock(&self.shared).upgrade()?;
+        let shared = self.shared.lock().upgrade()?;
         let source = ServerSource::dedicated(Arc::clone(&self.connection), &shared);
         source.read_now(kinds).await;
         let differs = || {

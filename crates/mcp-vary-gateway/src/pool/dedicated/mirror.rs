@@ -6,15 +6,14 @@
 //! arrived on the class's connection.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_upstream::{Event, Subscription, SupervisedConnection};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
-
-use super::lock;
 
 /// One leased connection, and its mirrored subscriptions.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub(super) struct SubscriptionMirror {
     connection: Arc<SupervisedConnection>,
     /// The connection of the class whose request leased this one last.
     class: watch::Sender<Weak<SupervisedConnection>>,
-    subscribed: Mutex<BTreeMap<Arc<str>, Arc<Subscription>>>,
+    subscribed: ScopedLock<BTreeMap<Arc<str>, Arc<Subscription>>>,
 }
 
 impl SubscriptionMirror {
@@ -30,7 +29,7 @@ impl SubscriptionMirror {
         Arc::new(Self {
             connection: Arc::clone(line),
             class: watch::Sender::default(),
-            subscribed: Mutex::default(),
+            subscribed: ScopedLock::default(),
         })
     }
 
@@ -53,7 +52,7 @@ impl SubscriptionMirror {
     /// Subscribes to what `class` is subscribed to, and to nothing else.
     fn subscribe(&self, class: &SupervisedConnection) -> Vec<Arc<Subscription>> {
         let wanted = class.subscribed_resources(MAX_MIRRORED);
-        let mut subscribed = lock(&self.subscribed);
+        let mut subscribed = self.subscribed.lock();
         subscribed.retain(|uri, _| wanted.contains(uri));
         for uri in wanted {
             let subscription = || Arc::new(self.connection.subscribe(&uri));
@@ -88,7 +87,7 @@ impl SubscriptionMirror {
     fn renew(&self) {
         match self.class() {
             Some(class) => drop(self.subscribe(&class)),
-            None => lock(&self.subscribed).clear(),
+            None => self.subscribed.lock().clear(),
         }
     }
 
@@ -103,7 +102,7 @@ impl SubscriptionMirror {
             }
             Ok(_) => {}
             Err(_) => {
-                for uri in lock(&self.subscribed).keys() {
+                for uri in self.subscribed.lock().keys() {
                     class.resource_may_have_changed(uri);
                 }
             }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary_catalog::listing::{ListKind, Listing};
@@ -178,7 +178,6 @@ impl ServerSource {
     }
 
     fn requested(&self) -> MutexGuard<'_, Requested> {
-        let requested = self.requested.lock();
-        requested.unwrap_or_else(PoisonError::into_inner)
+        self.requested.lock()
     }
 }

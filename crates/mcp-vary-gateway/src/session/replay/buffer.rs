@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::event::{EventId, EventPosition, event_with_id, priming_event};
 use tokio::sync::Notify;
@@ -26,7 +27,7 @@ pub(crate) struct ReplayBuffer {
     ending: String,
     /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
-    state: Mutex<BufferState>,
+    state: ScopedLock<BufferState>,
     /// Notified whenever a connection comes, goes or reads.
     changed: Notify,
 }
@@ -88,7 +89,7 @@ impl ReplayBuffer {
             is_of_request: request.is_some(),
             ending: EventId::suffix(request),
             total,
-            state: Mutex::new(BufferState {
+            state: ScopedLock::new(BufferState {
                 events: VecDeque::new(),
                 next: 0,
                 unsent: 0,
@@ -237,7 +238,7 @@ impl ReplayBuffer {
 
     fn lock(&self) -> MutexGuard<'_, BufferState> {
         // The counts are consistent whenever the lock is free.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

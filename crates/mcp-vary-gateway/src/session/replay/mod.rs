@@ -10,7 +10,7 @@ mod buffer;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
@@ -18,6 +18,7 @@ use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
 pub(crate) use crate::session::replay::buffer::{ReplayBuffer, ReplayReader};
 use crate::settings::limits::Limits;
 use mcp_vary_base::environment::Environment;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 
@@ -34,7 +35,7 @@ pub(crate) struct ReplayStreams {
     next: AtomicU64,
     bytes: Arc<AtomicUsize>,
     /// By their numbers, oldest first.
-    buffers: Mutex<BTreeMap<u64, Arc<ReplayBuffer>>>,
+    buffers: Lock<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
 
 /// What a client gets that resumes a stream.
@@ -62,7 +63,7 @@ impl ReplayStreams {
             // Far from the end of the range, and from the numbers of other replicas.
             next: AtomicU64::new(u64::from_be_bytes(first) >> 1),
             bytes: Arc::default(),
-            buffers: Mutex::default(),
+            buffers: Lock::default(),
         }
     }
 
@@ -164,7 +165,7 @@ impl ReplayStreams {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ReplayBuffer>>> {
         // Streams are added and removed in one step.
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers.lock()
     }
 }
 

@@ -9,7 +9,7 @@ mod connection;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
@@ -24,6 +24,7 @@ use crate::session::pending_server_requests;
 use crate::tasks::PREFIX;
 pub(crate) use crate::tasks::proxy::connection::{TaskBounds, TaskConnection};
 use mcp_vary::json::edit;
+use mcp_vary_base::lock::{Lock, ScopedLock};
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
@@ -39,7 +40,7 @@ use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 #[derive(Debug, Default)]
 pub(crate) struct ProxiedTasks {
     next: AtomicU64,
-    entries: Mutex<BTreeMap<TaskKey, Arc<ProxiedTask>>>,
+    entries: Lock<BTreeMap<TaskKey, Arc<ProxiedTask>>>,
 }
 
 /// One proxied task.
@@ -63,9 +64,9 @@ pub(crate) struct ProxiedTask {
     lifetime: Duration,
     /// The same in milliseconds, where the server would retain the task longer.
     ttl: Option<u128>,
-    state: Mutex<TaskState>,
+    state: ScopedLock<TaskState>,
     /// Held while a notification is sent, so that they stay in order.
-    notifying: Mutex<()>,
+    notifying: ScopedLock<()>,
     changed: Notify,
     ended: CancellationToken,
     /// Cancelled when the task is dropped.
@@ -192,7 +193,7 @@ impl ProxiedTasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TaskKey, Arc<ProxiedTask>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 
@@ -242,12 +243,12 @@ impl ProxiedTask {
             session: maker.session,
             connection: Arc::downgrade(road.line()),
             is_alone: road.is_alone(),
-            state: Mutex::new(TaskState {
+            state: Lock::new(TaskState {
                 task: task.to_owned(),
                 input: InputRequests::default(),
                 outcome: None,
             }),
-            notifying: Mutex::default(),
+            notifying: Lock::default(),
             changed: Notify::new(),
             ended: CancellationToken::new(),
             forgotten: CancellationToken::new(),
@@ -481,10 +482,7 @@ impl ProxiedTask {
     /// Notifies the client and all subscribers.
     fn notify(&self, lasting: &Services) {
         self.changed.notify_waiters();
-        let _in_order = self
-            .notifying
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _in_order = self.notifying.lock();
         let told = self.to_json(lasting);
         if let Some((session, teller)) = &self.session
             && let Some(session) = lasting
@@ -500,7 +498,7 @@ impl ProxiedTask {
     }
 
     fn lock(&self) -> MutexGuard<'_, TaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
