@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary_view::{Candidate, Rule, ViewDiagnostic};
-use mcp_vary_wire::response::METHOD_NOT_FOUND;
 
 use super::index::ViewIndex;
 use super::item::Item;

@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use mcp_vary::error_code::{
+    HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY,
+    UNSUPPORTED_VERSION,
+};
 use mcp_vary::json::Members;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
@@ -256,12 +260,24 @@ pub(super) const fn means_other_era(status: StatusCode) -> bool {
     matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
 }
 
+/// The code of a server's error.
+pub(super) fn error_code(error: &Members<'_>) -> Option<i64> {
+    error.get("code")?.parse().ok()
+}
+
 /// Whether the error of a server is final: it does not have the method, or rejects its parameters.
 pub(super) fn is_rejection(error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     matches!(
-        members.get("code"),
-        Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022")
+        error_code(&members),
+        Some(
+            INVALID_REQUEST
+                | METHOD_NOT_FOUND
+                | INVALID_PARAMS
+                | HEADER_MISMATCH
+                | MISSING_CLIENT_CAPABILITY
+                | UNSUPPORTED_VERSION
+        )
     )
 }
 

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::error_code::{HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
 use mcp_vary::json::{Members, elements, string};
 use mcp_vary_wire::handshake::Handshake;
 use mcp_vary_wire::meta::{
@@ -16,7 +17,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sanitize::excerpt;
 
-use super::error::ConnectError;
+use super::error::{ConnectError, error_code};
 use super::message::Answer;
 
 /// The first request of a connection.
@@ -81,8 +82,8 @@ fn read_discover_result(server: &Arc<str>, result: &str) -> Result<Discovered, C
 
 fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, ConnectError> {
     let members = Members::parse(error).unwrap_or_default();
-    match members.get("code") {
-        Some(UNSUPPORTED_PROTOCOL_VERSION) => {
+    match error_code(&members) {
+        Some(UNSUPPORTED_VERSION) => {
             let data = members.get("data").unwrap_or("");
             let data = Members::parse(data).unwrap_or_default();
             let supported = data.get("supported").unwrap_or("[]");
@@ -95,7 +96,7 @@ fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, Con
                 }
             }
         }
-        Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY) => {
+        Some(HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY) => {
             Err(rejection(server, "`server/discover`", error))
         }
         _ => Ok(Discovered::Legacy(Revision::LATEST_LEGACY)),
@@ -261,16 +262,12 @@ pub(super) fn initialize_params(revision: Revision, capabilities: &str) -> Strin
     format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
 }
 
-const HEADER_MISMATCH: &str = "-32020";
-const MISSING_REQUIRED_CLIENT_CAPABILITY: &str = "-32021";
-const UNSUPPORTED_PROTOCOL_VERSION: &str = "-32022";
-
 /// Whether the JSON text of an error has one of the codes that only modern servers use.
 pub(super) fn is_modern_error(error: &str) -> bool {
     let members = Members::parse(error).unwrap_or_default();
     matches!(
-        members.get("code"),
-        Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+        error_code(&members),
+        Some(HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | UNSUPPORTED_VERSION)
     )
 }
 

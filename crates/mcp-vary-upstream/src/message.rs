@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use mcp_vary::error_code::INTERNAL_ERROR;
 use mcp_vary::json::{MAX_DEPTH, Members};
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, ResponseOutcome, ServerMessage};
@@ -324,8 +325,6 @@ impl Event {
         }
     }
 }
-
-const INTERNAL_ERROR: i32 = -32603;
 
 /// The notification that carries a log message.
 pub(super) const LOG_MESSAGE: &str = "notifications/message";

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
+use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
 use mcp_vary::json::Members;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::sanitize::excerpt;
@@ -277,5 +278,3 @@ const MAX_PENDING: usize = 64;
 /// How many answers may be queued for a server that does not read them. As many as may be pending: a server that reads
 /// its answers before it sends more requests never leaves more unread.
 pub(super) const MAX_UNREAD_REPLIES: usize = MAX_PENDING;
-const INTERNAL_ERROR: i32 = -32603;
-const INVALID_REQUEST: i32 = -32600;

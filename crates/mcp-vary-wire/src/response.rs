@@ -8,6 +8,10 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary::error::Era;
+use mcp_vary::error_code::{
+    HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
+    MISSING_CLIENT_CAPABILITY, PARSE_ERROR, SESSION_NOT_FOUND, UNSUPPORTED_VERSION,
+};
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_base::memory_budget::Exhausted;
@@ -33,29 +37,6 @@ pub struct Reply {
     /// The HTTP status.
     pub status: StatusCode,
 }
-
-/// JSON-RPC: the message is not JSON.
-pub const PARSE_ERROR: i64 = -32700;
-/// JSON-RPC: the message is not a request.
-pub const INVALID_REQUEST: i64 = -32600;
-/// JSON-RPC: the method does not exist.
-pub const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC: the params are wrong.
-pub const INVALID_PARAMS: i64 = -32602;
-/// JSON-RPC: the request failed through no fault of the client.
-pub const INTERNAL_ERROR: i64 = -32603;
-/// Resource not found, until 2025-11-25; `-32602` since.
-pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// The code of SDKs for an unknown session; the specification names only the HTTP status.
-const SESSION_NOT_FOUND: i64 = -32001;
-/// MCP 2026-07-28: a header and the body of a request disagree.
-pub const HEADER_MISMATCH: i64 = -32020;
-/// MCP 2026-07-28: the request needs a capability that the client did not declare.
-pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
-/// MCP 2026-07-28: the server does not speak the revision of the request.
-pub const UNSUPPORTED_VERSION: i64 = -32022;
-/// A URL must be visited first; 2025-11-25 only.
-pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 impl RpcError {
     /// An error without data.
@@ -250,7 +231,7 @@ impl From<&mcp_vary::error::Error> for RpcError {
     fn from(error: &mcp_vary::error::Error) -> Self {
         let told = error.to_error_object();
         Self {
-            code: i64::from(told.code),
+            code: told.code,
             message: told.message,
             data: told.data.map(|data| data.to_string()),
             upstream_raw: None,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary::json::{MAX_DEPTH, ObjectReader, skip};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -262,7 +263,7 @@ pub fn write_response(id: &str, outcome: Result<&str, &str>) -> Bytes {
 }
 
 /// The JSON text of an error.
-pub fn error_json(code: i32, message: &str) -> String {
+pub fn error_json(code: i64, message: &str) -> String {
     let message = mcp_vary::json::string(message);
     format!(r#"{{"code":{code},"message":{message}}}"#)
 }
@@ -275,8 +276,6 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(text)
     }
 }
-
-const METHOD_NOT_FOUND: i32 = -32601;
 
 /// The canonical spelling of a token: servers may escape the characters of a string differently.
 pub fn canonical_token(token: &str) -> String {

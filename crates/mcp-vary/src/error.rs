@@ -2,27 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::error_code::{
+    HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
+    TOO_MANY_SWITCHES,
+};
 use crate::extension::ExtensionId;
 use crate::ignored::for_display;
 use crate::json::{self, Members};
 use crate::variant::VariantId;
-
-/// JSON-RPC: invalid parameters.
-pub const INVALID_PARAMS: i32 = -32602;
-
-/// Legacy: a resource does not exist. Modern servers use [`INVALID_PARAMS`].
-pub const RESOURCE_NOT_FOUND: i32 = -32002;
-
-/// Modern: the client lacks a capability that the request needs. HTTP status 400.
-pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
-
-/// Modern: an HTTP header contradicts the body. HTTP status 400.
-pub const HEADER_MISMATCH: i32 = -32020;
-
-/// The client changes its variant too often. HTTP status 429 with `Retry-After`.
-///
-/// MCP leaves the codes from here to -32019 to servers; neither MCP nor the extension names one.
-pub const TOO_MANY_SWITCHES: i32 = -32000;
 
 /// Characters of a client's input that an error echoes.
 pub const MAX_ECHO: usize = 128;
@@ -144,7 +131,7 @@ pub enum Identifier {
 #[non_exhaustive]
 pub struct ErrorObject {
     /// The code.
-    pub code: i32,
+    pub code: i64,
     /// The message.
     pub message: String,
     /// The data.
@@ -189,7 +176,7 @@ impl Error {
 
     /// The JSON-RPC code.
     #[must_use]
-    pub fn code(&self) -> i32 {
+    pub fn code(&self) -> i64 {
         self.to_error_object().code
     }
 
@@ -270,7 +257,7 @@ impl Error {
 /// understand it.
 #[must_use]
 pub fn concerns_identifier(code: i64) -> bool {
-    code == i64::from(INVALID_PARAMS) || code == i64::from(RESOURCE_NOT_FOUND)
+    matches!(code, INVALID_PARAMS | RESOURCE_NOT_FOUND)
 }
 
 /// The `data` of a server's error with the active variant added.
@@ -329,7 +316,7 @@ fn invalid_variant_data(requested: &Value, available: Option<&[VariantId]>) -> V
     data
 }
 
-fn not_found_code(what: &Identifier, era: Era) -> i32 {
+fn not_found_code(what: &Identifier, era: Era) -> i64 {
     match (what, era) {
         (Identifier::Resource(_), Era::Legacy) => RESOURCE_NOT_FOUND,
         (Identifier::Resource(_), Era::Modern)

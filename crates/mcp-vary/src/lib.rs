@@ -10,7 +10,7 @@
 //! | what does the server offer, and in which order for this client? | [`variant`], [`hints`], [`rank`] |
 //! | how is a result shaped? | [`shape`], [`render`], [`json`] |
 //! | who reads which field of a result, and do the fields agree? | [`visibility`] |
-//! | which errors and cursors does the client get? | [`error`], [`cursor`] |
+//! | which errors and cursors does the client get? | [`error`], [`error_code`], [`cursor`] |
 //! | how does a variant present items and map calls? | the crate `mcp-vary-view` |
 //! | which state does a request carry into its next round? | [`state`] |
 //!
@@ -46,6 +46,7 @@
 
 pub mod cursor;
 pub mod error;
+pub mod error_code;
 pub mod extension;
 pub mod feature;
 mod feature_tag;

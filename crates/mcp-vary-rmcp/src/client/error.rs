@@ -1,8 +1,8 @@
 //! Errors of a request in a variant, sorted by the party at fault.
 
-use mcp_vary::error::INVALID_PARAMS;
 use mcp_vary::variant::VariantId;
 use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
 
 /// Why a request in a variant has no result.
@@ -72,7 +72,7 @@ fn is_variant_rejection(error: &ErrorData) -> bool {
             .as_ref()
             .is_some_and(|data| data.get(key).is_some())
     };
-    error.code.0 == INVALID_PARAMS
+    error.code == ErrorCode::INVALID_PARAMS
         && (error.message == "Invalid server variant"
             || (has("requestedVariant") && !has("cursorVariant")))
 }
@@ -85,7 +85,7 @@ mod tests {
 
     #[track_caller]
     fn refuses(code: i32, message: &'static str, data: &Value, expected: bool) {
-        let error = ErrorData::new(rmcp::model::ErrorCode(code), message, Some(data.clone()));
+        let error = ErrorData::new(ErrorCode(code), message, Some(data.clone()));
         assert_eq!(is_variant_rejection(&error), expected, "{error:?}");
     }
 

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 pub(super) fn to_error_data(error: &Error) -> ErrorData {
     let rpc = error.to_error_object();
-    ErrorData::new(ErrorCode(rpc.code), rpc.message, rpc.data)
+    // The codes of the extensions fit.
+    let code = i32::try_from(rpc.code).map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    ErrorData::new(code, rpc.message, rpc.data)
 }
 
 /// The handler returned the result of another method.

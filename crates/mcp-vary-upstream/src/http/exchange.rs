@@ -13,6 +13,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
+use mcp_vary::error_code::SERVER_ERROR;
+use mcp_vary::json::Members;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, ServerMessage};
@@ -23,7 +25,7 @@ use super::body::{Collect, drain};
 use super::connect::is_legacy;
 use super::session::Session;
 use super::stream::{Read, ResumePoint, Stream};
-use crate::error::UpstreamError;
+use crate::error::{UpstreamError, error_code};
 use crate::handshake::is_modern_error;
 use crate::http::call_table::InFlightCall;
 use crate::http::response::is_stream;
@@ -488,7 +490,7 @@ impl Drop for Exchange {
 
 /// Whether an error means that the session has expired: servers written after an early example send it instead of a 404.
 fn is_session_expired(error: &str) -> bool {
-    let members = mcp_vary::json::Members::parse(error).unwrap_or_default();
+    let members = Members::parse(error).unwrap_or_default();
     let message = members.get_str("message").unwrap_or_default();
-    members.get("code") == Some("-32000") && message.to_lowercase().contains("session")
+    error_code(&members) == Some(SERVER_ERROR) && message.to_lowercase().contains("session")
 }

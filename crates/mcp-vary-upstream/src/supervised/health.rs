@@ -3,12 +3,13 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary::json::Members;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use crate::connection::{Exchange, Transport, UpstreamConnection};
-use crate::error::{ConnectError, UpstreamError, means_other_era};
+use crate::error::{ConnectError, UpstreamError, error_code, means_other_era};
 use crate::handshake::{self, Discovered};
 use crate::message::{Answer, Request, RequestKind};
 
@@ -118,7 +119,7 @@ fn check_identity(upstream: &UpstreamConnection, answer: &Answer) -> Pong {
 fn is_method_not_found(answer: &Answer) -> bool {
     answer.outcome().err().is_some_and(|error| {
         let members = Members::parse(error).unwrap_or_default();
-        members.get("code") == Some("-32601")
+        error_code(&members) == Some(METHOD_NOT_FOUND)
     })
 }
 

@@ -24,11 +24,12 @@ use crate::pipeline::methods::is_of_an_extension;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::memory_cost;
 use crate::session::{BASE_CLASS, Negotiated, Session};
+use mcp_vary::error_code::INVALID_REQUEST;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{INVALID_REQUEST, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
 /// Lines that wait to be written; requests wait when the client reads slowly.

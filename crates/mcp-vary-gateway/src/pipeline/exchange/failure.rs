@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use mcp_vary::error_code::{
+    HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
+};
 use mcp_vary::json::edit;
 use mcp_vary_catalog::uri_rewriter;
-use mcp_vary_wire::response::{
-    self, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND, Reply,
-    RpcError, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
-};
+use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mcp_vary::error::{Identifier, with_active_variant};
+use mcp_vary::error_code::{INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_upstream::SubscribeError;
 use mcp_vary_wire::methods::SUBSCRIBE;
-use mcp_vary_wire::response::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 

@@ -23,11 +23,12 @@ use crate::session::Session;
 use crate::session::pending_server_requests;
 use crate::tasks::PREFIX;
 pub(crate) use crate::tasks::proxy::connection::{TaskBounds, TaskConnection};
+use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_PARAMS};
 use mcp_vary::json::edit;
 use mcp_vary_base::lock::{Lock, ScopedLock};
 use mcp_vary_upstream::{CallerId, Request, ServerRequest, SupervisedConnection};
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use mcp_vary_wire::task_dialect::{RELATED_TASK_META, TaskDialect};
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary::error_code::INVALID_PARAMS;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_wire::era::{self, PROGRESS_TOKEN, UpstreamContext};
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{INVALID_PARAMS, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect::with_extension;

@@ -7,6 +7,7 @@ mod subscriptions;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary::error_code::{METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
@@ -17,7 +18,7 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::Caching;
-use mcp_vary_wire::response::{METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, RpcError};
+use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::task_dialect::{
     RELATED_TASK_META, TASKS_EXTENSION, TaskDialect, has_extension, translates_to_core,
