@@ -347,13 +347,18 @@ impl<'de> Visitor<'de> for Elements {
 
 /// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid
 /// Unicode.
+#[inline]
 pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
         return Some(Cow::Borrowed(inner));
     }
-    let text = unescaped(inner).or_else(|| serde_json::from_str(value).ok());
-    text.map(Cow::Owned)
+    decoded(value, inner).map(Cow::Owned)
+}
+
+/// The text of the string `value`, which has an escape between its quotes.
+fn decoded(value: &str, inner: &str) -> Option<String> {
+    unescaped(inner).or_else(|| serde_json::from_str(value).ok())
 }
 
 /// Decodes the text between the quotes of a string; `None` if an escape is invalid or is a code point by number.

@@ -1,15 +1,15 @@
-//! The JSON-RPC envelope, read on borrowed bytes.
+//! Messages from clients: the JSON-RPC envelope, read on borrowed bytes and checked.
 //!
 //! Only the six members of the envelope are read; `params`, `result` and `error` stay as text. Source: JSON-RPC 2.0,
 //! section 4; MCP 2026-07-28, basic/index, "Messages".
 
 use std::borrow::Cow;
-use std::fmt;
 
 use bytes::Bytes;
-use mcp_vary::json::{self, ObjectReader};
-use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
+use mcp_vary::json;
 use serde_json::value::RawValue;
+
+use crate::raw_envelope::RawEnvelope;
 
 /// One JSON-RPC message: a request, a notification or a response.
 ///
@@ -79,11 +79,47 @@ impl<'a> Message<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|e| WireError::parse(format!("the message is not UTF-8: {e}")))?;
-        let envelope = match Envelope::read_plain(text) {
+        let envelope = match RawEnvelope::read_plain(text) {
             Some(envelope) => envelope,
-            None => Envelope::read(text)?,
+            None => read_unusual(text)?,
         };
-        envelope.check().map_err(|error| error.with_id_of(text))
+        Self::checked(&envelope).map_err(|error| error.with_id_of(text))
+    }
+
+    #[inline]
+    fn checked(envelope: &RawEnvelope<'a>) -> Result<Self, WireError> {
+        let method = envelope.method();
+        if envelope.method.is_some() && method.is_none() {
+            return Err(WireError::invalid("`method` must be a string"));
+        }
+        if envelope.repeats_jsonrpc {
+            return Err(WireError::invalid("`jsonrpc` is given twice"));
+        }
+        if envelope.jsonrpc != Some("\"2.0\"") {
+            return Err(WireError::invalid("`jsonrpc` must be \"2.0\""));
+        }
+        if envelope.id.is_some_and(|id| !is_id(id)) {
+            return Err(WireError::invalid("`id` must be a string or an integer"));
+        }
+        if envelope.id.is_some_and(|id| id.len() > MAX_ID) {
+            let why = format!("`id` must not be longer than {MAX_ID} bytes");
+            return Err(WireError::invalid(why));
+        }
+        let message = Self {
+            id: envelope.id,
+            method,
+            params: envelope.params,
+            result: envelope.result,
+            error: envelope.error,
+        };
+        match (&message.method, message.result, message.error) {
+            (Some(_), None, None) => message.check_params(),
+            (None, Some(_), None) | (None, None, Some(_)) => Ok(message),
+            (None, None, None) => Err(WireError::invalid("`method` is missing")),
+            _ => Err(WireError::invalid(
+                "a message has one of `method`, `result` and `error`",
+            )),
+        }
     }
 
     /// Whether this is a request, which needs a response.
@@ -106,77 +142,6 @@ pub fn slice_of(whole: &Bytes, part: &str) -> Option<Bytes> {
     (end <= whole.len()).then(|| whole.slice(start..end))
 }
 
-struct Envelope<'a> {
-    jsonrpc: Option<&'a str>,
-    message: Message<'a>,
-}
-
-impl<'a> Envelope<'a> {
-    /// Reads nearly all messages in one pass; `None` for unusual ones and for errors, which [`read`](Self::read)
-    /// explains.
-    fn read_plain(text: &'a str) -> Option<Self> {
-        let mut jsonrpc = None;
-        let mut method = None;
-        let mut message = Message::default();
-        let mut reader = ObjectReader::open(text, json::MAX_DEPTH)?;
-        while let Some((key, value)) = reader.member().ok()? {
-            let slot = match key {
-                "jsonrpc" => &mut jsonrpc,
-                "id" => &mut message.id,
-                "method" => &mut method,
-                "params" => &mut message.params,
-                "result" => &mut message.result,
-                "error" => &mut message.error,
-                key if key.contains('\\') => return None,
-                _ => continue,
-            };
-            if slot.replace(value).is_some() {
-                return None;
-            }
-        }
-        if let Some(method) = method {
-            let name = method.strip_prefix('"')?.strip_suffix('"')?;
-            message.method = (!name.contains('\\')).then_some(Cow::Borrowed(name));
-            message.method.as_ref()?;
-        }
-        reader.is_at_end().then_some(Self { jsonrpc, message })
-    }
-
-    fn read(text: &'a str) -> Result<Self, WireError> {
-        if depth_exceeds(text.as_bytes(), json::MAX_DEPTH) {
-            let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
-            return Err(WireError::parse(reason));
-        }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        (&mut reader)
-            .deserialize_map(EnvelopeVisitor)
-            .and_then(|envelope| reader.end().map(|()| envelope))
-            .map_err(|e| WireError::from_json(&e, text))
-    }
-
-    fn check(self) -> Result<Message<'a>, WireError> {
-        let Self { jsonrpc, message } = self;
-        if jsonrpc != Some("\"2.0\"") {
-            return Err(WireError::invalid("`jsonrpc` must be \"2.0\""));
-        }
-        if message.id.is_some_and(|id| !is_id(id)) {
-            return Err(WireError::invalid("`id` must be a string or an integer"));
-        }
-        if message.id.is_some_and(|id| id.len() > MAX_ID) {
-            let why = format!("`id` must not be longer than {MAX_ID} bytes");
-            return Err(WireError::invalid(why));
-        }
-        match (&message.method, message.result, message.error) {
-            (Some(_), None, None) => message.check_params(),
-            (None, Some(_), None) | (None, None, Some(_)) => Ok(message),
-            (None, None, None) => Err(WireError::invalid("`method` is missing")),
-            _ => Err(WireError::invalid(
-                "a message has one of `method`, `result` and `error`",
-            )),
-        }
-    }
-}
-
 impl Message<'_> {
     fn check_params(self) -> Result<Self, WireError> {
         match self.params {
@@ -188,6 +153,15 @@ impl Message<'_> {
             _ => Ok(self),
         }
     }
+}
+
+/// Reads a message that is unusual or not valid.
+fn read_unusual(text: &str) -> Result<RawEnvelope<'_>, WireError> {
+    if depth_exceeds(text.as_bytes(), json::MAX_DEPTH) {
+        let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
+        return Err(WireError::parse(reason));
+    }
+    RawEnvelope::read(text).map_err(|error| WireError::from_json(&error, text))
 }
 
 impl WireError {
@@ -274,66 +248,6 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     }
     at
 }
-
-struct EnvelopeVisitor;
-
-impl<'de> Visitor<'de> for EnvelopeVisitor {
-    type Value = Envelope<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON-RPC message, which is an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut jsonrpc = None;
-        let mut method = None;
-        let mut message = Message::default();
-        while let Some(member) = map.next_key::<Member>()? {
-            let slot = match member {
-                Member::Jsonrpc => &mut jsonrpc,
-                Member::Id => &mut message.id,
-                Member::Method => &mut method,
-                Member::Params => &mut message.params,
-                Member::Result => &mut message.result,
-                Member::Error => &mut message.error,
-                Member::Unknown => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            let value: &'de RawValue = map.next_value()?;
-            if slot.replace(value.get()).is_some() {
-                return Err(A::Error::custom(format_args!(
-                    "`{member:?}` is given twice"
-                )));
-            }
-        }
-        message.method = method
-            .map(serde_json::from_str::<MethodName<'de>>)
-            .transpose()
-            .map_err(|_| A::Error::custom("`method` must be a string"))?
-            .map(|name| name.0);
-        Ok(Envelope { jsonrpc, message })
-    }
-}
-
-/// The members of the envelope.
-#[derive(Clone, Copy, Debug, serde::Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum Member {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    #[serde(other)]
-    Unknown,
-}
-
-/// A method name, borrowed if it has no escapes.
-#[derive(serde::Deserialize)]
-struct MethodName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The messages of a JSON-RPC batch (2025-03-26), each as its own text; `None` if `bytes` are not an array.
 ///

@@ -20,6 +20,7 @@ pub mod log_level;
 pub mod meta;
 pub mod methods;
 pub mod params;
+mod raw_envelope;
 pub mod refusal;
 pub mod response;
 pub mod revision;

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
-use mcp_vary::json::{MAX_DEPTH, ObjectReader, skip};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use mcp_vary::json::{MAX_DEPTH, skip};
+
+use crate::raw_envelope::RawEnvelope;
 
 /// A JSON-RPC message from a server.
 #[derive(Debug)]
@@ -52,35 +52,6 @@ pub struct ResponseOutcome {
     pub payload: Range<usize>,
 }
 
-/// The envelope of a message, its members as written.
-#[derive(Default)]
-struct Envelope<'a> {
-    id: Option<&'a str>,
-    method: Option<&'a str>,
-    params: Option<&'a str>,
-    result: Option<&'a str>,
-    error: Option<&'a str>,
-}
-
-#[derive(Deserialize)]
-struct RawEnvelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
-}
-
-/// A present member; serde would treat `null` as absent.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
-}
-
 impl<'a> ServerMessage<'a> {
     /// Reads the envelope of `bytes`.
     ///
@@ -94,70 +65,36 @@ impl<'a> ServerMessage<'a> {
             return Err("it is not a JSON object".to_owned());
         }
         // The fast reader rejects text that nests too deep, so only rejected text is measured.
-        if let Some(envelope) = Envelope::read_plain(text) {
-            return envelope.classify(text);
+        if let Some(envelope) = RawEnvelope::read_plain(text) {
+            return Self::classify(&envelope, text);
         }
-        let frame = Envelope::read(text)?.classify(text)?;
-        match (skip(text, 0, MAX_DEPTH), frame) {
-            (Some(_), frame) => Ok(frame),
+        let envelope =
+            RawEnvelope::read(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        let message = Self::classify(&envelope, text)?;
+        match (skip(text, 0, MAX_DEPTH), message) {
+            (Some(_), message) => Ok(message),
             (None, Self::Response { id: Some(id), .. }) => Ok(Self::TooDeep { id }),
             (None, _) => Err(format!("it nests deeper than {MAX_DEPTH} levels")),
         }
     }
-}
 
-impl<'a> Envelope<'a> {
-    /// Reads nearly all messages in one pass; `None` for unusual ones and for errors, which [`read`](Self::read)
-    /// explains.
-    fn read_plain(text: &'a str) -> Option<Self> {
-        let mut envelope = Self::default();
-        let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
-        while let Some((key, value)) = reader.member().ok()? {
-            let slot = match key {
-                "id" => &mut envelope.id,
-                "method" => &mut envelope.method,
-                "params" => &mut envelope.params,
-                "result" => &mut envelope.result,
-                "error" => &mut envelope.error,
-                key if key.contains('\\') => return None,
-                _ => continue,
-            };
-            if slot.replace(value).is_some() {
-                return None;
-            }
-        }
-        reader.is_at_end().then_some(envelope)
-    }
-
-    fn read(text: &'a str) -> Result<Self, String> {
-        let written: RawEnvelope<'a> =
-            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
-        Ok(Self {
-            id: written.id.map(RawValue::get),
-            method: written.method.map(RawValue::get),
-            params: written.params.map(RawValue::get),
-            result: written.result.map(RawValue::get),
-            error: written.error.map(RawValue::get),
-        })
-    }
-
-    fn classify(self, text: &'a str) -> Result<ServerMessage<'a>, String> {
-        let id = self.id.filter(|id| *id != "null");
-        if let Some(method) = self.method {
-            let method = string(method).ok_or("its `method` is not a string")?;
+    fn classify(envelope: &RawEnvelope<'a>, text: &'a str) -> Result<Self, String> {
+        let id = envelope.id.filter(|id| *id != "null");
+        if envelope.method.is_some() {
+            let method = envelope.method().ok_or("its `method` is not a string")?;
             return Ok(match id {
-                Some(id) => ServerMessage::Request {
+                Some(id) => Self::Request {
                     id,
                     method,
-                    params: self.params,
+                    params: envelope.params,
                 },
-                None => ServerMessage::Notification {
+                None => Self::Notification {
                     method,
-                    params: self.params,
+                    params: envelope.params,
                 },
             });
         }
-        let (is_error, payload) = match (self.error, self.result) {
+        let (is_error, payload) = match (envelope.error, envelope.result) {
             (Some(error), _) if error != "null" => (true, error),
             (_, Some(result)) => (false, result),
             (Some(error), None) => (true, error),
@@ -171,7 +108,7 @@ impl<'a> Envelope<'a> {
             None => None,
         };
         let payload = range(text, payload);
-        Ok(ServerMessage::Response {
+        Ok(Self::Response {
             id,
             outcome: ResponseOutcome { is_error, payload },
         })
@@ -182,16 +119,6 @@ impl<'a> Envelope<'a> {
 pub fn range(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     start..start + part.len()
-}
-
-/// The text of a JSON string, borrowed if it has no escapes.
-fn string(raw: &str) -> Option<Cow<'_, str>> {
-    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(raw).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
 }
 
 /// The messages in `bytes`: one message, or the elements of a batch (2025-03-26).
@@ -337,7 +264,7 @@ mod tests {
         reads(r#"{"id":"7","result":{}}"#, "its `id` is not one of ours");
         reads(
             r#"{"id":1,"id":2,"result":{}}"#,
-            "it is not JSON: duplicate field",
+            "it is not JSON: `id` is given twice",
         );
         reads(r#"{"method":1}"#, "its `method` is not a string");
     }
