@@ -1,0 +1,164 @@
+use super::*;
+
+#[track_caller]
+fn compacts(cases: &[(&str, &str)]) {
+    for (schema, compacted) in cases {
+        assert_eq!(compact(schema).unwrap(), *compacted, "of {schema}");
+    }
+}
+
+#[track_caller]
+fn stays(schemas: &[&str]) {
+    for schema in schemas {
+        assert_eq!(compact(schema).unwrap(), *schema);
+    }
+}
+
+#[test]
+fn prose_goes() {
+    compacts(&[
+        (
+            r##"{"title": "T", "type": "object", "description": "D", "$comment": "C", "examples": [{}]}"##,
+            r#"{"type":"object"}"#,
+        ),
+        (
+            r#"{"properties": {"a": {"items": [{"title": "T"}, {"anyOf": [{"description": "D"}, true]}]}}}"#,
+            r#"{"properties":{"a":{"items":[{},{"anyOf":[{},true]}]}}}"#,
+        ),
+        (
+            r#"{"dependencies": {"a": ["title"], "b": {"title": "T"}}, "patternProperties": {"title": {"title": "T"}}}"#,
+            r#"{"dependencies":{"a":["title"],"b":{}},"patternProperties":{"title":{}}}"#,
+        ),
+    ]);
+}
+
+#[test]
+fn properties_with_the_names_of_keywords_stay() {
+    stays(&[
+        r#"{"properties":{"description":{"type":"string"},"title":{},"default":{},"examples":{},"$comment":{},"properties":{"type":"object"},"$ref":{"type":"string"}}}"#,
+        r#"{"dependentSchemas":{"title":{"required":["description"]}}}"#,
+        r##"{"$defs":{"title":{"type":"null"}},"properties":{"a":{"$ref":"#/$defs/title"}}}"##,
+        r##"{"properties":{"description":{"type":"string"},"a":{"$ref":"#/properties/description"}}}"##,
+    ]);
+}
+
+#[test]
+fn data_and_unknown_keywords_stay() {
+    stays(&[
+        r#"{"enum":[{"title":"T","description":"D"}]}"#,
+        r#"{"const":{"properties":{"a":{"title":"T"}}}}"#,
+        r#"{"default":{"description":"D","examples":[]}}"#,
+        r#"{"x-mcp-header":"Region","x-ui":{"title":"T"},"markdownDescription":"M"}"#,
+        r#"{"minimum":1.10,"maximum":1e400}"#,
+    ]);
+}
+
+#[test]
+fn a_schema_that_misuses_prose_stays_invalid() {
+    stays(&[r#"{"description":{"type":"string"},"title":1,"examples":"none"}"#]);
+    stays(&["true", "[]", "null", r#"{"properties":[{"title":"T"}]}"#]);
+}
+
+#[test]
+fn what_allows_everything_goes_unless_it_is_evaluated() {
+    compacts(&[
+        (r#"{"additionalProperties": true}"#, "{}"),
+        (r#"{"additionalProperties": {"description": "Any."}}"#, "{}"),
+        (
+            r#"{"propertyNames": {"type": "string", "title": "N"}}"#,
+            "{}",
+        ),
+    ]);
+    stays(&[
+        r#"{"additionalProperties":false}"#,
+        r#"{"allOf":[{"additionalProperties":true}],"unevaluatedProperties":false}"#,
+        r#"{"propertyNames":{"type":"number"}}"#,
+        r#"{"propertyNames":{"maxLength":3}}"#,
+    ]);
+}
+
+#[test]
+fn definitions_that_nothing_uses_go() {
+    compacts(&[
+        (
+            r##"{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b~1%62"}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}"##,
+            r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$ref":"#/$defs/b~1%62"},"b/b":{}}}"##,
+        ),
+        (
+            r#"{"type": "object", "definitions": {"a": {}}}"#,
+            r#"{"type":"object"}"#,
+        ),
+        (
+            r##"{"$ref": "#/$defs/a/properties/title", "$defs": {"a": {"properties": {"title": {"title": "T"}}}}}"##,
+            r##"{"$ref":"#/$defs/a/properties/title","$defs":{"a":{"properties":{"title":{}}}}}"##,
+        ),
+    ]);
+    stays(&[r##"{"$defs":{"a":{"$anchor":"x"}},"items":{"$ref":"#x"}}"##]);
+}
+
+#[test]
+fn references_that_cannot_be_followed_leave_the_schema_as_it_is() {
+    for reference in [
+        "#/examples/0",
+        "#/properties",
+        "#/properties/missing",
+        "#/components/schemas/a",
+        "#/additionalProperties",
+        "#/%",
+        "#/%FF",
+        "https://example.com/schema",
+        "other.json#/title",
+        "",
+    ] {
+        stays(&[&format!(
+            r#"{{"title":"T","examples":[{{}}],"additionalProperties":true,"properties":{{"a":{{"$ref":"{reference}"}}}}}}"#
+        )]);
+    }
+    stays(&[
+        r##"{"title":"T","properties":{"a":{"$id":"https://example.com/a","$ref":"#/title"}}}"##,
+        r##"{"$schema":"http://json-schema.org/draft-04/schema#","title":"T","items":{"id":"a","$ref":"#"}}"##,
+    ]);
+}
+
+#[test]
+fn more_references_than_anyone_writes_leave_the_schema_as_it_is() {
+    let schema = |references: usize| {
+        let part = |at| format!(r##""{at}":{{}},"to {at}":{{"$ref":"#/properties/{at}"}}"##);
+        let parts: Vec<String> = (0..references).map(part).collect();
+        format!(r#"{{"title":"T","properties":{{{}}}}}"#, parts.join(","))
+    };
+    let many = schema(MAX_REFERENCES);
+    compacts(&[(&many, &many.replace(r#""title":"T","#, ""))]);
+    stays(&[&schema(MAX_REFERENCES + 1)]);
+}
+
+#[test]
+fn a_dialect_goes_only_where_all_read_the_same() {
+    for dialect in [
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2020-12/schema",
+    ] {
+        compacts(&[(
+            &format!(
+                r#"{{"$schema": "{dialect}", "type": "object", "properties": {{"a": {{"enum": [1]}}}}}}"#
+            ),
+            r#"{"type":"object","properties":{"a":{"enum":[1]}}}"#,
+        )]);
+        for rest in [
+            r#""items":[{}]"#,
+            r#""prefixItems":[{}]"#,
+            r#""properties":{"a":{"format":"uri"}}"#,
+            r##""properties":{"a":{"$ref":"#"}}"##,
+            r#""anyOf":[{"dependencies":{}}]"#,
+            r#""unevaluatedProperties":false"#,
+            r#""unknown":{}"#,
+        ] {
+            stays(&[&format!(r#"{{"$schema":"{dialect}",{rest}}}"#)]);
+        }
+    }
+    stays(&[
+        r#"{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer"}"#,
+        r#"{"$schema":"https://example.com/dialect","title":"T"}"#,
+        r#"{"$schema":7,"title":"T"}"#,
+    ]);
+}
