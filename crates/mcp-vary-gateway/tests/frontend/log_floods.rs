@@ -60,7 +60,7 @@ async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
 
 #[tokio::test]
 async fn of_what_a_process_writes_to_standard_error_a_second_has_its_share() {
-    let (log, _listening) = CapturedLog::listen("mcp_vary_gateway::stderr", Level::INFO);
+    let (log, _listening) = CapturedLog::listen("mcp_vary_upstream::stderr", Level::INFO);
     let gateway = Gateway::start(process()).await.unwrap();
     let (address, _) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;

@@ -248,7 +248,7 @@ async fn drain(reader: &mut JoinHandle<()>) {
 }
 
 /// The target of log events that repeat what a server wrote to its standard error.
-const STDERR: &str = "mcp_vary_gateway::stderr";
+const STDERR: &str = "mcp_vary_upstream::stderr";
 const STDERR_TAIL_LINES: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
