@@ -7,11 +7,11 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, UpstreamContext};
-use mcp_vary_wire::event::EventId;
 use mcp_vary_wire::headers;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::sse::EventId;
 
 use crate::pipeline::member_check;
 use crate::pipeline::router;

@@ -12,7 +12,6 @@ pub mod client_name;
 pub mod counters;
 pub mod envelope;
 pub mod era;
-pub mod event;
 pub mod handshake;
 pub mod headers;
 pub mod list_kind;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::event::event;
 use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::sse::{self, event};
 use tokio::time::{Instant, Sleep};
 
 use crate::pipeline::exchange::pump::pump;
@@ -241,14 +241,11 @@ impl Source {
         Poll::Ready(event)
     }
 
-    /// What says that the stream is not dead.
-    ///
-    /// An empty line would repeat the last id in an event without data for clients that read it so, as
-    /// httpx-sse does, which earlier ones take for a message.
+    /// The comment that keeps the stream open.
     fn comment(&self) -> &'static [u8] {
         match self {
-            Self::Replay(..) => b": still here\n",
-            _ => b": still here\n\n",
+            Self::Replay(..) => sse::KEEP_ALIVE_WITH_IDS,
+            _ => sse::KEEP_ALIVE,
         }
     }
 }

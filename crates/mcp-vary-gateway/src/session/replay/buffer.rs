@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
-use mcp_vary_wire::event::{EventId, EventPosition, event_with_id, priming_event};
+use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id, priming_event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

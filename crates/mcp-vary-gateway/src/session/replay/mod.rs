@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use mcp_vary_wire::event::{EventId, EventPosition, event_with_id};
+use mcp_vary_wire::sse::{EventId, EventPosition, event_with_id};
 
 pub(crate) use crate::session::replay::buffer::{ReplayBuffer, ReplayReader};
 use crate::settings::limits::Limits;

@@ -1,8 +1,7 @@
-//! Writes server-sent events and their ids.
+//! The ids of events that the gateway sends.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// The id of an event: `<stream>-<number>` and, on the stream of one request, `-<request id>`.
 ///
@@ -82,60 +81,9 @@ fn request_id(encoded: &str) -> Option<String> {
     (value.is_string() || value.is_number()).then_some(id)
 }
 
-/// Writes a message as an event; line breaks between its tokens become separate data lines.
-pub fn event(message: &[u8]) -> Bytes {
-    let mut out = BytesMut::with_capacity(message.len() + 24);
-    write(&mut out, message);
-    out.freeze()
-}
-
-/// The same with an id.
-pub fn event_with_id(id: &str, message: &[u8]) -> Bytes {
-    let mut out = BytesMut::with_capacity(message.len() + id.len() + 29);
-    out.put_slice(b"id: ");
-    out.put_slice(id.as_bytes());
-    out.put_u8(b'\n');
-    write(&mut out, message);
-    out.freeze()
-}
-
-/// The first event of a stream, so that its client can resume before the first message.
-///
-/// > The server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in
-/// > order to prime the client to reconnect. (MCP 2025-11-25, basic/transports, "Sending Messages to the
-/// > Server")
-///
-/// Clients of earlier revisions would try to parse the empty data as a message.
-pub fn priming_event(id: &str) -> Bytes {
-    Bytes::from(format!("id: {id}\nretry: {RETRY}\ndata: \n\n"))
-}
-
-/// Milliseconds that a client waits before it reconnects.
-const RETRY: u32 = 1_000;
-
-fn write(out: &mut BytesMut, message: &[u8]) {
-    out.put_slice(b"event: message\n");
-    for line in message.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        out.put_slice(b"data: ");
-        out.put_slice(line);
-        out.put_u8(b'\n');
-    }
-    out.put_u8(b'\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_over_several_lines_is_one_event() {
-        assert_eq!(event(b"{}"), "event: message\ndata: {}\n\n");
-        assert_eq!(event(b"{\n}"), "event: message\ndata: {\ndata: }\n\n");
-        assert_eq!(
-            event_with_id("a-1", b"{}"),
-            "id: a-1\nevent: message\ndata: {}\n\n"
-        );
-    }
 
     #[track_caller]
     fn says(text: &str, at: EventPosition, request: Option<&str>) {

@@ -1,7 +1,4 @@
-//! Parses server-sent events from bytes in any pieces.
-//!
-//! The grammar is that of the HTML standard, section 9.2.6, "Interpreting an event stream". Every
-//! byte sequence is a valid stream, so the only error is an event that is larger than allowed.
+//! Reads events from bytes in pieces.
 
 use std::time::Duration;
 
