@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary::json::edit;
 use mcp_vary_results::shaper::Shaper;
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, ProgressTokens};
@@ -62,30 +63,15 @@ pub fn rewrite_result<'a>(result: &'a str, rules: &RewriteRules<'_>) -> Cow<'a, 
         None => Cow::Borrowed(result),
     };
     let addressed = match rules.uris {
-        Some(uris) => and_then_rewrite(named, |named| uri_rewriter::rewrite_result(uris, named)),
+        Some(uris) => edit::and_then(named, |named| uri_rewriter::rewrite_result(uris, named)),
         None => named,
     };
     let shaped = match rules.shape {
-        Some(shape) => and_then_rewrite(addressed, |addressed| shape.apply(addressed)),
+        Some(shape) => edit::and_then(addressed, |addressed| shape.apply(addressed)),
         None => addressed,
     };
     if !rules.is_foreign {
         return shaped;
     }
-    and_then_rewrite(shaped, era::drop_unsupported_structured_content)
-}
-
-/// Applies `step` to `text`, which stays borrowed for as long as nothing changes it.
-#[must_use]
-pub fn and_then_rewrite<'a>(
-    text: Cow<'a, str>,
-    step: impl Fn(&str) -> Cow<'_, str>,
-) -> Cow<'a, str> {
-    match text {
-        Cow::Borrowed(text) => step(text),
-        Cow::Owned(text) => match step(&text) {
-            Cow::Borrowed(part) if part.len() == text.len() => Cow::Owned(text),
-            changed => Cow::Owned(changed.into_owned()),
-        },
-    }
+    edit::and_then(shaped, era::drop_unsupported_structured_content)
 }

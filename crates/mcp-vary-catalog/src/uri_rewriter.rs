@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use mcp_vary::json::edit;
-use mcp_vary::json::{elements, string};
+use mcp_vary::json::{elements, span, string};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::response::RpcError;
 
@@ -15,7 +15,7 @@ use mcp_vary_wire::response::RpcError;
 pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     let is_error = edit::get(result, "isError") == Some("true");
     let told = map_elements(result, "contents", |part| rewrite_resource(uris, part));
-    let told = map_text(told, |told| {
+    let told = edit::and_then(told, |told| {
         map_elements(told, "messages", |message| {
             match edit::get(message, "content") {
                 Some(many) if many.starts_with('[') => {
@@ -26,11 +26,11 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
             }
         })
     });
-    map_text(told, |told| {
+    edit::and_then(told, |told| {
         map_elements(told, "content", |block| {
             let told = rewrite_block(uris, block);
             match is_error {
-                true => map_text(told, |block| rewrite_text_member(uris, block, "text")),
+                true => edit::and_then(told, |block| rewrite_text_member(uris, block, "text")),
                 false => told,
             }
         })
@@ -44,7 +44,7 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
 pub fn rewrite_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
     map_member(tool, "_meta", |meta| {
         let told = rewrite_uri_member(uris, meta, "ui/resourceUri");
-        map_text(told, |meta| {
+        edit::and_then(told, |meta| {
             map_member(meta, "ui", |ui| rewrite_uri_member(uris, ui, "resourceUri"))
         })
     })
@@ -105,7 +105,7 @@ fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     let mut copied = 0;
     for word in text.split(is_between) {
         let word = word.trim_end_matches(is_end);
-        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        let at = span(text, word).start;
         if let Some(shown) = renamed_uri(uris, word) {
             out.push_str(&text[copied..at]);
             out.push_str(&shown);
@@ -151,15 +151,6 @@ fn map_elements<'t>(
         true => edit::set(object, key, &format!("[{}]", told.join(","))),
         false => Cow::Borrowed(object),
     }
-}
-
-/// What `change` makes of what was made before.
-fn map_text<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
-    let changed = match change(&text) {
-        Cow::Owned(changed) => Some(changed),
-        Cow::Borrowed(_) => None,
-    };
-    changed.map_or(text, Cow::Owned)
 }
 
 #[cfg(test)]

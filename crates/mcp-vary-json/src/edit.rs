@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::{MAX_DEPTH, ObjectReader};
+use crate::{MAX_DEPTH, ObjectReader, span};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -29,7 +29,7 @@ pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
     let mut out = String::with_capacity(object.len());
     let mut copied = 0;
     for member in members.iter().filter(|member| member.is(key)) {
-        let place = range(object, member.value);
+        let place = span(object, member.value);
         out.push_str(&object[copied..place.start]);
         out.push_str(value);
         copied = place.end;
@@ -81,7 +81,7 @@ pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
     let Some(member) = members.iter().find(|member| member.is(from)) else {
         return Cow::Borrowed(object);
     };
-    let key = range(object, member.key);
+    let key = span(object, member.key);
     let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
     let renamed = format!("{before}{}{after}", crate::string(to));
     // The last value of a repeated key counts.
@@ -103,6 +103,17 @@ pub fn members(object: &str) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
+/// `text` after one more `step`; borrowed as long as no step has changed it.
+pub fn and_then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => step(text),
+        Cow::Owned(text) => match step(&text) {
+            Cow::Borrowed(same) if same.len() == text.len() => Cow::Owned(text),
+            changed => Cow::Owned(changed.into_owned()),
+        },
+    }
+}
+
 /// One member: key and value as written, the key without its quotes.
 struct Member<'a> {
     key: &'a str,
@@ -112,7 +123,7 @@ struct Member<'a> {
 impl Member<'_> {
     /// The range of the member in `object`, from its key's quote to the end of its value.
     fn range(&self, object: &str) -> Range<usize> {
-        range(object, self.key).start - 1..range(object, self.value).end
+        span(object, self.key).start - 1..span(object, self.value).end
     }
 
     fn is(&self, key: &str) -> bool {
@@ -122,12 +133,6 @@ impl Member<'_> {
         };
         self.key == key || self.key.contains('\\') && spelled_alike()
     }
-}
-
-/// Where `part`, a slice of `whole`, stands in it.
-fn range(whole: &str, part: &str) -> Range<usize> {
-    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
-    start..start + part.len()
 }
 
 /// The members of `object`, in order; `None` if it is not an object.

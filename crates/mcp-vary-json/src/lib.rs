@@ -13,6 +13,7 @@ mod tree;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -343,6 +344,12 @@ impl<'de> Visitor<'de> for Elements {
         }
         Ok(all)
     }
+}
+
+/// The range of `part`, a slice of `whole`, in it.
+pub fn span(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - whole.as_ptr().addr();
+    start..start + part.len()
 }
 
 /// The text of a JSON string, borrowed if it has no escapes; `None` if the value is not a string or not valid

@@ -7,10 +7,10 @@ use std::sync::{Arc, MutexGuard, Weak};
 
 use bytes::Bytes;
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
-use mcp_vary::json::Members;
+use mcp_vary::json::{Members, span};
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::sanitize::excerpt;
-use mcp_vary_wire::server_message::{self, canonical_token, range};
+use mcp_vary_wire::server_message::{self, canonical_token};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -230,9 +230,9 @@ impl ServerRequests {
         }
         let whole = std::str::from_utf8(message).unwrap_or_default();
         let pending: Arc<Pending> = Arc::new(Pending {
-            id: range(whole, id),
+            id: span(whole, id),
             method: method.to_owned(),
-            params: params.map(|params| range(whole, params)),
+            params: params.map(|params| span(whole, params)),
             // A copy, since a slice would keep the whole read buffer alive.
             message: Bytes::copy_from_slice(message),
             registry: Arc::clone(self),

@@ -159,7 +159,13 @@ impl PreparedTool {
         let key = format!("tools.{}", for_display(&own));
         let schema = members.get("inputSchema").unwrap_or("{}").to_owned();
         let (arguments, mut mistakes) = arguments(&schema, change, &key)?;
-        let name = name(&own, change, style.dialect, &key, &mut mistakes);
+        let name = view_name(
+            &own,
+            change.name.as_deref(),
+            style.dialect,
+            &key,
+            &mut mistakes,
+        );
         mistakes.extend(invalid_values(&schema, &arguments, &key));
 
         let mut changed = Changes::new(&mut members);
@@ -308,16 +314,6 @@ pub(super) fn view_name(
         });
     }
     taken
-}
-
-fn name(
-    own: &str,
-    change: &ToolOverride,
-    dialect: Option<Dialect>,
-    key: &str,
-    mistakes: &mut Vec<ViewDiagnostic>,
-) -> String {
-    view_name(own, change.name.as_deref(), dialect, key, mistakes)
 }
 
 /// The configured values that the server's schema rejects.

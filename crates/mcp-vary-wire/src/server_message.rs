@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
-use mcp_vary::json::{MAX_DEPTH, skip};
+use mcp_vary::json::{MAX_DEPTH, skip, span};
 
 use crate::raw_envelope::RawEnvelope;
 
@@ -107,18 +107,12 @@ impl<'a> ServerMessage<'a> {
             ),
             None => None,
         };
-        let payload = range(text, payload);
+        let payload = span(text, payload);
         Ok(Self::Response {
             id,
             outcome: ResponseOutcome { is_error, payload },
         })
     }
-}
-
-/// Where `part`, a slice of `whole`, stands in it.
-pub fn range(whole: &str, part: &str) -> Range<usize> {
-    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
-    start..start + part.len()
 }
 
 /// The messages in `bytes`: one message, or the elements of a batch (2025-03-26).
@@ -133,7 +127,7 @@ pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
 fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
     let text = std::str::from_utf8(bytes).unwrap_or("");
     let elements = mcp_vary::json::elements(text).ok()?;
-    let part = |element| bytes.slice(range(text, element));
+    let part = |element| bytes.slice(span(text, element));
     Some(elements.into_iter().map(part).collect())
 }
 

@@ -62,8 +62,12 @@ impl DialectPair {
                 respell(Cow::Borrowed(task), TaskDialect::Extension)
             }
             (TaskDialect::Extension, TaskDialect::Core) => {
-                let told = and_then(without_the_extension(task), |told| with_failure(told, task));
-                respell(and_then(told, without_subscription), TaskDialect::Core)
+                let told =
+                    edit::and_then(without_the_extension(task), |told| with_failure(told, task));
+                respell(
+                    edit::and_then(told, without_subscription),
+                    TaskDialect::Core,
+                )
             }
             _ => Cow::Borrowed(task),
         }
@@ -87,12 +91,12 @@ fn respell(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
             TaskDialect::Core => (extension, core),
             TaskDialect::Extension => (core, extension),
         };
-        and_then(told, |told| edit::rename(told, from, to))
+        edit::and_then(told, |told| edit::rename(told, from, to))
     })
 }
 
 fn without_the_extension(task: &str) -> Cow<'_, str> {
-    let cut = |told, key| and_then(told, |told| edit::remove(told, key));
+    let cut = |told, key| edit::and_then(told, |told| edit::remove(told, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
@@ -138,20 +142,12 @@ fn flat(result: &str) -> String {
 /// extension move into `task`.
 fn nested(result: &str) -> String {
     let meta = edit::get(result, META);
-    let task = and_then(without_the_extension(result), |told| {
+    let task = edit::and_then(without_the_extension(result), |told| {
         edit::remove(told, META)
     });
     let task = respell(task, TaskDialect::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())
-}
-
-/// Applies `step` to `text`; stays borrowed until something changes.
-fn and_then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
-    match step(&text) {
-        Cow::Owned(changed) => Cow::Owned(changed),
-        Cow::Borrowed(_) => text,
-    }
 }
 
 #[cfg(test)]

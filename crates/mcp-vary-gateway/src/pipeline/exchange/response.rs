@@ -8,9 +8,7 @@ use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
-use mcp_vary_catalog::result_rewriter::{
-    ResultRewriter, RewriteRules, and_then_rewrite, rewrite_result,
-};
+use mcp_vary_catalog::result_rewriter::{ResultRewriter, RewriteRules, rewrite_result};
 use mcp_vary_results::shaper::Shaper;
 use mcp_vary_results::{ResourceRule, any_rule_matches_contents};
 use mcp_vary_view::UriMap;
@@ -85,7 +83,7 @@ impl ResponseContext {
             Err(failure) => return self.failed(&failure),
         };
         let told = match self.is_foreign() {
-            true => and_then_rewrite(told, era::without_modern_members),
+            true => edit::and_then(told, era::without_modern_members),
             false => told,
         };
         let caching = self.caching(result);
@@ -139,7 +137,7 @@ impl ResponseContext {
         };
         Ok(match self.action {
             MethodAction::Task(TaskAction::Result) => {
-                let told = and_then_rewrite(task.rename(result), |named| self.shaped(named));
+                let told = edit::and_then(task.rename(result), |named| self.shaped(named));
                 match task.upstream_id.as_deref() {
                     Some(own) if task.dialects.is_core_client() => {
                         Cow::Owned(task.relate(&told, own))
