@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary_upstream::ServerFacts;
-use mcp_vary_wire::response::{METHOD_NOT_FOUND, RpcError};
+use mcp_vary_wire::response::RpcError;
 
 /// A method that its server does not declare, and where the server's answer is recorded.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::methods::COMPLETE;
