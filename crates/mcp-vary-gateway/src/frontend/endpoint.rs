@@ -8,11 +8,10 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, VariantRequest};
-use mcp_vary_wire::event;
-use mcp_vary_wire::event::EventId;
 use mcp_vary_wire::headers::SESSION_ID;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::sse::{self, EventId};
 use tokio_util::sync::CancellationToken;
 
 use super::http::ListenerKind;
@@ -198,8 +197,8 @@ fn last_event_id(head: &Parts) -> Option<EventId> {
 /// A client that resumes gets its position again: it may lose this connection, too, before the next event.
 fn sse_preamble(session: &Session, last: Option<&EventId>) -> Bytes {
     match last.filter(|_| understands_priming(session.negotiated.revision)) {
-        Some(last) => event::priming_event(&last.to_text()),
-        None => Bytes::from_static(b": open\n\n"),
+        Some(last) => sse::priming_event(&last.to_text()),
+        None => Bytes::from_static(sse::OPENING_COMMENT),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderName, Response, StatusCode};
-use mcp_vary_wire::response::{INTERNAL_ERROR, INVALID_REQUEST, Reply, RpcError};
+use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
+use mcp_vary_wire::response::{Reply, RpcError};
 
 use super::sse_body::Body;
 use super::validation::Rejection;
