@@ -52,7 +52,7 @@ impl Gateway {
     }
 
     /// Begins to connect to the servers and returns at once. Requests of clients wait until every server was read or
-    /// could not be connected to, for [`Config::start_patience`] at most, or until [`answer_now`](Self::answer_now);
+    /// could not be connected to, for [`Config::start_wait`] at most, or until `serve_now`;
     /// what servers list after that is announced. Closing the gateway ends in order what was begun.
     pub async fn open(config: Config) -> Arc<Self> {
         let lasting = Arc::new(Services::new(&config));

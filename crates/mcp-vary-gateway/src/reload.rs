@@ -234,7 +234,7 @@ impl Gateway {
     /// # Errors
     ///
     /// When there are new or changed servers, none of all servers can be connected to, and `config` does not say
-    /// [`starting_without_servers`](Config::starting_without_servers); or when the gateway is closed.
+    /// [`allow_empty_start`](Config::allow_empty_start); or when the gateway is closed.
     pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
         let _replacing = self.reloading.lock().await;
         let before = self.current();
