@@ -85,9 +85,9 @@ pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
 pub(crate) fn tests(workspace: &Workspace) -> Outcome {
     // A failing test must not keep the other crates' tests from running.
     let arguments = &["test", "--workspace", "--no-fail-fast"];
-    // Most tests wait for a server or a clock for some of their time.
+    // Most tests wait for a server or a clock for most of their time.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = (2 * cores).to_string();
+    let threads = (4 * cores).to_string();
     let variable = Some(("RUST_TEST_THREADS", threads.as_str()));
     let mut outcome = phase(workspace, "tests", arguments, variable);
     let Ok(log) = workspace.scratch("tests.log") else {

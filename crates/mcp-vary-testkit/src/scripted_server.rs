@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -200,7 +202,7 @@ impl ScriptedServer {
         address: SocketAddr,
         script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+        let listener = soon(bound(address)).await;
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             script: Box::new(script),
@@ -275,6 +277,18 @@ impl ScriptedServer {
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.accepting.abort();
+    }
+}
+
+/// A listener at `address`. A client of another test may have the port for a moment.
+async fn bound(address: SocketAddr) -> TcpListener {
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            listener => return listener.unwrap(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use mcp_vary_testkit::changing_server::ChangingServer;
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
@@ -202,6 +203,8 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
                 .ask(&harness, &json!({}), "tools/call", tool("other"))
                 .await;
             assert_eq!(answer["error"]["code"], -32602);
+            // Leaves the processor to the reading.
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     })
     .await;

@@ -298,9 +298,9 @@ async fn what_one_process_enables_is_there_for_its_client_alone() {
 /// A client that calls or lists at once need not have received the notification.
 #[tokio::test]
 async fn what_was_enabled_is_there_for_the_next_request() {
-    for said in [Said::Call, Said::Pipe] {
+    let check = async |said: Said| {
         let (harness, _growing, _shared) = harness(said).await;
-        for way in RECOGNISED {
+        let check = async |way: ClientKind| {
             let mut client = listening(&harness, way).await;
             enables(&mut client, "new").await;
             is_answered(&calls(&mut client, tool("new")).await, "new");
@@ -311,8 +311,10 @@ async fn what_was_enabled_is_there_for_the_next_request() {
                 ["enable", "new"],
                 "{said:?} {way:?}"
             );
-        }
-    }
+        };
+        join_all(RECOGNISED.map(check)).await;
+    };
+    join_all([Said::Call, Said::Pipe].map(check)).await;
 }
 
 /// The server says it in one session, and it is so for all.
@@ -493,8 +495,8 @@ fn silent() -> [(Silent, Duration); 3] {
 /// A list that has expired is shown while it is read again, and who was shown it is notified.
 #[tokio::test]
 async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
-    for (server, list_ttl) in silent() {
-        for way in ClientKind::ALL {
+    let check = async |way: ClientKind| {
+        for (server, list_ttl) in silent() {
             let harness = server.harness(list_ttl).await;
             let mut client =
                 NotificationClient::listening(&harness, way, everything(&[]), None).await;
@@ -507,9 +509,9 @@ async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
             })
             .await;
             is_notified_of_a_tool(&mut client, way).await;
-            server.tools.lock().unwrap().pop();
         }
-    }
+    };
+    join_all(ClientKind::ALL.map(check)).await;
 }
 
 /// No request waits for a list that was read before.
@@ -582,13 +584,13 @@ async fn a_list_whose_changes_are_announced_does_not_expire() {
 async fn a_name_that_is_not_listed_is_looked_for_once_more() {
     let announces = json!({"tools": {"listChanged": true}});
     let modern = json!({"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public"});
-    for server in [
-        Silent::new(Era::Legacy, announces.clone(), json!({})),
-        Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
-        Silent::new(Era::Modern, announces, modern.clone()),
-        Silent::new(Era::Modern, json!({"tools": {}}), modern),
-    ] {
-        for way in ClientKind::ALL {
+    let check = async |way: ClientKind| {
+        for server in [
+            Silent::new(Era::Legacy, announces.clone(), json!({})),
+            Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
+            Silent::new(Era::Modern, announces.clone(), modern.clone()),
+            Silent::new(Era::Modern, json!({"tools": {}}), modern.clone()),
+        ] {
             let harness = server.harness(Duration::ZERO).await;
             let mut client = listening(&harness, way).await;
             assert_eq!(lists(&mut client).await, ["old"]);
@@ -602,9 +604,9 @@ async fn a_name_that_is_not_listed_is_looked_for_once_more() {
             .await;
             is_answered(&calls(&mut client, tool("new")).await, "new");
             is_unknown(&calls(&mut client, tool("none")).await);
-            server.tools.lock().unwrap().pop();
         }
-    }
+    };
+    join_all(ClientKind::ALL.map(check)).await;
 }
 
 /// A tool that a session enables without an announcement is found by a call of that session.

@@ -3,6 +3,7 @@
 mod hidden;
 mod replaced;
 
+use futures_util::future::join_all;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
 use mcp_vary_testkit::changing_server::ChangingServer;
@@ -24,19 +25,24 @@ const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 const LEGACY: [ClientKind; 2] = [ClientKind::HttpLegacy, ClientKind::StdioLegacy];
 const MODERN: [ClientKind; 2] = [ClientKind::HttpModern, ClientKind::StdioModern];
 
+/// Every era of a server with every kind of client. A change takes a second, so the pairs are tested at the same time.
+fn every_pair() -> impl Iterator<Item = (Era, ClientKind)> {
+    ERAS.into_iter()
+        .flat_map(|era| ClientKind::ALL.map(|way| (era, way)))
+}
+
 /// SV-16: a session hears which variants' lists changed, each with its variant and in its order, and of no other;
 /// a stream hears of its own variant. `read-only` does not show the new tool, so that its list is as before.
 #[tokio::test]
 async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
-    for era in ERAS {
+    let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        for (round, way) in ClientKind::ALL.into_iter().enumerate() {
+        for name in ["added", "other"] {
             let mut subscriber =
                 NotificationClient::listening(&harness, way, everything(&[]), Some("compact"))
                     .await;
-            let name = format!("added-{round}");
-            stage.set_tools(&["first", &name]);
+            stage.set_tools(&["first", name]);
             stage.notify_list_changed("tools");
             let expected = match way.is_modern() {
                 true => vec!["compact"],
@@ -51,38 +57,37 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
             }
             // The list is the new one by then.
             let listed = way.ask(&harness, &json!({}), "tools/list", json!({})).await;
-            assert_eq!(listed["result"]["tools"][1]["name"], name.as_str());
+            assert_eq!(listed["result"]["tools"][1]["name"], name);
             subscriber.close();
         }
-    }
+    };
+    join_all(every_pair().map(check)).await;
 }
 
 /// SV-16: what a server says is told, of all variants, even if its list reads as before.
 #[tokio::test]
 async fn what_a_server_announces_is_told() {
-    for era in ERAS {
+    let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        for way in ClientKind::ALL {
-            let mut subscriber =
-                NotificationClient::listening(&harness, way, everything(&[]), Some("read-only"))
-                    .await;
-            for list in ["tools", "resources", "prompts"] {
-                stage.notify_list_changed(list);
-                let expected = match way.is_modern() {
-                    true => vec!["read-only"],
-                    false => vec!["standard", "compact", "read-only"],
-                };
-                for variant in expected {
-                    assert_eq!(
-                        subscriber.change().await,
-                        changed(list, variant),
-                        "{era:?} {way:?}"
-                    );
-                }
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&[]), Some("read-only")).await;
+        for list in ["tools", "resources", "prompts"] {
+            stage.notify_list_changed(list);
+            let expected = match way.is_modern() {
+                true => vec!["read-only"],
+                false => vec!["standard", "compact", "read-only"],
+            };
+            for variant in expected {
+                assert_eq!(
+                    subscriber.change().await,
+                    changed(list, variant),
+                    "{era:?} {way:?}"
+                );
             }
         }
-    }
+    };
+    join_all(every_pair().map(check)).await;
 }
 
 /// What the gateway only suspects is told if it is so: a server that returns and lists the same is no news.
@@ -322,65 +327,58 @@ async fn a_resource_that_is_not_there_cannot_be_subscribed_to() {
 /// SV-14: what is gone is told once, as a changed list; then there is silence.
 #[tokio::test]
 async fn a_resource_that_is_gone_is_told_once() {
-    for era in ERAS {
+    let check = async |(era, way): (Era, ClientKind)| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
-        for way in ClientKind::ALL {
-            stage.set_resources(&["note:a", "note:b"]);
-            stage.notify_list_changed("resources");
-            let mut subscriber = NotificationClient::listening(
-                &harness,
-                way,
-                everything(&["note:a", "note:b"]),
-                None,
-            )
-            .await;
-            let subscribe = |uri: &str| under("compact", json!({"uri": uri}));
-            if !way.is_modern() {
-                for uri in ["note:a", "note:b"] {
-                    subscriber.ask("resources/subscribe", subscribe(uri)).await;
-                }
-            }
-            let variant = if way.is_modern() {
-                "standard"
-            } else {
-                "compact"
-            };
-            // What was said before the list was read again may still come.
-            stage.notify_updated("note:a");
-            loop {
-                if subscriber.change().await == updated("note:a", variant) {
-                    break;
-                }
-            }
-            stage.set_resources(&["note:b"]);
-            stage.notify_list_changed("resources");
-            stage.notify_updated("note:a");
-            stage.notify_updated("note:b");
-            let mut heard = Vec::new();
-            loop {
-                heard.push(subscriber.change().await);
-                if heard.last() == Some(&updated("note:b", variant)) {
-                    break;
-                }
-            }
-            let once: Vec<_> = match way.is_modern() {
-                true => vec![changed("resources", "standard")],
-                false => ["standard", "compact", "read-only"]
-                    .map(|variant| changed("resources", variant))
-                    .into(),
-            };
-            let lists: Vec<_> = heard[..heard.len() - 1].to_vec();
-            assert_eq!(lists, once, "{era:?} {way:?}");
-            if !way.is_modern() {
-                // It stands in the way of no other, and can still be ended.
-                let answer = subscriber
-                    .ask("resources/unsubscribe", subscribe("note:a"))
-                    .await;
-                assert_eq!(answer["result"], json!({}));
+        let mut subscriber =
+            NotificationClient::listening(&harness, way, everything(&["note:a", "note:b"]), None)
+                .await;
+        let subscribe = |uri: &str| under("compact", json!({"uri": uri}));
+        if !way.is_modern() {
+            for uri in ["note:a", "note:b"] {
+                subscriber.ask("resources/subscribe", subscribe(uri)).await;
             }
         }
-    }
+        let variant = if way.is_modern() {
+            "standard"
+        } else {
+            "compact"
+        };
+        // What was said before the list was read again may still come.
+        stage.notify_updated("note:a");
+        loop {
+            if subscriber.change().await == updated("note:a", variant) {
+                break;
+            }
+        }
+        stage.set_resources(&["note:b"]);
+        stage.notify_list_changed("resources");
+        stage.notify_updated("note:a");
+        stage.notify_updated("note:b");
+        let mut heard = Vec::new();
+        loop {
+            heard.push(subscriber.change().await);
+            if heard.last() == Some(&updated("note:b", variant)) {
+                break;
+            }
+        }
+        let once: Vec<_> = match way.is_modern() {
+            true => vec![changed("resources", "standard")],
+            false => ["standard", "compact", "read-only"]
+                .map(|variant| changed("resources", variant))
+                .into(),
+        };
+        let lists: Vec<_> = heard[..heard.len() - 1].to_vec();
+        assert_eq!(lists, once, "{era:?} {way:?}");
+        if !way.is_modern() {
+            // It stands in the way of no other, and can still be ended.
+            let answer = subscriber
+                .ask("resources/unsubscribe", subscribe("note:a"))
+                .await;
+            assert_eq!(answer["result"], json!({}));
+        }
+    };
+    join_all(every_pair().map(check)).await;
 }
 
 /// One subscription at the server, however many clients there are, until the last one leaves.
@@ -457,7 +455,7 @@ async fn a_modern_server_has_one_stream_for_all_resources() {
 /// A server that was lost is subscribed to again; what may have changed in between is told.
 #[tokio::test]
 async fn a_server_that_returns_is_subscribed_to_again() {
-    for era in ERAS {
+    let check = async |era: Era| {
         let stage = ChangingServer::new(era);
         let mut harness = Harness::changing(&stage).await;
         let filter = everything(&["note:a"]);
@@ -489,7 +487,8 @@ async fn a_server_that_returns_is_subscribed_to_again() {
         for subscriber in &mut ears {
             while subscriber.change().await != updated("note:a", "standard") {}
         }
-    }
+    };
+    join_all(ERAS.map(check)).await;
 }
 
 /// SV-15: a stream that the gateway ends has `notifications/cancelled` and the result last.

@@ -58,7 +58,7 @@ async fn a_reload_is_told_like_any_change() {
 /// What came after the change of a list is told after it, and reading the list takes its time.
 #[tokio::test]
 async fn the_order_of_changes_is_kept() {
-    for era in ERAS {
+    let check = async |era: Era| {
         let stage = ChangingServer::new(era);
         let harness = Harness::changing(&stage).await;
         let mut subscriber = NotificationClient::listening(
@@ -85,7 +85,8 @@ async fn the_order_of_changes_is_kept() {
                 assert_eq!(subscriber.change().await, updated("note:a", "standard"));
             }
         }
-    }
+    };
+    join_all(ERAS.map(check)).await;
 }
 
 /// SV-14: of a server that is connected to anew since its entry is another: what its resources did in between is taken for a
