@@ -16,4 +16,12 @@ impl Environment {
     pub const fn new(now: fn() -> u64, random: fn(&mut [u8])) -> Self {
         Self { now, random }
     }
+
+    /// A name of 32 hexadecimal digits that cannot be guessed.
+    #[must_use]
+    pub fn random_name(self) -> String {
+        let mut bytes = [0; 16];
+        (self.random)(&mut bytes);
+        format!("{:032x}", u128::from_le_bytes(bytes))
+    }
 }

@@ -171,7 +171,7 @@ impl Gateway {
             let setup = gateway.current();
             gateway.services.replay_streams.sweep();
             gateway.services.sessions.sweep();
-            gateway.services.completed_tasks.sweep();
+            gateway.services.tasks.core_over_ext.completed.sweep();
             let now = (setup.config.environment.now)();
             gateway.services.hub.sweep(now);
             Some(setup.pool.sweep())

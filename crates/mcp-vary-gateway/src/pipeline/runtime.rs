@@ -32,7 +32,8 @@ use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
-use crate::tasks::{CompletedTasks, InputClaims, ProxiedTasks, TaskRegistry};
+use crate::tasks::TaskServices;
+use crate::tasks::context::TaskContext;
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
 ///
@@ -50,19 +51,13 @@ pub(crate) struct Services {
     pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: DeprecationLog,
     pub(crate) ignored_declarations: IgnoredCounter,
-    pub(crate) task_registry: Arc<TaskRegistry>,
-    /// Tasks that were done before they were made.
-    pub(crate) completed_tasks: CompletedTasks,
-    /// What clients were asked for tasks.
-    pub(crate) input_claims: Arc<InputClaims>,
+    pub(crate) tasks: Arc<TaskServices>,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
     /// What results left out.
     pub(crate) result_store: Arc<ResultStore>,
     /// Calls that wait for what they asked of clients whose requests have ended.
     pub(crate) suspended_calls: Arc<SuspendedCalls<Leases>>,
-    /// Tasks that are watched for clients which know another form of them.
-    pub(crate) proxied_tasks: Arc<ProxiedTasks>,
     /// Tells this gateway from others, to those in front of it and behind it.
     pub(crate) id: [u8; 8],
     /// The gateways behind this one.
@@ -112,14 +107,25 @@ impl Services {
         let hub = Arc::<SubscriptionHub>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
-        let task_registry = Arc::new(TaskRegistry::new(Arc::clone(&hub)));
-        let proxied_tasks = Arc::<ProxiedTasks>::default();
         let shutdown = CancellationToken::new();
         let counters = Arc::<Counters>::default();
+        let link_index = Arc::<LinkIndex>::default();
+        let task_context = TaskContext {
+            observer: Arc::clone(&hub) as _,
+            pending_server_requests: Arc::clone(&pending_server_requests),
+            environment: config.environment,
+            shutdown: shutdown.clone(),
+            background_tasks: background_tasks.clone(),
+        };
+        let tasks = Arc::new(TaskServices::new(
+            task_context,
+            instance,
+            Arc::clone(&cursor_keys),
+            Arc::clone(&link_index),
+        ));
         let observer: Arc<dyn ConnectionObserver> = Arc::new(ServerEvents {
             hub: Arc::clone(&hub),
-            task_registry: Arc::clone(&task_registry),
-            proxied_tasks: Arc::clone(&proxied_tasks),
+            tasks: Arc::clone(&tasks),
         });
         let dedicated = DedicatedPool::new(
             config.limits.dedicated_connections,
@@ -144,7 +150,7 @@ impl Services {
                 pending_server_requests: Arc::clone(&pending_server_requests),
             }),
             cursor_keys,
-            link_index: Arc::default(),
+            link_index,
             hub,
             counters,
             deprecations: DeprecationLog::default(),
@@ -155,13 +161,10 @@ impl Services {
                 config.limits.result_ttl,
                 config.environment,
             )),
-            completed_tasks: CompletedTasks::new(config.environment),
-            input_claims: Arc::default(),
             suspended_calls: Arc::new(SuspendedCalls::new(
                 background_tasks.clone(),
                 shutdown.clone(),
             )),
-            proxied_tasks,
             instance,
             id: random(config.environment),
             upstream_gateways: Arc::default(),
@@ -175,7 +178,7 @@ impl Services {
             shutdown,
             dedicated_pool: dedicated,
             pool_context,
-            task_registry,
+            tasks,
             pending_server_requests,
             background_tasks,
             initial_limits: config.limits,
@@ -220,7 +223,7 @@ impl Services {
 
     /// A name that nobody guesses.
     pub(crate) fn random_name(&self) -> String {
-        format!("{:032x}", u128::from_le_bytes(random(self.environment)))
+        self.environment.random_name()
     }
 
     /// Seconds since 1970-01-01 UTC.

@@ -14,14 +14,13 @@ use crate::pool::dedicated::ClientLists;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::observer::ConnectionObserver;
 use crate::pool::source::ResourceUpdates;
-use crate::tasks::{ProxiedTasks, TaskRegistry};
+use crate::tasks::TaskServices;
 
 /// The observer of all connections of the pool.
 #[derive(Debug)]
 pub(crate) struct ServerEvents {
     pub(crate) hub: Arc<SubscriptionHub>,
-    pub(crate) task_registry: Arc<TaskRegistry>,
-    pub(crate) proxied_tasks: Arc<ProxiedTasks>,
+    pub(crate) tasks: Arc<TaskServices>,
 }
 
 impl ConnectionObserver for ServerEvents {
@@ -49,18 +48,23 @@ impl ConnectionObserver for ServerEvents {
         connection: Option<ConnectionId>,
     ) {
         let key = (Arc::clone(server), id);
-        self.task_registry.changed(&key, params, connection);
+        self.tasks.registry.changed(&key, params, connection);
     }
 
     fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool {
-        self.proxied_tasks.has_recipient(server, request)
+        self.tasks.proxied.has_recipient(server, request)
     }
 
     fn task_id(&self, server: &Arc<str>, id: &str, client: ClientId) -> Option<String> {
-        Some(self.task_registry.task(server, id, client)?.to_string())
+        Some(
+            self.tasks
+                .registry
+                .client_id(server, id, client)?
+                .to_string(),
+        )
     }
 
     fn task_progress(&self, client: ClientId, params: &str) -> Option<String> {
-        self.task_registry.progress(client, params)
+        self.tasks.registry.progress(client, params)
     }
 }

@@ -13,6 +13,7 @@ use crate::pool::source::ServerSource;
 use crate::session::Session;
 pub(crate) use crate::tasks::TaskKey;
 use crate::tasks::TaskNotifier;
+use crate::tasks::context::TaskObserver;
 
 /// A task that a stream is subscribed to.
 #[derive(Debug)]
@@ -73,9 +74,8 @@ impl Subscribers {
     }
 }
 
-impl SubscriptionHub {
-    /// The session of `client`, if it is a subscriber.
-    pub(crate) fn session(&self, client: ClientId) -> Option<Arc<Session>> {
+impl TaskObserver for SubscriptionHub {
+    fn session(&self, client: ClientId) -> Option<Arc<Session>> {
         let mut members = self.lock();
         let (_, member) = members.of_session(client)?;
         match &member.sink {
@@ -85,7 +85,7 @@ impl SubscriptionHub {
     }
 
     /// Notifies the subscribers of a task; only those on `source`, if that is given.
-    pub(crate) fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
+    fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
         let tellers: Vec<_> = {
             let members = self.lock();
             let listeners = members.tasks.get(key).into_iter().flatten();

@@ -13,7 +13,7 @@ use mcp_vary::json::edit;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 use mcp_vary_wire::task_dialect::TaskDialect;
 
-use super::{RESULT, is_failed_call};
+use super::task_text::{RESULT, is_failed_call};
 
 /// The dialect of the client, and that of the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) struct DialectPair {
 
 impl DialectPair {
     /// The client uses the core dialect, and the server the extension.
-    pub(crate) const TO_CORE: Self = Self {
+    pub(crate) const CORE_OVER_EXT: Self = Self {
         client: TaskDialect::Core,
         server: TaskDialect::Extension,
     };
@@ -42,8 +42,8 @@ impl DialectPair {
         self.client != self.server
     }
 
-    pub(crate) fn is_core_client(self) -> bool {
-        self == Self::TO_CORE
+    pub(crate) fn is_core_over_ext(self) -> bool {
+        self == Self::CORE_OVER_EXT
     }
 
     /// A server's `CreateTaskResult` in the client's dialect. Members beside the task stay as they are.
@@ -158,7 +158,7 @@ mod tests {
         client: TaskDialect::Extension,
         server: TaskDialect::Core,
     };
-    const TO_CORE: DialectPair = DialectPair::TO_CORE;
+    const TO_CORE: DialectPair = DialectPair::CORE_OVER_EXT;
 
     #[track_caller]
     fn is_told(forms: DialectPair, task: &str, expected: &str) {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::link_index::LinkIndex;
 use mcp_vary_catalog::result_rewriter::{ResultRewriter, rewrite_result};
 
-use super::{DialectPair, rename_task};
+use super::dialect::DialectPair;
+use super::task_text::{RESULT, rename_task};
 
 /// What is needed to write the notifications of one task for one client, as `tasks/get` would return it.
 #[derive(Clone, Debug)]
@@ -20,20 +22,23 @@ pub(crate) struct TaskNotifier {
 }
 
 impl TaskNotifier {
+    /// The notification of a task with the status `params`, in the client's dialect.
+    pub(crate) fn status(&self, params: &str) -> Bytes {
+        let dialect = self.dialects.client;
+        dialect.status_notification(&self.notification(params))
+    }
+
     /// The params of a server's notification, as the client receives them.
     pub(crate) fn notification(&self, params: &str) -> String {
-        let said = self.dialects.task_to_client(params);
-        let named = rename_task(&said, &|_| Some(self.client_id.to_string()));
-        let Some(result) = edit::get(&named, RESULT).filter(|it| it.starts_with('{')) else {
-            return named.into_owned();
+        let task = self.dialects.task_to_client(params);
+        let task = rename_task(&task, &|_| Some(self.client_id.to_string()));
+        let Some(result) = edit::get(&task, RESULT).filter(|it| it.starts_with('{')) else {
+            return task.into_owned();
         };
         if let Some(origin) = &self.rewriter.origin {
             self.links.record(&self.server, origin, result);
         }
         let result = rewrite_result(result, &self.rewriter.rules());
-        edit::set(&named, RESULT, &result).into_owned()
+        edit::set(&task, RESULT, &result).into_owned()
     }
 }
-
-/// The member of a completed task that holds its result (SEP-2663).
-pub(crate) const RESULT: &str = "result";

@@ -11,12 +11,12 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::task_dialect::rename_related_task;
 
-use super::TaskNotifier;
+use super::context::TaskObserver;
+use super::notifier::TaskNotifier;
+use super::task_text::{is_terminal, status};
 use crate::pool::connection_id::ConnectionId;
 use crate::session::Session;
 use crate::session::client::Client;
-use crate::subscriptions::SubscriptionHub;
-use crate::tasks::client::{is_over, status};
 
 /// The owner of each task, so that its notifications and its place in lists reach that client only.
 ///
@@ -27,7 +27,7 @@ use crate::tasks::client::{is_over, status};
 #[derive(Debug)]
 pub(crate) struct TaskRegistry {
     tasks: Lock<KnownTasks>,
-    hub: Arc<SubscriptionHub>,
+    observer: Arc<dyn TaskObserver>,
 }
 
 #[derive(Debug)]
@@ -62,13 +62,13 @@ const MAX_UNCLAIMED_LENGTH: usize = 16 << 10;
 const NEVER: u64 = 0;
 
 impl TaskRegistry {
-    pub(crate) fn new(hub: Arc<SubscriptionHub>) -> Self {
+    pub(crate) fn new(observer: Arc<dyn TaskObserver>) -> Self {
         Self {
             tasks: Lock::new(KnownTasks {
                 known: bounded(MAX_KNOWN),
                 unclaimed: bounded(MAX_UNCLAIMED),
             }),
-            hub,
+            observer,
         }
     }
 
@@ -96,47 +96,49 @@ impl TaskRegistry {
     }
 
     /// The id that `client` has for a task that it created.
-    pub(crate) fn task(&self, server: &Arc<str>, own: &str, client: ClientId) -> Option<Arc<str>> {
+    pub(crate) fn client_id(
+        &self,
+        server: &Arc<str>,
+        id: &str,
+        client: ClientId,
+    ) -> Option<Arc<str>> {
         let tasks = self.lock();
-        let key = (Arc::clone(server), Arc::from(own));
+        let key = (Arc::clone(server), Arc::from(id));
         let entry = tasks.known.get(&key, NEVER)?;
         (entry.client == client).then(|| Arc::clone(&entry.notifier.client_id))
     }
 
     /// The notification for `client` that a task has the status in `params`; `None` if the task belongs to another.
     pub(crate) fn status(&self, key: &TaskKey, params: &str, client: ClientId) -> Option<Bytes> {
-        let teller = {
+        let notifier = {
             let tasks = self.lock();
             let entry = tasks.known.get(key, NEVER)?;
             let entry = Some(entry).filter(|it| it.client == client)?;
             Arc::clone(&entry.notifier)
         };
-        Some(
-            teller
-                .dialects
-                .client
-                .status_notification(&teller.notification(params)),
-        )
+        Some(notifier.status(params))
     }
 
     /// At most `most` of the tasks that `client` created in the core dialect on servers of the extension, in the order of
     /// creation and after the one with this number: each with its number.
-    pub(crate) fn after(
+    pub(crate) fn core_over_ext_after(
         &self,
         client: ClientId,
         number: u64,
         most: usize,
     ) -> Vec<(u64, TaskKey, Arc<TaskNotifier>)> {
         let tasks = self.lock();
-        let own = tasks.known.of_owner(client, NEVER);
-        let own = own.filter(|(at, _, it)| *at > number && it.notifier.dialects.is_core_client());
-        own.map(|(at, key, it)| (at, key.clone(), Arc::clone(&it.notifier)))
+        let created = tasks.known.of_owner(client, NEVER);
+        let created =
+            created.filter(|(at, _, it)| *at > number && it.notifier.dialects.is_core_over_ext());
+        created
+            .map(|(at, key, it)| (at, key.clone(), Arc::clone(&it.notifier)))
             .take(most)
             .collect()
     }
 
     /// Records that a task has ended: no more notifications are sent about it.
-    pub(crate) fn is_over(&self, key: &TaskKey) {
+    pub(crate) fn unsubscribe(&self, key: &TaskKey) {
         let mut tasks = self.lock();
         let entry = tasks.known.get_mut(key, NEVER);
         let subscription = entry.and_then(|it| it.subscription.take());
@@ -153,12 +155,12 @@ impl TaskRegistry {
     }
 
     /// Translates the server's ids of the tasks of `client` into the client's.
-    pub(crate) fn names<'a>(
+    pub(crate) fn client_ids<'a>(
         &'a self,
         server: &'a Arc<str>,
         client: ClientId,
     ) -> impl Fn(&str) -> Option<String> + 'a {
-        move |own| Some(self.task(server, own, client)?.to_string())
+        move |id| Some(self.client_id(server, id, client)?.to_string())
     }
 
     /// The params of a progress notification that arrives after the result that announced a task of `client`, with the
@@ -170,14 +172,14 @@ impl TaskRegistry {
         let token = edit::get(params, PROGRESS_TOKEN)?;
         let (server, client_token) = {
             let tasks = self.lock();
-            let own = tasks.known.of_owner(client, NEVER);
-            let mut tokens = own.filter_map(|(_, (server, _), it)| {
+            let created = tasks.known.of_owner(client, NEVER);
+            let mut tokens = created.filter_map(|(_, (server, _), it)| {
                 Some((server, it.notifier.rewriter.progress.as_ref()?))
             });
             let (server, tokens) = tokens.find(|(_, it)| it.upstream == token)?;
             (Arc::clone(server), tokens.client.clone())
         };
-        let named = rename_related_task(params, &self.names(&server, client)).into_owned();
+        let named = rename_related_task(params, &self.client_ids(&server, client)).into_owned();
         Some(edit::set(&named, PROGRESS_TOKEN, &client_token).into_owned())
     }
 
@@ -190,29 +192,24 @@ impl TaskRegistry {
             let mut tasks = self.lock();
             let entry = tasks.known.get(key, NEVER);
             let owner = entry.map(|entry| {
-                let (session, teller) = (Weak::clone(&entry.session), Arc::clone(&entry.notifier));
-                (entry.client, session, teller)
+                let session = Weak::clone(&entry.session);
+                (entry.client, session, Arc::clone(&entry.notifier))
             });
             if owner.is_none() && source.is_none() {
                 tasks.store_unclaimed(key, params);
             }
             owner
         };
-        if let Some((client, session, teller)) = owner
-            && let Some(session) = self.hub.session(client).or_else(|| session.upgrade())
+        if let Some((client, session, notifier)) = owner
+            && let Some(session) = self.observer.session(client).or_else(|| session.upgrade())
         {
-            // A client that does not read now can ask for the status.
-            let _ = session.enqueue(
-                teller
-                    .dialects
-                    .client
-                    .status_notification(&teller.notification(params)),
-            );
+            // A client without an open stream can ask for the status.
+            let _ = session.enqueue(notifier.status(params));
         }
-        if is_over(&status(params)) {
-            self.is_over(key);
+        if is_terminal(&status(params)) {
+            self.unsubscribe(key);
         }
-        self.hub.task_changed(key, params, source);
+        self.observer.task_changed(key, params, source);
     }
 
     fn lock(&self) -> MutexGuard<'_, KnownTasks> {

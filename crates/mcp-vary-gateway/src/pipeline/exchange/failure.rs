@@ -46,7 +46,7 @@ impl ResponseContext {
             uri_rewriter::rewrite_error(uris, &mut failure);
         }
         if let Some(task) = &self.plan.task
-            && let Some(message) = task.respell(failure.message())
+            && let Some(message) = task.rename_in_message(failure.message())
         {
             failure.set_message(message);
         }

@@ -14,7 +14,7 @@ use tracing::debug;
 
 use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 use crate::pipeline::runtime::Services;
-use crate::tasks::core_task_id;
+use crate::tasks::task_text::core_task_id;
 
 /// A task that a call becomes, and nobody but its server is told of.
 ///

@@ -31,7 +31,8 @@ use crate::pool::dedicated::DedicatedLease;
 use crate::session::InFlightGuard;
 use crate::session::client::Client;
 use crate::session::pending_server_requests::ForwardedServerRequest;
-use crate::tasks::{ResultWaiter, TaskConnection, WaitEnd, WaitEvent};
+use crate::tasks::core_over_ext::{ResultWaiter, WaitEnd, WaitEvent};
+use crate::tasks::proxy::TaskConnection;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_upstream::{Exchange, Message};
 use mcp_vary_wire::response::{Reply, RpcError};
@@ -203,7 +204,7 @@ impl InFlightRequest {
     /// What the client is asked for the task whose result it waits for, or how that ended.
     async fn next_of_task(&mut self) -> Option<ResponseEvent> {
         let awaited = self.task_result.as_mut()?;
-        let coming = awaited.next(&self.response.client, &self.services);
+        let coming = awaited.next(&self.response.client);
         Some(
             match unless_cancelled(self.in_flight_guard.as_ref(), coming).await {
                 None => self.cancel_by_client(),

@@ -66,10 +66,7 @@ impl ResponseContext {
         let progress = self.progress.as_ref().filter(|it| it.upstream == token);
         let Some(progress) = progress else {
             let task = self.plan.task.as_ref()?;
-            let params = task
-                .services
-                .task_registry
-                .progress(self.client.id, params)?;
+            let params = task.services.registry.progress(self.client.id, params)?;
             return Some(era::progress_notification(&params));
         };
         let told = self.rewrite_notification(params);

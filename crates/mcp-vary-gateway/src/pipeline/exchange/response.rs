@@ -23,7 +23,8 @@ use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 use crate::pipeline::method::{MethodAction, TaskAction};
 use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
-use crate::tasks::{RESULT, TaskIdCodec};
+use crate::tasks::TaskIdCodec;
+use crate::tasks::task_text::RESULT;
 
 /// What is needed to turn the server's answer into the client's.
 #[derive(Debug)]
@@ -139,7 +140,7 @@ impl ResponseContext {
             MethodAction::Task(TaskAction::Result) => {
                 let told = edit::and_then(task.rename(result), |named| self.shaped(named));
                 match task.upstream_id.as_deref() {
-                    Some(own) if task.dialects.is_core_client() => {
+                    Some(own) if task.dialects.is_core_over_ext() => {
                         Cow::Owned(task.relate(&told, own))
                     }
                     _ => told,
@@ -148,7 +149,7 @@ impl ResponseContext {
             // The extension has the result in what it says of the task.
             MethodAction::Task(_) => {
                 task.record_status(result);
-                let named = task.result_to_client(result);
+                let named = task.task_to_client(result);
                 let inner = edit::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
                     Some(Cow::Owned(shaped)) => {
@@ -159,8 +160,8 @@ impl ResponseContext {
             }
             _ => match task.creation_result(result, &self.client, || self.rewriter()) {
                 Some(made) => made?,
-                None if task.dialects.is_core_client() => {
-                    Cow::Owned(task.completed_result(&self.shaped(result), &self.client)?)
+                None if task.dialects.is_core_over_ext() => {
+                    Cow::Owned(task.core_over_ext_result(&self.shaped(result), &self.client)?)
                 }
                 None => self.shaped(result),
             },
@@ -171,7 +172,7 @@ impl ResponseContext {
     pub(super) fn task_ttl(&self, result: &str) -> Option<Duration> {
         let task = self.plan.task.as_ref();
         task.filter(|_| matches!(self.action, MethodAction::CallTool))?
-            .lasts(result)
+            .lifetime(result)
     }
 
     /// How results are told to the client, for when there is no request any more.

@@ -21,8 +21,8 @@ impl InFlightRequest {
         request: ServerRequest,
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
-            let (made, server) = (&self.services.task_registry, &self.response.server);
-            let names = made.names(server, session.client);
+            let (made, server) = (&self.services.tasks.registry, &self.response.server);
+            let names = made.client_ids(server, session.client);
             let questions = &self.services.pending_server_requests;
             let (question, message) = questions.forward(session, (server, &request), &names)?;
             self.pending_server_requests.push(question);

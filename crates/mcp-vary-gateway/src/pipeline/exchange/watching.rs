@@ -12,7 +12,7 @@ impl InFlightRequest {
         let own = names.created_id(result)?;
         let road = road.leased(self.leases.dedicated.take(), self.leases.class.take());
         let retelling = || self.response.rewriter();
-        let made = names.watch(result, &own, &self.response.client, retelling, road);
+        let made = names.proxy(result, &own, &self.response.client, retelling, road);
         Some(match made {
             Ok(made) => response::result(&self.response.id, made.as_bytes()),
             Err(failure) => self.response.failed(&failure),

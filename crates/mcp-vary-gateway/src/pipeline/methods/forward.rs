@@ -59,7 +59,7 @@ impl RequestContext<'_> {
         }
         // What the server asks on the way to such a task it asks in results.
         let has_task = finish.plan.task.as_ref();
-        let alone = match has_task.is_some_and(|task| task.dialects.is_core_client()) {
+        let alone = match has_task.is_some_and(|task| task.dialects.is_core_over_ext()) {
             true => None,
             false => self.dedicated_connection(forwarding.server).await?,
         };
@@ -109,7 +109,7 @@ impl RequestContext<'_> {
         let task = finish.plan.task.as_ref();
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
-            capabilities: &match task.is_some_and(|task| task.dialects.is_core_client()) {
+            capabilities: &match task.is_some_and(|task| task.dialects.is_core_over_ext()) {
                 true => task_dialect::with_extension(told),
                 false => Cow::Borrowed(told),
             },

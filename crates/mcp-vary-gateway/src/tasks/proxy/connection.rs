@@ -16,12 +16,12 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info};
 
-use super::{ProxiedTask, RESULT_SHARE, STATUS_WAIT, TaskOutcome};
+use super::task::{STATUS_WAIT, TaskOutcome};
+use super::{ProxiedTask, ProxiedTasks, RESULT_SHARE};
 use crate::mrtr::Quota;
-use crate::pipeline::runtime::Services;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
-use crate::tasks::string;
+use crate::tasks::task_text::string;
 
 /// The connection on which a task may be created.
 #[derive(Debug)]
@@ -34,11 +34,11 @@ pub(crate) struct TaskConnection {
     /// Keeps the connections of the client's class open.
     class: Option<ConnectionUse>,
     progress: Option<ProgressTokens>,
-    pub(super) bounds: Quota,
+    pub(super) quota: Quota,
     /// The longest time for which a task is proxied.
     pub(super) lifetime: Duration,
     /// Bytes for the results of ended tasks.
-    keep_alive: usize,
+    result_bytes: usize,
     /// Whether the task is created on this connection; otherwise it existed before.
     pub(super) is_new: bool,
 }
@@ -46,23 +46,23 @@ pub(crate) struct TaskConnection {
 /// The operator's limits for proxied tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskBounds {
-    pub(crate) bounds: Quota,
+    pub(crate) quota: Quota,
     pub(crate) lifetime: Duration,
-    pub(crate) keep_alive: usize,
+    pub(crate) result_bytes: usize,
 }
 
 impl TaskConnection {
     /// Prepares `line` for a task. Call it before anything is sent on it, so that no event is missed.
-    pub(crate) fn pooled(line: &Arc<SupervisedConnection>, allowed: TaskBounds) -> Self {
+    pub(crate) fn pooled(line: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
         Self {
             connection: Arc::clone(line),
             events: line.events(),
             dedicated: None,
             class: None,
             progress: None,
-            bounds: allowed.bounds,
-            lifetime: allowed.lifetime,
-            keep_alive: allowed.keep_alive,
+            quota: bounds.quota,
+            lifetime: bounds.lifetime,
+            result_bytes: bounds.result_bytes,
             is_new: true,
         }
     }
@@ -96,7 +96,7 @@ impl TaskConnection {
         &self.connection
     }
 
-    pub(super) const fn is_alone(&self) -> bool {
+    pub(super) const fn is_dedicated(&self) -> bool {
         self.dedicated.is_some()
     }
 
@@ -104,180 +104,171 @@ impl TaskConnection {
     /// cancelled.
     pub(super) async fn run(
         mut self,
-        watched: Arc<ProxiedTask>,
-        lasting: Arc<Services>,
+        task: Arc<ProxiedTask>,
+        tasks: Arc<ProxiedTasks>,
         is_wanted: bool,
     ) {
-        let expires = Instant::now() + watched.lifetime.min(NO_LIMIT);
+        let expires = Instant::now() + task.lifetime.min(NO_LIMIT);
         if is_wanted {
             let why = tokio::select! {
                 biased;
-                () = lasting.shutdown.cancelled() => Some("the gateway stops"),
-                () = watched.ended.cancelled() => None,
-                () = tokio::time::sleep_until(expires) => Some("its time is over"),
-                () = self.wait(&watched, &lasting) => None,
+                () = task.context.shutdown.cancelled() => Some("the gateway stops"),
+                () = task.ended.cancelled() => None,
+                () = tokio::time::sleep_until(expires) => Some("it has expired"),
+                () = self.wait(&task) => None,
             };
             if let Some(why) = why {
-                debug!(server = %watched.key.0, why, "task given up");
+                debug!(server = %task.key.0, why, "task abandoned");
             }
         }
-        let kept = self.keep_alive;
-        self.end(&watched, &lasting).await;
-        lasting.proxied_tasks.evict(kept);
-        let watched = match is_wanted && watched.is_over() {
-            true => retained_until(expires, watched, &lasting).await,
-            false => Some(watched),
+        let result_bytes = self.result_bytes;
+        self.end(&task).await;
+        tasks.evict(result_bytes);
+        let task = match is_wanted && task.is_over() {
+            true => retained_until(expires, task).await,
+            false => Some(task),
         };
-        if let Some(watched) = watched {
-            lasting.proxied_tasks.forget(&watched);
+        if let Some(task) = task {
+            tasks.forget(&task);
         }
     }
 
     /// Releases the connection, or cancels the task that still runs on it.
-    async fn end(self, watched: &ProxiedTask, lasting: &Services) {
-        let is_finished = watched.is_over() && !watched.is_cancelled();
-        if let Some(alone) = self.dedicated.as_ref().filter(|_| is_finished) {
-            alone.mark_clean();
+    async fn end(self, task: &ProxiedTask) {
+        let is_finished = task.is_over() && !task.is_cancelled();
+        if let Some(lease) = self.dedicated.as_ref().filter(|_| is_finished) {
+            lease.mark_clean();
         }
-        if !watched.is_over() {
+        if !task.is_over() {
             // Whether the server responds or not, the task is not queried again.
-            let patience = match lasting.shutdown.is_cancelled() {
+            let limit = match task.context.shutdown.is_cancelled() {
                 true => SHUTDOWN_TIMEOUT,
                 false => STATUS_WAIT,
             };
-            let _ = timeout(patience, watched.cancel(None, lasting)).await;
+            let _ = timeout(limit, task.cancel(None)).await;
         }
     }
 
     /// Waits until the task ends.
-    async fn wait(&mut self, watched: &ProxiedTask, lasting: &Services) {
+    async fn wait(&mut self, task: &ProxiedTask) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match self.result(watched, lasting).await {
-                Ok(answer) => return self.finish(&answer, watched, lasting).await,
+            let error = match self.result(task).await {
+                Ok(answer) => return self.finish(&answer, task).await,
                 Err(error) => error,
             };
             if !error.is_loss() {
-                return watched.finish(TaskOutcome::failed(&error.to_string()), lasting);
+                return task.finish(TaskOutcome::failed(&error.to_string()));
             }
-            info!(server = %watched.key.0, error = error.details(), "waiting for a task was interrupted");
+            info!(server = %task.key.0, error = error.details(), "waiting for a task was interrupted");
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
             // A task can survive the loss of its connection.
-            let is_known = match watched.ask_server("tasks/get", None, lasting).await {
-                Ok(Ok(task)) => {
-                    watched.receive_status(&task, lasting);
+            let is_known = match task.ask_server("tasks/get", None).await {
+                Ok(Ok(status)) => {
+                    task.receive_status(&status);
                     true
                 }
                 Ok(Err(_)) | Err(_) => false,
             };
             if !is_known {
-                return watched.finish(TaskOutcome::gone(&error.to_string()), lasting);
+                return task.finish(TaskOutcome::gone(&error.to_string()));
             }
         }
     }
 
     /// Sends `tasks/result` and waits for the response; handles other messages meanwhile.
-    async fn result(
-        &mut self,
-        watched: &ProxiedTask,
-        lasting: &Services,
-    ) -> Result<Answer, UpstreamError> {
+    async fn result(&mut self, task: &ProxiedTask) -> Result<Answer, UpstreamError> {
         let upstream = self.connection.ready().await?;
-        let request = Request::new("tasks/result", Some(watched.params()));
+        let request = Request::new("tasks/result", Some(task.params()));
         let mut exchange = upstream.request_unbounded(request).await?;
         drop(upstream);
         loop {
             tokio::select! {
                 biased;
                 event = self.events.recv() => match event {
-                    Ok(event) => self.receive(event, watched, lasting),
+                    Ok(event) => self.receive(event, task),
                     // Clients can still ask for the status.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return exchange.answer().await,
                 },
                 message = exchange.next() => match message? {
                     Message::Answer(answer) => return Ok(answer),
-                    Message::Request(request) => self.receive_server_request(request, watched, lasting),
-                    Message::Notification(message) => self.notify_client(&message, watched, lasting),
+                    Message::Request(request) => self.receive_server_request(request, task),
+                    Message::Notification(message) => self.notify_client(&message, task),
                 },
             }
         }
     }
 
-    fn receive_server_request(
-        &self,
-        request: ServerRequest,
-        watched: &ProxiedTask,
-        lasting: &Services,
-    ) {
-        if let Some(alone) = &self.dedicated {
-            alone.note_request(&request);
+    fn receive_server_request(&self, request: ServerRequest, task: &ProxiedTask) {
+        if let Some(lease) = &self.dedicated {
+            lease.note_request(&request);
         }
-        watched.receive_server_request(request, lasting);
+        task.receive_server_request(request);
     }
 
     /// Handles an event outside of the request.
-    fn receive(&self, event: Event, watched: &ProxiedTask, lasting: &Services) {
+    fn receive(&self, event: Event, task: &ProxiedTask) {
         match event {
-            Event::TaskChanged { id, params } if *id == *watched.upstream_id => {
-                watched.receive_status(&params, lasting)
+            Event::TaskChanged { id, params } if *id == *task.upstream_id => {
+                task.receive_status(&params)
             }
             // The connection of a session serves other calls, too.
             Event::ServerRequest(request)
-                if self.is_alone() && watched.may_belong_to_task(&request) =>
+                if self.is_dedicated() && task.may_belong_to_task(&request) =>
             {
-                self.receive_server_request(request, watched, lasting);
+                self.receive_server_request(request, task);
             }
-            Event::Notification(message) if self.is_alone() => {
-                self.notify_client(&message, watched, lasting)
+            Event::Notification(message) if self.is_dedicated() => {
+                self.notify_client(&message, task)
             }
             _ => {}
         }
     }
 
     /// Handles a notification that may be about the task.
-    fn notify_client(&self, message: &[u8], watched: &ProxiedTask, lasting: &Services) {
+    fn notify_client(&self, message: &[u8], task: &ProxiedTask) {
         let Ok(message) = envelope::Message::read(message) else {
             return;
         };
         let params = message.params.unwrap_or("{}");
-        let is_its = || string(params, "taskId").as_deref() == Some(&*watched.upstream_id);
+        let is_its = || string(params, "taskId").as_deref() == Some(&*task.upstream_id);
         match message.method.as_deref() {
             Some(method) if TASK_STATUS_METHODS.contains(&method) && is_its() => {
-                watched.receive_status(params, lasting);
+                task.receive_status(params);
             }
-            Some("notifications/progress") => self.progress(params, watched),
+            Some("notifications/progress") => self.progress(params, task),
             _ => {}
         }
     }
 
     /// Forwards progress to the client that asked for it.
-    fn progress(&self, params: &str, watched: &ProxiedTask) {
+    fn progress(&self, params: &str, task: &ProxiedTask) {
         let progress = self.progress.as_ref();
         let is_its = |it: &&ProgressTokens| edit::get(params, PROGRESS_TOKEN) == Some(&it.upstream);
         if let Some(progress) = progress.filter(is_its)
-            && let Some((session, teller)) = &watched.session
+            && let Some((session, notifier)) = &task.session
             && let Some(session) = session.upgrade()
         {
-            let sealed = |_: &str| Some(teller.client_id.to_string());
-            let told = rename_related_task(params, &sealed);
-            let _ = session.enqueue(era::to_client_progress(&told, &progress.client));
+            let client_id = |_: &str| Some(notifier.client_id.to_string());
+            let params = rename_related_task(params, &client_id);
+            let _ = session.enqueue(era::to_client_progress(&params, &progress.client));
         }
     }
 
     /// Records the response to `tasks/result` and the final status.
-    async fn finish(&self, answer: &Answer, watched: &ProxiedTask, lasting: &Services) {
-        let status = watched.ask_server("tasks/get", None, lasting);
-        if let Ok(Ok(Ok(task))) = timeout(STATUS_WAIT, status).await {
-            watched.receive_status(&task, lasting);
+    async fn finish(&self, answer: &Answer, task: &ProxiedTask) {
+        let status = task.ask_server("tasks/get", None);
+        if let Ok(Ok(Ok(status))) = timeout(STATUS_WAIT, status).await {
+            task.receive_status(&status);
         }
-        let come_to = match answer.outcome() {
+        let outcome = match answer.outcome() {
             Ok(result) if !result.starts_with('{') => {
                 TaskOutcome::failed("the server's result is no object")
             }
-            Ok(result) if result.len() > self.keep_alive / RESULT_SHARE => {
-                TaskOutcome::failed("the result of the task is larger than what is kept of one")
+            Ok(result) if result.len() > self.result_bytes / RESULT_SHARE => {
+                TaskOutcome::failed("the result of the task is too large to be stored")
             }
             // The client is modern: the result takes its form.
             Ok(result) => {
@@ -286,26 +277,22 @@ impl TaskConnection {
             }
             Err(error) => TaskOutcome::Error(error.to_owned()),
         };
-        watched.finish(come_to, lasting);
+        task.finish(outcome);
     }
 }
 
 /// The ended task, once it has expired; none if it was evicted before.
-async fn retained_until(
-    expires: Instant,
-    watched: Arc<ProxiedTask>,
-    lasting: &Services,
-) -> Option<Arc<ProxiedTask>> {
-    let forgotten = watched.forgotten.clone();
-    let kept = Arc::downgrade(&watched);
+async fn retained_until(expires: Instant, task: Arc<ProxiedTask>) -> Option<Arc<ProxiedTask>> {
+    let (context, forgotten) = (Arc::clone(&task.context), task.forgotten.clone());
+    let remaining = Arc::downgrade(&task);
     // From here on only those who look it up hold it.
-    drop(watched);
+    drop(task);
     tokio::select! {
-        () = lasting.shutdown.cancelled() => {}
+        () = context.shutdown.cancelled() => {}
         () = forgotten.cancelled() => {}
         () = tokio::time::sleep_until(expires) => {}
     }
-    kept.upgrade()
+    remaining.upgrade()
 }
 
 impl ProxiedTask {
@@ -314,15 +301,11 @@ impl ProxiedTask {
     }
 
     /// Waits for the response to a request about the task; handles server requests meanwhile.
-    pub(super) async fn receive(
-        &self,
-        mut exchange: Exchange,
-        lasting: &Services,
-    ) -> Result<Answer, UpstreamError> {
+    pub(super) async fn receive(&self, mut exchange: Exchange) -> Result<Answer, UpstreamError> {
         loop {
             match exchange.next().await? {
                 Message::Answer(answer) => return Ok(answer),
-                Message::Request(request) => self.receive_server_request(request, lasting),
+                Message::Request(request) => self.receive_server_request(request),
                 Message::Notification(_) => {}
             }
         }

@@ -21,13 +21,14 @@ use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::FoundTask;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pool::ConnectionUse;
-use crate::tasks::client::{TaskAnswer, TaskClient, is_over, status};
-use crate::tasks::{ResultWaiter, TaskKey, TaskNotifier, related_to};
+use crate::tasks::core_over_ext::{TaskAnswer, TaskClient};
+use crate::tasks::task_text::{is_terminal, status, with_related_task};
+use crate::tasks::{TaskKey, TaskNotifier};
 
 impl RequestContext<'_> {
     /// What is said of a task that the gateway keeps, being done; none when there is no such task.
     pub(super) fn completed_task(&self, id: &str) -> Option<Result<Dispatch, RpcError>> {
-        let finished = &self.snapshot.services.completed_tasks;
+        let finished = &self.snapshot.services.tasks.core_over_ext.completed;
         if self.client.era() == Era::Modern {
             return None;
         }
@@ -36,7 +37,7 @@ impl RequestContext<'_> {
             MethodAction::Task(TaskAction::Get) => Ok(self.answer(&task)),
             MethodAction::Task(TaskAction::Result) => {
                 let result = finished.result(id)?;
-                Ok(self.answer(&related_to(&result, id)))
+                Ok(self.answer(&with_related_task(&result, id)))
             }
             MethodAction::Task(TaskAction::Cancel) => Err(not_to_be_cancelled(&status(&task))),
             _ => Err(method_not_found(self.request.method)),
@@ -46,7 +47,13 @@ impl RequestContext<'_> {
     /// Of the client's tasks those that the gateway keeps; they stand on the first page.
     pub(super) fn completed_task_list(&self, after: u64) -> Vec<String> {
         match after {
-            0 => self.snapshot.services.completed_tasks.of(self.client.id),
+            0 => self
+                .snapshot
+                .services
+                .tasks
+                .core_over_ext
+                .completed
+                .of(self.client.id),
             _ => Vec::new(),
         }
     }
@@ -63,8 +70,8 @@ impl RequestContext<'_> {
             class: Some(ConnectionUse::new(&self.class)),
             ..Leases::default()
         };
-        let awaited = ResultWaiter::new(inquiry, id);
         let lasting = Arc::clone(&self.snapshot.services);
+        let awaited = lasting.tasks.core_over_ext.wait(inquiry, id);
         let running = InFlightRequest::awaiting(lasting, awaited, taken, finish);
         Ok(Dispatch::InFlight(Box::new(running)))
     }
@@ -79,7 +86,7 @@ impl RequestContext<'_> {
         let inquiry = self.task_client(found);
         let lasting = &self.snapshot.services;
         let said = match inquiry.status().await? {
-            Ok(task) if is_over(&status(&task)) => {
+            Ok(task) if is_terminal(&status(&task)) => {
                 return Err(not_to_be_cancelled(&status(&task)));
             }
             Ok(task) => cancelled(&inquiry, task).await?,
@@ -107,8 +114,8 @@ impl RequestContext<'_> {
         &self,
         after: u64,
     ) -> Result<(Vec<String>, Option<u64>), RpcError> {
-        let made = &self.snapshot.services.task_registry;
-        let mut own = made.after(self.client.id, after, PAGE + 1);
+        let made = &self.snapshot.services.tasks.registry;
+        let mut own = made.core_over_ext_after(self.client.id, after, PAGE + 1);
         let is_last = own.len() <= PAGE;
         own.truncate(PAGE);
         let next = own.last().map(|(number, ..)| *number);
@@ -134,16 +141,16 @@ impl RequestContext<'_> {
             return Ok(None);
         };
         let inquiry = TaskClient {
-            line: Arc::clone(&source.connection),
+            connection: Arc::clone(&source.connection),
             upstream_id: Arc::clone(own),
             params: self.task_params(at, Params::default()),
             client: self.client.id,
         };
-        let made = &self.snapshot.services.task_registry;
+        let made = &self.snapshot.services.tasks.registry;
         match inquiry.status().await? {
             Ok(task) => {
-                if is_over(&status(&task)) {
-                    made.is_over(key);
+                if is_terminal(&status(&task)) {
+                    made.unsubscribe(key);
                 }
                 Ok(Some(teller.notification(&task)))
             }
@@ -162,7 +169,7 @@ impl RequestContext<'_> {
         let mut params = std::mem::take(&mut self.request.params);
         params.meta.remove(PROGRESS_TOKEN);
         TaskClient {
-            line: Arc::clone(&self.class.source(found.place.server).connection),
+            connection: Arc::clone(&self.class.source(found.place.server).connection),
             upstream_id: found.task.id.as_str().into(),
             params: self.task_params(found.place.server, params),
             client: self.client.id,
@@ -218,7 +225,7 @@ async fn cancelled(inquiry: &TaskClient, mut task: String) -> Result<TaskAnswer,
                 ));
             }
         }
-        if is_over(&status(&task)) {
+        if is_terminal(&status(&task)) {
             break;
         }
     }

@@ -3,10 +3,9 @@
 //! In the extension the server decides what becomes a task. For a server of the core form the gateway speaks: what it
 //! can only do as a task becomes one, and everything else is called as ever.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use mcp_vary::json;
-use mcp_vary::json::edit;
 use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::{self, UpstreamContext};
 use mcp_vary_wire::response::RpcError;
@@ -20,63 +19,8 @@ use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
-use crate::session::Session;
-use crate::session::client::Client;
-use crate::tasks::parted;
 use crate::tasks::proxy::{EXT_OVER_CORE, ProxiedTask, TaskBounds, TaskConnection, TaskOwner};
-use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier};
-use mcp_vary_catalog::result_rewriter::ResultRewriter;
-
-impl TaskIdCodec {
-    /// Whether a task that its server makes has to be watched for its client.
-    fn is_watched(&self) -> bool {
-        self.dialects == EXT_OVER_CORE
-    }
-
-    /// Watches the task `own`, which `result` says was made; what its client is told.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be watched, or nobody could ask for it.
-    pub(crate) fn watch(
-        &self,
-        result: &str,
-        own: &str,
-        client: &Client,
-        retelling: impl FnOnce() -> ResultRewriter,
-        road: TaskConnection,
-    ) -> Result<String, RpcError> {
-        let sealed = self.client_id(own).ok_or_else(|| self.too_long(own))?;
-        let teller = |sealed: &str| TaskNotifier {
-            client_id: sealed.into(),
-            rewriter: retelling(),
-            server: Arc::clone(&self.server),
-            links: Arc::clone(&self.services.link_index),
-            dialects: DialectPair::both(EXT_OVER_CORE.client),
-        };
-        let session = client.session.as_ref();
-        let session = session.map(|session| (Arc::downgrade(session), teller(&sealed)));
-        let maker = TaskOwner::of(client, session);
-        let key = (Arc::clone(&self.server), self.inner(own).into());
-        let task = edit::get(result, "task").unwrap_or("{}");
-        let watched = ProxiedTask::begin((key, own), task, maker, road, &self.services)?;
-        let made = watched
-            .with_ttl(&self.dialects.creation_result(result))
-            .into_owned();
-        Ok(self.rename(&made).into_owned())
-    }
-}
-
-impl TaskOwner {
-    fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
-        Self {
-            quota_key: (client.principal(), client.connection),
-            client: client.id,
-            server_requests: client.server_request_support(),
-            session,
-        }
-    }
-}
+use crate::tasks::{DialectPair, TaskIdCodec, split_prefix};
 
 impl RequestContext<'_> {
     /// The way to the server of a task that may come of the request, where that has to be watched.
@@ -86,7 +30,7 @@ impl RequestContext<'_> {
         finish: &ResponseContext,
     ) -> Option<Box<TaskConnection>> {
         let names = finish.plan.task.as_ref()?;
-        let is_watched = names.is_watched() && matches!(self.action, MethodAction::CallTool);
+        let is_watched = names.is_proxied() && matches!(self.action, MethodAction::CallTool);
         is_watched.then(|| {
             let road = TaskConnection::pooled(line, self.allowed());
             Box::new(road.with_progress(finish.progress.clone()))
@@ -96,9 +40,9 @@ impl RequestContext<'_> {
     fn allowed(&self) -> TaskBounds {
         let limits = &self.snapshot.config.limits;
         TaskBounds {
-            bounds: Quota::of(limits),
+            quota: Quota::of(limits),
             lifetime: limits.task_lifetime,
-            keep_alive: limits.result_store,
+            result_bytes: limits.result_store,
         }
     }
 
@@ -107,8 +51,7 @@ impl RequestContext<'_> {
         mut self,
         found: FoundTask,
     ) -> Result<Dispatch, RpcError> {
-        let lasting = Arc::clone(&self.snapshot.services);
-        let (_, own) = parted(&found.task.id);
+        let (_, own) = split_prefix(&found.task.id);
         self.request.params.members.set("taskId", json::string(own));
         let responses = self.request.params.members.remove("inputResponses");
         let params = self.upstream_task_params(&found);
@@ -116,15 +59,15 @@ impl RequestContext<'_> {
         match self.action {
             MethodAction::Task(TaskAction::Update) => {
                 let responses = read_responses(responses.as_deref())?;
-                watched.answer(&responses, &lasting);
+                watched.answer(&responses);
                 Ok(self.answer("{}"))
             }
             MethodAction::Task(TaskAction::Cancel) => {
-                watched.cancel(Some(params), &lasting).await?;
+                watched.cancel(Some(params)).await?;
                 Ok(self.answer("{}"))
             }
             _ => {
-                let stands = watched.status(params, &lasting).await;
+                let stands = watched.status(params).await;
                 let stands = stands.map_err(|failure| self.respell_task(&found, failure))?;
                 self.task_status(&found, &stands)
             }
@@ -146,7 +89,7 @@ impl RequestContext<'_> {
 
     /// What the client calls a task that is said in its own form already.
     fn task_codec(&self, found: &FoundTask) -> TaskIdCodec {
-        let (mark, own) = parted(&found.task.id);
+        let (mark, own) = split_prefix(&found.task.id);
         let forms = DialectPair::both(EXT_OVER_CORE.client);
         let names = self.new_task_codec(forms, found.view, &found.place, Some(own.to_owned()));
         TaskIdCodec {
@@ -156,7 +99,7 @@ impl RequestContext<'_> {
     }
 
     fn respell_task(&self, found: &FoundTask, mut failure: RpcError) -> RpcError {
-        if let Some(message) = self.task_codec(found).respell(failure.message()) {
+        if let Some(message) = self.task_codec(found).rename_in_message(failure.message()) {
             failure.set_message(message);
         }
         failure
@@ -180,17 +123,17 @@ impl RequestContext<'_> {
         let Some(found) = self.find_by(id) else {
             return false;
         };
-        let (_, own) = parted(&found.task.id);
+        let (_, own) = split_prefix(&found.task.id);
         let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
         self.proxied(&found, &params).await.is_ok()
     }
 
     /// The task, watched: since it was made, or from now on if its server still knows it.
     async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<ProxiedTask>, RpcError> {
-        let lasting = &self.snapshot.services;
+        let proxied_tasks = &self.snapshot.services.tasks.proxied;
         let server = self.server_name(found.place.server);
         let key = (server, Arc::from(found.task.id.as_str()));
-        if let Some(watched) = lasting.proxied_tasks.get(&key) {
+        if let Some(watched) = proxied_tasks.get(&key) {
             return Ok(watched);
         }
         let source = self.class.source(found.place.server);
@@ -215,15 +158,9 @@ impl RequestContext<'_> {
             TaskNotFound::connection_lost(&found.task, said.message()).failure()
         })?;
         let road = road.leased(alone, Some(ConnectionUse::new(&self.class)));
-        let (_, own) = parted(&found.task.id);
-        let session = None;
-        ProxiedTask::begin(
-            (key, own),
-            task,
-            TaskOwner::of(self.client, session),
-            road,
-            lasting,
-        )
+        let (_, own) = split_prefix(&found.task.id);
+        let owner = TaskOwner::of(self.client, None);
+        proxied_tasks.begin((key, own), task, owner, road)
     }
 }
 
@@ -233,7 +170,7 @@ mod tests {
 
     #[track_caller]
     fn has_parts(id: &str, mark: Option<&str>, own: &str) {
-        assert_eq!(parted(id), (mark, own));
+        assert_eq!(split_prefix(id), (mark, own));
     }
 
     #[test]

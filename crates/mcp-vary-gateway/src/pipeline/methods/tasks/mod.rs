@@ -29,9 +29,9 @@ use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::pool::dedicated::DedicatedLease;
-use crate::tasks::parted;
 use crate::tasks::proxy::EXT_OVER_CORE;
-use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, string, upstream_id};
+use crate::tasks::task_text::string;
+use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix, upstream_id};
 use mcp_vary_catalog::result_rewriter::ResultRewriter;
 
 /// A server's list is read so far.
@@ -118,10 +118,10 @@ impl RequestContext<'_> {
             return Some(Box::new(names));
         }
         if core && self.in_core_form(place.server) {
-            let names = self.new_task_codec(DialectPair::TO_CORE, view, place, None);
+            let names = self.new_task_codec(DialectPair::CORE_OVER_EXT, view, place, None);
             return Some(Box::new(TaskIdCodec {
                 ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
-                line: Some(Arc::clone(&self.class.source(place.server).connection)),
+                connection: Some(Arc::clone(&self.class.source(place.server).connection)),
                 ..names
             }));
         }
@@ -131,7 +131,7 @@ impl RequestContext<'_> {
         is_crossed.then(|| {
             self.request.params.members.set("task", "{}");
             let lasting = &self.snapshot.services;
-            let mark = Some(lasting.proxied_tasks.new_prefix(lasting));
+            let mark = Some(lasting.tasks.proxied.new_prefix());
             let names = self.new_task_codec(EXT_OVER_CORE, view, place, None);
             Box::new(TaskIdCodec {
                 prefix: mark,
@@ -162,15 +162,15 @@ impl RequestContext<'_> {
     ) -> TaskIdCodec {
         TaskIdCodec {
             dialects: forms,
-            services: Arc::clone(&self.snapshot.services),
+            services: Arc::clone(&self.snapshot.services.tasks),
             server: self.server_name(place.server),
             variant: self.snapshot.variant_id(view).clone(),
             tool: Arc::clone(&place.upstream_name),
             upstream_id: own,
             prefix: None,
             ttl: None,
-            line: None,
-            longest: self.snapshot.config.limits.task_lifetime,
+            connection: None,
+            max_lifetime: self.snapshot.config.limits.task_lifetime,
         }
     }
 
@@ -282,7 +282,7 @@ impl RequestContext<'_> {
             (forms, _) => forms?,
         };
         let found = self.find_task(task.map_err(|gone| gone.failure())?, &forms)?;
-        if found.forms.is_core_client() {
+        if found.forms.is_core_over_ext() {
             match self.action {
                 MethodAction::Task(TaskAction::Result) => return self.task_result(&found, id),
                 MethodAction::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
@@ -361,7 +361,7 @@ impl RequestContext<'_> {
         let is_unknown = self.catalog.handshake(server).is_none();
         // One that is not there is asked all the same, and says so.
         let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
-        let is_crossed = parted(&task.id).0.is_some()
+        let is_crossed = split_prefix(&task.id).0.is_some()
             && forms.contains(&EXT_OVER_CORE.client)
             && is_offered(EXT_OVER_CORE.server);
         let form = forms.iter().copied().find(|form| is_offered(*form));
@@ -369,7 +369,7 @@ impl RequestContext<'_> {
             _ if is_crossed => EXT_OVER_CORE,
             Some(form) => DialectPair::both(form),
             None if forms.contains(&TaskDialect::Core) && self.in_core_form(server) => {
-                DialectPair::TO_CORE
+                DialectPair::CORE_OVER_EXT
             }
             None => return Err(TaskNotFound::from(&task, "makes no tasks any more").failure()),
         };
@@ -483,8 +483,9 @@ impl RequestContext<'_> {
                 let sealed =
                     self.snapshot
                         .services
-                        .task_registry
-                        .task(&server, &own, self.client.id);
+                        .tasks
+                        .registry
+                        .client_id(&server, &own, self.client.id);
                 found.extend(
                     sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );

@@ -10,7 +10,7 @@ use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 
-use super::is_failed_call;
+use crate::tasks::task_text::is_failed_call;
 
 /// The completed tasks.
 ///
@@ -88,8 +88,7 @@ impl CompletedTasks {
     ) -> Result<String, String> {
         if result.len() > MAX_RESULT {
             return Err(format!(
-                "the result has {} bytes, and {MAX_RESULT} is what is kept of one that came before the task was made; \
-                 call without `task`",
+                "the result has {} bytes, and at most {MAX_RESULT} are stored for a task; call without `task`",
                 result.len()
             ));
         }

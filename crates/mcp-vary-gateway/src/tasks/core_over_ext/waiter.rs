@@ -9,26 +9,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::json::Members;
 use mcp_vary::json::edit;
-use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Event, Subscription};
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
-use mcp_vary_wire::task_dialect::{RELATED_TASK_META, rename_related_task};
+use mcp_vary_wire::task_dialect::rename_related_task;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::CoreOverExt;
 use super::claims::InputClaim;
-use super::{RESULT, TaskKey};
+use super::client::{QueryError, TaskAnswer, TaskClient};
 use crate::mrtr::{
     INPUT_REQUESTS, INPUT_RESPONSES, InputRequired, PendingInput, answered, into_result,
     with_elicitation_id,
 };
-use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
-use crate::tasks::client::{QueryError, TaskAnswer, TaskClient, status};
+use crate::tasks::registry::TaskKey;
+use crate::tasks::task_text::{RESULT, status, with_related_task};
 
 /// A task whose result a client waits for.
 ///
@@ -38,6 +39,7 @@ use crate::tasks::client::{QueryError, TaskAnswer, TaskClient, status};
 /// request that waits for the result; polling continues meanwhile.
 #[derive(Debug)]
 pub(crate) struct ResultWaiter {
+    core_over_ext: Arc<CoreOverExt>,
     client: TaskClient,
     task: TaskKey,
     /// The client's id of the task.
@@ -45,7 +47,7 @@ pub(crate) struct ResultWaiter {
     /// The running query.
     querying: Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
     /// The claims of the responses that are being sent to the server.
-    notifying: Vec<InputClaim>,
+    sending: Vec<InputClaim>,
     /// When to poll next.
     due: Instant,
     /// How many queries in a row failed.
@@ -81,16 +83,21 @@ pub(crate) enum WaitEnd {
 }
 
 impl ResultWaiter {
-    pub(crate) fn new(client: TaskClient, client_id: String) -> Self {
-        let server = client.line.config().name.as_str();
+    pub(super) fn new(
+        core_over_ext: Arc<CoreOverExt>,
+        client: TaskClient,
+        client_id: String,
+    ) -> Self {
+        let server = client.connection.config().name.as_str();
         Self {
+            core_over_ext,
             task: (server.into(), Arc::clone(&client.upstream_id)),
-            events: client.line.events(),
+            events: client.connection.events(),
             _subscription: client.listen(),
             client,
             client_id,
             querying: None,
-            notifying: Vec::new(),
+            sending: Vec::new(),
             due: Instant::now(),
             failures: 0,
             unsent: VecDeque::new(),
@@ -101,7 +108,7 @@ impl ResultWaiter {
     }
 
     /// The next event. Cancel-safe.
-    pub(crate) async fn next(&mut self, client: &Client, lasting: &Services) -> WaitEvent {
+    pub(crate) async fn next(&mut self, client: &Client) -> WaitEvent {
         loop {
             if let Some(message) = self.unsent.pop_front() {
                 return WaitEvent::Message(message);
@@ -109,21 +116,20 @@ impl ResultWaiter {
             if let Some(end) = self.end.take() {
                 return WaitEvent::Ended(end);
             }
-            self.begin(lasting);
-            let is_asking = self.querying.is_some();
+            self.begin();
+            let is_querying = self.querying.is_some();
             tokio::select! {
                 biased;
-                said = input_request(&mut self.querying), if is_asking => {
+                answer = query_answer(&mut self.querying), if is_querying => {
                     self.querying = None;
-                    self.receive(said, client, lasting);
+                    self.receive(answer, client);
                 }
                 (at, answer) = answered(&mut self.waiting), if !self.waiting.is_empty() => {
                     let waiting = self.waiting.swap_remove(at);
-                    let said = into_result(answer, &self.task.0, &waiting.method);
-                    match said {
+                    match into_result(answer, &self.task.0, &waiting.method) {
                         Ok(result) => {
-                            let own = self.task.1.to_string();
-                            let result = rename_related_task(&result, &|_| Some(own.clone())).into_owned();
+                            let upstream_id = |_: &str| Some(self.task.1.to_string());
+                            let result = rename_related_task(&result, &upstream_id).into_owned();
                             self.responses.push((waiting.key, result));
                         }
                         Err(failure) => {
@@ -132,92 +138,84 @@ impl ResultWaiter {
                         }
                     }
                 }
-                () = next_status(&mut self.events, &self.task.1), if !is_asking => self.due = Instant::now(),
-                () = tokio::time::sleep_until(self.due), if !is_asking => {}
+                () = next_status(&mut self.events, &self.task.1), if !is_querying => self.due = Instant::now(),
+                () = tokio::time::sleep_until(self.due), if !is_querying => {}
             }
         }
     }
 
     /// Starts the next query, if one is due.
-    fn begin(&mut self, lasting: &Services) {
+    fn begin(&mut self) {
         if self.querying.is_some() {
             return;
         }
-        let inquiry = self.client.clone();
-        let asked = if !self.responses.is_empty() {
-            let mut said = Members::default();
+        let client = self.client.clone();
+        let background_tasks = &self.core_over_ext.context.background_tasks;
+        let query = if !self.responses.is_empty() {
+            let mut responses = Members::default();
             for (claim, response) in self.responses.drain(..) {
-                said.set(claim.key.clone(), response);
-                self.notifying.push(claim);
+                responses.set(claim.key.clone(), response);
+                self.sending.push(claim);
             }
-            let said = said.to_json();
-            lasting.background_tasks.spawn(async move {
-                let said = Some((INPUT_RESPONSES, said.as_str()));
-                inquiry.query("tasks/update", said).await
+            let responses = responses.to_json();
+            background_tasks.spawn(async move {
+                let responses = Some((INPUT_RESPONSES, responses.as_str()));
+                client.query("tasks/update", responses).await
             })
         } else if self.due <= Instant::now() {
-            lasting
-                .background_tasks
-                .spawn(async move { inquiry.status().await })
+            background_tasks.spawn(async move { client.status().await })
         } else {
             return;
         };
-        self.querying = Some(AbortOnDropHandle::new(asked));
+        self.querying = Some(AbortOnDropHandle::new(query));
     }
 
     /// Handles the response to a query.
-    fn receive(
-        &mut self,
-        said: Result<TaskAnswer, QueryError>,
-        client: &Client,
-        lasting: &Services,
-    ) {
-        let told = std::mem::take(&mut self.notifying);
-        let said = match said {
-            Ok(said) => said,
+    fn receive(&mut self, answer: Result<TaskAnswer, QueryError>, client: &Client) {
+        let sent = std::mem::take(&mut self.sending);
+        let answer = match answer {
+            Ok(answer) => answer,
             // The responses may have arrived. A server ignores those that it already has.
-            Err(error) if error.is_transient && self.failures < MAX_RETRIES && told.is_empty() => {
+            Err(error) if error.is_transient && self.failures < MAX_RETRIES && sent.is_empty() => {
                 self.failures += 1;
-                self.due = Instant::now() + INPUT_PAUSE * (1 << self.failures);
+                self.due = Instant::now() + POLL_PAUSE * (1 << self.failures);
                 return;
             }
             Err(error) => return self.finish(WaitEnd::Failed(error.failure)),
         };
         self.failures = 0;
-        match said {
+        match answer {
             Err(error) => self.finish(WaitEnd::Error(error)),
-            Ok(_) if !told.is_empty() => {
-                for claim in told {
+            Ok(_) if !sent.is_empty() => {
+                for claim in sent {
                     claim.settle();
                 }
                 self.due = Instant::now();
             }
-            Ok(task) => self.status(&task, client, lasting),
+            Ok(task) => self.receive_status(&task, client),
         }
     }
 
     /// Handles the status of the task.
-    fn status(&mut self, task: &str, client: &Client, lasting: &Services) {
+    fn receive_status(&mut self, task: &str, client: &Client) {
         let status = status(task);
         let server = &self.task.0;
         let faulty = |why: &str| RpcError::internal(format!("server `{server}` {why}"));
         match &*status {
             "completed" => self.finish(match edit::get(task, RESULT) {
                 Some(result) => WaitEnd::Result(result.to_owned()),
-                None => {
-                    WaitEnd::Failed(faulty("says that the task is completed without its result"))
-                }
+                None => WaitEnd::Failed(faulty("reports the task as completed without a result")),
             }),
             "failed" => self.finish(match edit::get(task, "error") {
                 Some(error) => WaitEnd::Error(error.to_owned()),
-                None => WaitEnd::Failed(faulty("says that the task has failed without saying why")),
+                None => WaitEnd::Failed(faulty("reports the task as failed without an error")),
             }),
             "cancelled" => self.finish(WaitEnd::Failed(RpcError::internal(
                 "the task was cancelled",
             ))),
             _ => {
                 self.due = Instant::now() + pause(task);
-                if let Err(failure) = self.request_input(task, client, lasting) {
+                if let Err(failure) = self.request_input(task, client) {
                     self.finish(WaitEnd::Failed(failure));
                 }
             }
@@ -225,12 +223,7 @@ impl ResultWaiter {
     }
 
     /// Sends the task's input requests to the client, unless another request has claimed them.
-    fn request_input(
-        &mut self,
-        task: &str,
-        client: &Client,
-        lasting: &Services,
-    ) -> Result<(), RpcError> {
+    fn request_input(&mut self, task: &str, client: &Client) -> Result<(), RpcError> {
         let server = &self.task.0;
         let faulty = |why: String| RpcError::internal(format!("server `{server}` {why}"));
         if matches!(edit::get(task, INPUT_REQUESTS), None | Some("{}")) {
@@ -240,23 +233,28 @@ impl ResultWaiter {
         required
             .ensure_supported(client.server_request_support())
             .map_err(faulty)?;
+        let core_over_ext = &self.core_over_ext;
+        let context = &core_over_ext.context;
         let session = client.session.as_deref();
-        let session = session.ok_or_else(|| faulty("asks a client without a session".into()))?;
+        let session = session
+            .ok_or_else(|| faulty("sends input requests to a client without a session".into()))?;
         for (key, asked) in required.requests {
-            let Some(claim) = lasting.input_claims.claim(&self.task, &key) else {
+            let Some(claim) = core_over_ext.input_claims.claim(&self.task, &key) else {
                 continue;
             };
-            let params = with_elicitation_id(&asked, || lasting.random_name());
-            let params = related_to(&params, &self.client_id);
-            let asker = lasting.pending_server_requests.server_name(server);
-            let params = server_request_support::with_server_name(asker, &asked.method, &params);
+            let params = with_elicitation_id(&asked, || context.environment.random_name());
+            let params = with_related_task(&params, &self.client_id);
+            let server_name = context.pending_server_requests.server_name(server);
+            let params =
+                server_request_support::with_server_name(server_name, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.pending_server_requests.send(session, ask)?;
+            let (server_request, message, answer) =
+                context.pending_server_requests.send(session, ask)?;
             self.unsent.push_back(message);
             self.waiting.push(PendingInput {
                 key: claim,
                 method: asked.method,
-                server_request: question,
+                server_request,
                 answer,
             });
         }
@@ -274,13 +272,13 @@ impl ResultWaiter {
 }
 
 /// The response to the running query.
-async fn input_request(
-    asking: &mut Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
+async fn query_answer(
+    query: &mut Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
 ) -> Result<TaskAnswer, QueryError> {
-    let Some(asking) = asking else {
+    let Some(query) = query else {
         return std::future::pending().await;
     };
-    asking.await.unwrap_or_else(|_| {
+    query.await.unwrap_or_else(|_| {
         Err(QueryError {
             failure: RpcError::internal("the gateway stops"),
             is_transient: false,
@@ -288,11 +286,11 @@ async fn input_request(
     })
 }
 
-/// Waits for a notification of the task `own`.
-async fn next_status(events: &mut broadcast::Receiver<Event>, own: &str) {
+/// Waits for a notification of the task `upstream_id`.
+async fn next_status(events: &mut broadcast::Receiver<Event>, upstream_id: &str) {
     loop {
         match events.recv().await {
-            Ok(Event::TaskChanged { id, .. }) if *id == *own => return,
+            Ok(Event::TaskChanged { id, .. }) if *id == *upstream_id => return,
             Ok(_) => {}
             // The notification may be among the missed ones.
             Err(RecvError::Lagged(_)) => return,
@@ -306,25 +304,13 @@ async fn next_status(events: &mut broadcast::Receiver<Event>, own: &str) {
 /// > Requestors SHOULD respect this value when provided.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "TTL and Resource Management")
 fn pause(task: &str) -> Duration {
-    let told = edit::get(task, "pollIntervalMs").and_then(|told| told.parse().ok());
-    let told = told.map_or(INPUT_PAUSE, Duration::from_millis);
-    told.clamp(MIN_POLL, MAX_POLL)
-}
-
-/// `said` with the client's id of the related task.
-///
-/// > All requests, notifications, and responses related to a task MUST include the
-/// > `io.modelcontextprotocol/related-task` key in their `_meta` field
-/// > (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages")
-pub(crate) fn related_to(said: &str, sealed: &str) -> String {
-    let meta = edit::get(said, "_meta").filter(|meta| meta.starts_with('{'));
-    let related = format!(r#"{{"taskId":{}}}"#, json::string(sealed));
-    let meta = edit::set(meta.unwrap_or("{}"), RELATED_TASK_META, &related);
-    edit::set(said, "_meta", &meta).into_owned()
+    let interval = edit::get(task, "pollIntervalMs").and_then(|interval| interval.parse().ok());
+    let interval = interval.map_or(POLL_PAUSE, Duration::from_millis);
+    interval.clamp(MIN_POLL, MAX_POLL)
 }
 
 /// The poll interval if the server names none.
-const INPUT_PAUSE: Duration = Duration::from_millis(500);
+const POLL_PAUSE: Duration = Duration::from_millis(500);
 /// The shortest poll interval.
 const MIN_POLL: Duration = Duration::from_millis(20);
 /// The longest poll interval.

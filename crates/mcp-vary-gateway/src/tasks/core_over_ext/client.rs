@@ -9,12 +9,10 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::translates_to_core;
 
-use super::string;
-
 /// What is needed to query a task. Each query takes a place at the server and gives it back.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskClient {
-    pub(crate) line: Arc<SupervisedConnection>,
+    pub(crate) connection: Arc<SupervisedConnection>,
     /// The server's id of the task.
     pub(crate) upstream_id: Arc<str>,
     /// The params of a request about any task, JSON text.
@@ -43,8 +41,8 @@ impl From<UpstreamError> for QueryError {
 }
 
 impl From<QueryError> for RpcError {
-    fn from(unanswered: QueryError) -> Self {
-        unanswered.failure
+    fn from(error: QueryError) -> Self {
+        error.failure
     }
 }
 
@@ -64,10 +62,10 @@ impl TaskClient {
         method: &'static str,
         more: Option<(&str, &str)>,
     ) -> Result<TaskAnswer, QueryError> {
-        let turn = self.line.acquire().await?;
-        let upstream = self.line.ready().await?;
+        let turn = self.connection.acquire().await?;
+        let upstream = self.connection.ready().await?;
         if !translates_to_core(upstream.handshake()) {
-            return Err(self.is_gone());
+            return Err(self.not_found());
         }
         let params = edit::set(&self.params, "taskId", &json::string(&self.upstream_id));
         let params = match more {
@@ -79,36 +77,23 @@ impl TaskClient {
         request.caller = Some(CallerId(self.client));
         let answer = upstream.request(request).await?.answer().await?;
         drop(turn);
-        let said = answer.outcome();
-        Ok(said.map(str::to_owned).map_err(str::to_owned))
+        let outcome = answer.outcome();
+        Ok(outcome.map(str::to_owned).map_err(str::to_owned))
     }
 
     /// Subscribes to the task's status notifications, if the server sends any. Ends when the subscription is dropped.
     pub(crate) fn listen(&self) -> Subscription {
-        self.line.subscribe_task(&self.upstream_id)
+        self.connection.subscribe_task(&self.upstream_id)
     }
 
-    fn is_gone(&self) -> QueryError {
-        let server = &self.line.config().name;
+    fn not_found(&self) -> QueryError {
+        let server = &self.connection.config().name;
         let why = format!(
-            "Task not found: server `{server}`, which made it, makes no tasks any more, or not so"
+            "Task not found: server `{server}`, which created it, no longer creates such tasks"
         );
         QueryError {
             failure: RpcError::invalid_params(why),
             is_transient: false,
         }
     }
-}
-
-/// The status of a task, from the JSON text of the task.
-pub(crate) fn status(task: &str) -> String {
-    string(task, "status").unwrap_or_default()
-}
-
-/// Whether this status is terminal.
-///
-/// > Tasks with a `completed`, `failed`, or `cancelled` status are in a terminal state and MUST NOT transition to any
-/// > other status (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
-pub(crate) fn is_over(status: &str) -> bool {
-    matches!(status, "completed" | "failed" | "cancelled")
 }

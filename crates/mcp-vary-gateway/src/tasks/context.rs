@@ -1,0 +1,34 @@
+//! What the work on tasks needs of the gateway.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_vary_base::environment::Environment;
+use mcp_vary_wire::client_id::ClientId;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::registry::TaskKey;
+use crate::pool::connection_id::ConnectionId;
+use crate::session::Session;
+use crate::session::pending_server_requests::PendingServerRequests;
+
+/// Receives the status of tasks. Subscriptions implement it, of which tasks know nothing.
+pub(crate) trait TaskObserver: fmt::Debug + Send + Sync {
+    /// The current session of `client`, if it receives notifications.
+    fn session(&self, client: ClientId) -> Option<Arc<Session>>;
+
+    /// A task has a new status; only subscribers on `connection` are meant, if that is given.
+    fn task_changed(&self, key: &TaskKey, params: &str, connection: Option<ConnectionId>);
+}
+
+/// What the work on tasks needs of the gateway, for as long as that runs.
+#[derive(Debug)]
+pub(crate) struct TaskContext {
+    pub(crate) observer: Arc<dyn TaskObserver>,
+    pub(crate) pending_server_requests: Arc<PendingServerRequests>,
+    pub(crate) environment: Environment,
+    /// Cancelled when the gateway stops.
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) background_tasks: TaskTracker,
+}

@@ -1,0 +1,46 @@
+//! Tasks of servers of the extension, for clients of the core dialect.
+//!
+//! A client of the core dialect asks for a task with its call, waits for the result in a request of its own, and lists its
+//! tasks. A server of the extension has none of that: it decides itself what becomes a task, and includes the result and
+//! the input requests in the task's status. So the gateway [polls](waiter) the server for clients that wait, asks each
+//! input request [once](claims), and stores results that arrive at once as [completed] tasks.
+//!
+//! All of this serves old clients of new servers, and can be removed in one commit: delete this folder and
+//! `pipeline/methods/tasks/core_over_ext.rs`, and what no longer compiles names `core_over_ext`, too. The list is in
+//! decision [0033](../../../../../../docs/decisions/0033-removing-core-over-ext.md).
+
+mod claims;
+mod client;
+mod completed;
+mod waiter;
+
+use std::sync::Arc;
+
+pub(crate) use self::claims::InputClaims;
+pub(crate) use self::client::{TaskAnswer, TaskClient};
+pub(crate) use self::completed::CompletedTasks;
+pub(crate) use self::waiter::{ResultWaiter, WaitEnd, WaitEvent};
+use super::context::TaskContext;
+
+/// What is stored of these tasks.
+#[derive(Debug)]
+pub(crate) struct CoreOverExt {
+    context: Arc<TaskContext>,
+    pub(crate) completed: CompletedTasks,
+    input_claims: Arc<InputClaims>,
+}
+
+impl CoreOverExt {
+    pub(crate) fn new(context: Arc<TaskContext>) -> Self {
+        Self {
+            completed: CompletedTasks::new(context.environment),
+            input_claims: Arc::default(),
+            context,
+        }
+    }
+
+    /// Waits for the result of a task that its client knows as `client_id`.
+    pub(crate) fn wait(self: &Arc<Self>, task: TaskClient, client_id: String) -> ResultWaiter {
+        ResultWaiter::new(Arc::clone(self), task, client_id)
+    }
+}

@@ -1,0 +1,27 @@
+//! The ids that are sealed into those of clients.
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary::task::Task;
+
+/// Splits a task id into the prefix of a [proxied task](super::proxy::ProxiedTasks::new_prefix) and the server's id.
+pub(crate) fn split_prefix(id: &str) -> (Option<&str>, &str) {
+    let parts = || {
+        let (prefix, upstream_id) = id.strip_prefix(PREFIX)?.split_once(PREFIX)?;
+        let (gateway, number) = prefix.split_once('.')?;
+        let is_hex = |text: &str| u64::from_str_radix(text, 16).is_ok();
+        (is_hex(gateway) && is_hex(number))
+            .then(|| (&id[..id.len() - upstream_id.len()], upstream_id))
+    };
+    parts().map_or((None, id), |(prefix, upstream_id)| {
+        (Some(prefix), upstream_id)
+    })
+}
+
+/// What the prefix begins and ends with.
+pub(crate) const PREFIX: char = '@';
+
+/// The server's id of the task that a client knows as `sealed`.
+pub(crate) fn upstream_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
+    let id = Task::open(keys, "", sealed)?.id;
+    Some(split_prefix(&id).1.to_owned())
+}

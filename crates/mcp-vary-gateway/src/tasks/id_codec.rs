@@ -1,0 +1,268 @@
+//! The ids of one server's tasks, between the server and one client.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary::json::edit;
+use mcp_vary::task::{MAX_ID, Task};
+use mcp_vary::variant::VariantId;
+use mcp_vary_upstream::SupervisedConnection;
+use mcp_vary_wire::response::RpcError;
+use mcp_vary_wire::task_dialect::{TaskDialect, rename_related_task};
+
+use super::dialect::DialectPair;
+use super::notifier::TaskNotifier;
+use super::proxy::{EXT_OVER_CORE, TaskConnection, TaskOwner};
+use super::registry::TaskKey;
+use super::services::TaskServices;
+use super::task_text::{
+    core_task_id, is_terminal, lifetime, rename_task, status, string, with_related_task,
+};
+use crate::session::client::Client;
+use mcp_vary_catalog::result_rewriter::ResultRewriter;
+
+/// Translates between a server's task ids and those that one client knows.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskIdCodec {
+    pub(crate) dialects: DialectPair,
+    pub(crate) services: Arc<TaskServices>,
+    pub(crate) server: Arc<str>,
+    pub(crate) variant: VariantId,
+    /// The server's name of the tool.
+    pub(crate) tool: Arc<str>,
+    /// The server's id of the task that the request is about; none where the request may create one.
+    pub(crate) upstream_id: Option<String>,
+    /// The prefix that marks the ids of proxied tasks.
+    pub(crate) prefix: Option<String>,
+    /// The time to live that the client asked for, in milliseconds.
+    pub(crate) ttl: Option<u64>,
+    /// The connection on which to subscribe to the status of a new task; none where the server sends it anyway.
+    pub(crate) connection: Option<Arc<SupervisedConnection>>,
+    /// The longest time that a connection stays open for a task.
+    pub(crate) max_lifetime: Duration,
+}
+
+impl TaskIdCodec {
+    /// The client's id of the task with the server's id `upstream_id`; none if that is too long.
+    pub(crate) fn client_id(&self, upstream_id: &str) -> Option<String> {
+        let task = Task {
+            server: self.server.to_string(),
+            variant: self.variant.clone(),
+            tool: self.tool.to_string(),
+            id: self.sealed_id(upstream_id),
+        };
+        (upstream_id.len() <= MAX_ID).then(|| task.seal(&self.services.cursor_keys, ""))
+    }
+
+    /// The id that is sealed: the server's, with the prefix of a proxied task.
+    pub(crate) fn sealed_id(&self, upstream_id: &str) -> String {
+        match &self.prefix {
+            Some(prefix) => format!("{prefix}{upstream_id}"),
+            None => upstream_id.to_owned(),
+        }
+    }
+
+    /// The `CreateTaskResult` for the client; none if `result` does not create a task.
+    ///
+    /// # Errors
+    ///
+    /// When the id is too long to be sealed.
+    pub(crate) fn creation_result<'a>(
+        &self,
+        result: &'a str,
+        client: &Client,
+        rewriter: impl FnOnce() -> ResultRewriter,
+    ) -> Option<Result<Cow<'a, str>, RpcError>> {
+        let upstream_id = self.created_id(result)?;
+        let Some(client_id) = self.client_id(&upstream_id) else {
+            return Some(Err(self.too_long(&upstream_id)));
+        };
+        let notifier = TaskNotifier {
+            client_id: client_id.into(),
+            rewriter: rewriter(),
+            server: Arc::clone(&self.server),
+            links: Arc::clone(&self.services.link_index),
+            dialects: self.dialects,
+        };
+        self.record(&upstream_id, notifier, client);
+        Some(Ok(match self.dialects.differ() {
+            true => Cow::Owned(
+                self.rename(&self.dialects.creation_result(result))
+                    .into_owned(),
+            ),
+            false => self.rename(result),
+        }))
+    }
+
+    pub(crate) fn too_long(&self, upstream_id: &str) -> RpcError {
+        RpcError::internal(format!(
+            "server `{}` created a task with an id of {} bytes; at most {MAX_ID} are supported",
+            self.server,
+            upstream_id.len()
+        ))
+    }
+
+    /// The `CreateTaskResult` for a client that asked for a task where the server responded with the result at once.
+    ///
+    /// # Errors
+    ///
+    /// When the result is too large to be stored.
+    pub(crate) fn core_over_ext_result(
+        &self,
+        result: &str,
+        client: &Client,
+    ) -> Result<String, RpcError> {
+        let completed = &self.services.core_over_ext.completed;
+        let created = completed.insert(result, client.id, self.ttl);
+        created.map_err(RpcError::internal)
+    }
+
+    /// Whether a task that the server creates is proxied for the client.
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.dialects == EXT_OVER_CORE
+    }
+
+    /// Starts to proxy the task that `result` created. Returns the `CreateTaskResult` for the client.
+    ///
+    /// # Errors
+    ///
+    /// When too many tasks are running, or the id is too long to be sealed.
+    pub(crate) fn proxy(
+        &self,
+        result: &str,
+        upstream_id: &str,
+        client: &Client,
+        rewriter: impl FnOnce() -> ResultRewriter,
+        connection: TaskConnection,
+    ) -> Result<String, RpcError> {
+        let client_id = self.client_id(upstream_id);
+        let client_id = client_id.ok_or_else(|| self.too_long(upstream_id))?;
+        let notifier = || TaskNotifier {
+            client_id: client_id.as_str().into(),
+            rewriter: rewriter(),
+            server: Arc::clone(&self.server),
+            links: Arc::clone(&self.services.link_index),
+            dialects: DialectPair::both(EXT_OVER_CORE.client),
+        };
+        let session = client.session.as_ref();
+        let session = session.map(|session| (Arc::downgrade(session), notifier()));
+        let owner = TaskOwner::of(client, session);
+        let key = (Arc::clone(&self.server), self.sealed_id(upstream_id).into());
+        let task = edit::get(result, "task").unwrap_or("{}");
+        let proxied = &self.services.proxied;
+        let proxied = proxied.begin((key, upstream_id), task, owner, connection)?;
+        let created = self.dialects.creation_result(result);
+        Ok(self.rename(&proxied.with_ttl(&created)).into_owned())
+    }
+
+    /// How long the connection is needed on which `result` created a task; none if it did not create one.
+    ///
+    /// Only the process, or the session, in which a task was created knows it.
+    pub(crate) fn lifetime(&self, result: &str) -> Option<Duration> {
+        self.created_id(result)?;
+        let ttl = match edit::get(result, "task") {
+            Some(task) => lifetime(edit::get(task, "ttl")),
+            None => lifetime(edit::get(result, "ttlMs")),
+        };
+        Some(ttl.map_or(self.max_lifetime, |ttl| ttl.min(self.max_lifetime)))
+    }
+
+    /// The server's id of the task that `result` created.
+    pub(crate) fn created_id(&self, result: &str) -> Option<String> {
+        if !result.contains("taskId") && !result.contains("\\u") {
+            return None;
+        }
+        match self.dialects.server {
+            TaskDialect::Core if edit::get(result, "task").is_some() => core_task_id(result),
+            _ if string(result, "resultType")? != "task" => None,
+            _ => string(result, "taskId"),
+        }
+    }
+
+    /// Records who created the task. Notifications that arrived earlier are sent once the client knows the id.
+    fn record(&self, upstream_id: &str, notifier: TaskNotifier, client: &Client) {
+        let key = (Arc::clone(&self.server), Arc::from(upstream_id));
+        let connection = self.connection.as_ref();
+        let subscription = connection.map(|connection| connection.subscribe_task(upstream_id));
+        let services = &self.services;
+        let earlier = services
+            .registry
+            .record(&key, notifier, client, subscription);
+        if let Some(params) = earlier {
+            let registry = Arc::clone(&services.registry);
+            let notify = async move {
+                tokio::time::sleep(RESPONSE_TIME).await;
+                registry.changed(&key, &params, None);
+            };
+            let shutdown = services.context.shutdown.clone();
+            let notify = shutdown.run_until_cancelled_owned(notify);
+            services.context.background_tasks.spawn(notify);
+        }
+    }
+
+    /// A server's task in the client's dialect and with the client's ids.
+    pub(crate) fn task_to_client<'a>(&self, task: &'a str) -> Cow<'a, str> {
+        match self.dialects.task_to_client(task) {
+            Cow::Borrowed(task) => self.rename(task),
+            Cow::Owned(task) => Cow::Owned(self.rename(&task).into_owned()),
+        }
+    }
+
+    /// A result or the params of a notification with the client's ids of all tasks in it.
+    pub(crate) fn rename<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        rename_task(text, &|id| self.client_id(id))
+    }
+
+    /// A server's message with the client's id of the task that the request is about.
+    pub(crate) fn rename_in_message(&self, message: &str) -> Option<String> {
+        let upstream_id = self.upstream_id.as_deref().filter(|id| id.len() > 3)?;
+        let client_id = self.client_id(upstream_id);
+        let client_id = client_id.filter(|_| message.contains(upstream_id))?;
+        Some(message.replace(upstream_id, &client_id))
+    }
+
+    /// The status notification of a task for `client`; none if the client did not create the task.
+    pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
+        let key = self.key(params)?;
+        self.services.registry.status(&key, params, client.id)
+    }
+
+    /// `result` with the client's id of the task `upstream_id` as related task.
+    pub(crate) fn relate(&self, result: &str, upstream_id: &str) -> String {
+        match self.client_id(upstream_id) {
+            Some(id) => with_related_task(result, &id),
+            None => result.to_owned(),
+        }
+    }
+
+    /// What the server sends for a task, with the client's id as related task.
+    pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
+        rename_related_task(params, &|id| self.client_id(id))
+    }
+
+    /// Records the status of a task: after a terminal one, no more notifications follow.
+    pub(crate) fn record_status(&self, task: &str) {
+        if is_terminal(&status(task))
+            && let Some(key) = self.key(task)
+        {
+            self.services.registry.unsubscribe(&key);
+        }
+    }
+
+    /// Notifies all who follow the task.
+    pub(crate) fn changed(&self, params: &str) {
+        if let Some(key) = self.key(params) {
+            self.services.registry.changed(&key, &params.into(), None);
+        }
+    }
+
+    fn key(&self, params: &str) -> Option<TaskKey> {
+        let id = string(params, "taskId")?;
+        Some((Arc::clone(&self.server), id.into()))
+    }
+}
+
+/// By then the response with the id has reached the client.
+const RESPONSE_TIME: Duration = Duration::from_millis(100);

@@ -1,0 +1,43 @@
+//! The tasks of a gateway.
+
+use std::sync::Arc;
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary_catalog::link_index::LinkIndex;
+
+use super::context::TaskContext;
+use super::core_over_ext::CoreOverExt;
+use super::proxy::ProxiedTasks;
+use super::registry::TaskRegistry;
+
+/// All that is stored of tasks, whatever the configuration is in between.
+#[derive(Debug)]
+pub(crate) struct TaskServices {
+    pub(crate) context: Arc<TaskContext>,
+    pub(crate) registry: Arc<TaskRegistry>,
+    pub(crate) proxied: Arc<ProxiedTasks>,
+    pub(crate) core_over_ext: Arc<CoreOverExt>,
+    /// Seal the ids that clients get.
+    pub(crate) cursor_keys: Arc<CursorKeys>,
+    pub(crate) link_index: Arc<LinkIndex>,
+}
+
+impl TaskServices {
+    /// None yet. `instance` is part of the ids of proxied tasks.
+    pub(crate) fn new(
+        context: TaskContext,
+        instance: u64,
+        cursor_keys: Arc<CursorKeys>,
+        link_index: Arc<LinkIndex>,
+    ) -> Self {
+        let context = Arc::new(context);
+        Self {
+            registry: Arc::new(TaskRegistry::new(Arc::clone(&context.observer))),
+            proxied: Arc::new(ProxiedTasks::new(Arc::clone(&context), instance)),
+            core_over_ext: Arc::new(CoreOverExt::new(Arc::clone(&context))),
+            cursor_keys,
+            link_index,
+            context,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Tasks as JSON text: their status, their time to live, and the ids in them.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use mcp_vary::json::{self, edit};
+use mcp_vary_wire::task_dialect::{RELATED_TASK_META, rename_related_task};
+
+use crate::mrtr::INPUT_REQUESTS;
+
+/// The server's id of the task that a result of the core dialect created.
+pub(crate) fn core_task_id(result: &str) -> Option<String> {
+    string(edit::get(result, "task")?, "taskId")
+}
+
+/// How long a server retains a task, from milliseconds; none if it sets no limit.
+pub(super) fn lifetime(milliseconds: Option<&str>) -> Option<Duration> {
+    let milliseconds: f64 = milliseconds?.parse().ok()?;
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
+/// `text` with each task id in it replaced by `name`: of the task itself, of a created task, and of the related task.
+pub(super) fn rename_task<'a>(
+    text: &'a str,
+    name: &dyn Fn(&str) -> Option<String>,
+) -> Cow<'a, str> {
+    let renamed = |object: &str| {
+        let id = name(&string(object, "taskId")?)?;
+        Some(edit::set(object, "taskId", &json::string(&id)).into_owned())
+    };
+    let mut text = Cow::Borrowed(text);
+    if let Some(renamed) = renamed(&text) {
+        text = Cow::Owned(renamed);
+    }
+    if let Some(task) = edit::get(&text, "task").and_then(renamed) {
+        text = Cow::Owned(edit::set(&text, "task", &task).into_owned());
+    }
+    if let Cow::Owned(renamed) = rename_related_task(&text, name) {
+        text = Cow::Owned(renamed);
+    }
+    if let Some(renamed) = rename_input_requests(&text, name) {
+        text = Cow::Owned(renamed);
+    }
+    // The result of a task names the task, too.
+    let result = edit::get(&text, RESULT);
+    if let Some(Cow::Owned(result)) = result.map(|result| rename_related_task(result, name)) {
+        text = Cow::Owned(edit::set(&text, RESULT, &result).into_owned());
+    }
+    text
+}
+
+/// `text` with the related tasks of its input requests replaced by `name`; none if there are none.
+fn rename_input_requests(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let requests = edit::get(text, INPUT_REQUESTS)?;
+    if !requests.contains(RELATED_TASK_META) {
+        return None;
+    }
+    let mut renamed = Cow::Borrowed(requests);
+    for (key, request) in edit::members(requests) {
+        if let Some(params) = edit::get(request, "params")
+            && let Cow::Owned(params) = rename_related_task(params, name)
+        {
+            let request = edit::set(request, "params", &params);
+            renamed = Cow::Owned(edit::set(&renamed, &key, &request).into_owned());
+        }
+    }
+    Some(edit::set(text, INPUT_REQUESTS, &renamed).into_owned())
+}
+
+/// The string member `key` of an object.
+pub(crate) fn string(object: &str, key: &str) -> Option<String> {
+    serde_json::from_str(edit::get(object, key)?).ok()
+}
+
+/// Whether the result of a call reports a failed tool.
+pub(super) fn is_failed_call(result: &str) -> bool {
+    edit::get(result, "isError") == Some("true")
+}
+
+/// The status of a task, from the JSON text of the task.
+pub(crate) fn status(task: &str) -> String {
+    string(task, "status").unwrap_or_default()
+}
+
+/// Whether this status is terminal.
+///
+/// > Tasks with a `completed`, `failed`, or `cancelled` status are in a terminal state and MUST NOT transition to any
+/// > other status (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
+pub(crate) fn is_terminal(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled")
+}
+
+/// `text`, a result or params, with `id` as its related task.
+///
+/// > All requests, notifications, and responses related to a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in their `_meta` field
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages")
+pub(crate) fn with_related_task(text: &str, id: &str) -> String {
+    let meta = edit::get(text, "_meta").filter(|meta| meta.starts_with('{'));
+    let related = format!(r#"{{"taskId":{}}}"#, json::string(id));
+    let meta = edit::set(meta.unwrap_or("{}"), RELATED_TASK_META, &related);
+    edit::set(text, "_meta", &meta).into_owned()
+}
+
+/// The member of a completed task that holds its result (SEP-2663).
+pub(crate) const RESULT: &str = "result";
