@@ -19,9 +19,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::Leases;
-use crate::pool::PoolContext;
 use crate::pool::dedicated::DedicatedPool;
 use crate::pool::observer::ConnectionObserver;
+use crate::pool::{PoolContext, PoolServices};
 use crate::session::deprecation::DeprecationLog;
 use crate::session::memory_cost;
 use crate::session::pending_server_requests::PendingServerRequests;
@@ -70,7 +70,7 @@ pub(crate) struct Services {
     /// Connections that clients have alone.
     pub(crate) dedicated_pool: Arc<DedicatedPool>,
     /// What the pool of each configuration gets.
-    pub(crate) pool_context: PoolContext,
+    pub(crate) pool_services: PoolServices,
     /// Streams that clients may come back to.
     pub(crate) replay_streams: ReplayStreams,
     /// What clients can make the gateway hold.
@@ -138,8 +138,11 @@ impl Services {
             background_tasks: background_tasks.clone(),
             observer,
             shared_lists: Arc::default(),
-            counters: Arc::clone(&counters),
+        };
+        let pool_services = PoolServices {
+            context: pool_context,
             dedicated: Arc::clone(&dedicated),
+            counters: Arc::clone(&counters),
         };
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
@@ -177,7 +180,7 @@ impl Services {
             orphan_permits: Arc::new(Semaphore::new(config.limits.orphaned_requests)),
             shutdown,
             dedicated_pool: dedicated,
-            pool_context,
+            pool_services,
             tasks,
             pending_server_requests,
             background_tasks,

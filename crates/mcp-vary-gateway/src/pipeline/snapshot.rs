@@ -100,7 +100,7 @@ impl ConfigSnapshot {
             (layout, config.limits.classes),
             config.start_wait,
             before.map(|before| &*before.pool),
-            &services.pool_context,
+            &services.pool_services,
         );
         let pool = Arc::new(pool.await);
         let generation = before.map_or(0, |before| before.placements.generation() + 1);

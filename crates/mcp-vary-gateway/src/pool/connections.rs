@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::SupervisedConnection;
-use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::revision::Era;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::dedicated::DedicatedPool;
+use super::class::CapabilityClass;
 use super::last_use::LastUse;
 use super::live_catalog::{self, Catalogs, LiveCatalog};
 use super::observer::ConnectionObserver;
 use super::source::ServerSource;
-use super::{CapabilityClass, task_events};
+use super::task_events;
 
 /// The connections of a class, in the order of configuration. They can outlive the class: after a reload, the next
 /// class takes over the connections to unchanged servers.
@@ -150,7 +149,7 @@ impl ListFollower {
     }
 }
 
-/// What a pool shares with the one before a reload and the one after it.
+/// What following servers needs of the gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolContext {
     /// Cancelled when the gateway stops.
@@ -159,6 +158,4 @@ pub(crate) struct PoolContext {
     pub(crate) observer: Arc<dyn ConnectionObserver>,
     /// What several classes share.
     pub(crate) shared_lists: Arc<SharedLists>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) dedicated: Arc<DedicatedPool>,
 }

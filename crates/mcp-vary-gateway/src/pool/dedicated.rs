@@ -7,7 +7,6 @@
 
 mod lease;
 mod listener;
-mod lists;
 mod mirror;
 
 use std::cmp::Reverse;
@@ -29,9 +28,8 @@ use self::lease::DedicatedConnection;
 pub(crate) use self::lease::{DedicatedLease, KeepAliveLease};
 use self::listener::EventListener;
 pub(crate) use self::listener::wait;
-pub(crate) use self::lists::ClientLists;
-use self::lists::DedicatedLists;
 use self::mirror::SubscriptionMirror;
+use super::client_lists::{ClientLists, DedicatedLists};
 use super::connection_id::ConnectionId;
 use super::last_use::LastUse;
 use super::observer::ConnectionObserver;

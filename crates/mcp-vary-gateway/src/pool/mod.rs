@@ -6,6 +6,7 @@
 mod beyond_limit;
 mod capabilities;
 mod class;
+pub(crate) mod client_lists;
 pub(crate) mod connection_id;
 mod connections;
 pub(crate) mod dedicated;
@@ -32,7 +33,7 @@ pub(crate) use self::connections::{ConnectionUse, ListFollower, PoolContext};
 use self::server::PooledServer;
 use self::table::{ClassCell, ClassMap};
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
-use crate::pool::dedicated::{ConnectSpec, DedicatedLease};
+use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{BASE_CLASS, PoolKey};
 use mcp_vary_base::lock::Lock;
@@ -42,8 +43,17 @@ use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::{Isolation, SupervisedConnection, UpstreamConfig};
 use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+
+/// What a pool shares with the one before a reload and the one after it.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolServices {
+    pub(crate) context: PoolContext,
+    pub(crate) dedicated: Arc<DedicatedPool>,
+    pub(crate) counters: Arc<Counters>,
+}
 
 /// The pool: all classes, and the connections to all servers.
 #[derive(Debug)]
@@ -64,7 +74,7 @@ pub(crate) struct UpstreamPool {
     /// The capabilities that each server is told, by the forwardable capabilities.
     capabilities: Memo<Vec<Arc<str>>>,
     base_era: Arc<BaseEra>,
-    context: PoolContext,
+    services: PoolServices,
 }
 
 /// The era of clients without special capabilities, fixed by the first of them. Until then, each server chooses the era
@@ -84,7 +94,7 @@ impl UpstreamPool {
         (layout, most): (Layout, usize),
         start_wait: Duration,
         before: Option<&Self>,
-        context: &PoolContext,
+        services: &PoolServices,
     ) -> Self {
         let extensions = configs
             .iter()
@@ -94,10 +104,10 @@ impl UpstreamPool {
             .iter()
             .any(|config| config.isolation == Isolation::Session);
         let servers = configs.into_iter().map(|mut config| {
-            config.counters = Arc::clone(&context.counters);
+            config.counters = Arc::clone(&services.counters);
             let unchanged = before.and_then(|before| before.server(&config));
             unchanged.map_or_else(
-                || Arc::new(PooledServer::new(config, context.dedicated.next_number())),
+                || Arc::new(PooledServer::new(config, services.dedicated.next_number())),
                 Arc::clone,
             )
         });
@@ -113,7 +123,7 @@ impl UpstreamPool {
             lines,
             known.unwrap_or_default(),
             layout.clone(),
-            context,
+            &services.context,
         );
         Self {
             base: base.await,
@@ -127,7 +137,7 @@ impl UpstreamPool {
             start_wait,
             capabilities: Memo::new(CAPABILITIES_MEMORY),
             base_era,
-            context: context.clone(),
+            services: services.clone(),
         }
     }
 
@@ -139,7 +149,7 @@ impl UpstreamPool {
     /// Shows clients the lists that are known by now. Names of removed servers become free for others.
     pub(crate) async fn publish(&self) {
         let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
-        self.context.shared_lists.registry.retain(names);
+        self.services.context.shared_lists.registry.retain(names);
         self.base.catalog.publish().await;
     }
 
@@ -180,7 +190,7 @@ impl UpstreamPool {
     pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let lines = servers.flat_map(|server| {
-            let own = self.context.dedicated.close_server(server.index);
+            let own = self.services.dedicated.close_server(server.index);
             server.open_connections().into_iter().chain(own)
         });
         lines.collect()
@@ -269,7 +279,7 @@ impl UpstreamPool {
             self.settle_base().await;
             return Ok(Arc::clone(&self.base));
         };
-        if self.context.shutdown.is_cancelled() {
+        if self.services.context.shutdown.is_cancelled() {
             return Err(RpcError::internal("the gateway stops"));
         }
         if let Some(class) = self.classes.find(key) {
@@ -316,7 +326,12 @@ impl UpstreamPool {
         client: Option<ClientId>,
     ) -> Result<Arc<CapabilityClass>, RpcError> {
         let class = self.of(key).await?;
-        Ok(self.context.dedicated.lists().class_of(class, client).await)
+        Ok(self
+            .services
+            .dedicated
+            .lists()
+            .class_of(class, client)
+            .await)
     }
 
     /// `class` after a list was read again on the client's dedicated connections; none if it has none, or if they were
@@ -328,11 +343,11 @@ impl UpstreamPool {
         kind: ListKind,
     ) -> Option<Arc<CapabilityClass>> {
         let client = client.filter(|client| {
-            class.accepts_server_requests && self.context.dedicated.suspect(*client, kind)
+            class.accepts_server_requests && self.services.dedicated.suspect(*client, kind)
         });
         client?;
         Some(
-            self.context
+            self.services
                 .dedicated
                 .lists()
                 .class_of(Arc::clone(class), client)
@@ -351,7 +366,8 @@ impl UpstreamPool {
         let known: Vec<_> = known.collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = CapabilityClass::open(told, lines, &known, layout, &self.context).await;
+        let class =
+            CapabilityClass::open(told, lines, &known, layout, &self.services.context).await;
         self.classes.remove_unused(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
@@ -392,7 +408,7 @@ impl UpstreamPool {
         let lines = self
             .servers
             .iter()
-            .map(|it| it.connection(key, &self.context.dedicated));
+            .map(|it| it.connection(key, &self.services.dedicated));
         let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
         if !undecided.contains(&true) {
             return Ok(lines);
@@ -405,7 +421,7 @@ impl UpstreamPool {
         let lines = self
             .servers
             .iter()
-            .map(|it| it.connection(key, &self.context.dedicated));
+            .map(|it| it.connection(key, &self.services.dedicated));
         lines.collect()
     }
 
@@ -440,9 +456,9 @@ impl UpstreamPool {
             legacy_first: client.session.is_some(),
         };
         match &client.session {
-            Some(session) => self.context.dedicated.lease_for_session(&door, session),
+            Some(session) => self.services.dedicated.lease_for_session(&door, session),
             None => self
-                .context
+                .services
                 .dedicated
                 .lease_for_request(&door, client.connection),
         }
@@ -450,7 +466,7 @@ impl UpstreamPool {
 
     /// Closes the class of a session that has ended.
     pub(crate) fn close_session(&self, session: ClientId) {
-        self.context.dedicated.close_session(session);
+        self.services.dedicated.close_session(session);
         if self.is_isolated {
             self.classes.close_session(session);
         }
@@ -458,7 +474,7 @@ impl UpstreamPool {
 
     /// Closes unused classes. Returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
-        self.context.dedicated.sweep();
+        self.services.dedicated.sweep();
         let unused = self.idle_timeout();
         self.classes.sweep(unused);
         let pause = unused / 4;
@@ -476,7 +492,7 @@ impl UpstreamPool {
     /// Closes all connections and waits until they are closed.
     pub(crate) async fn close(&self) {
         let lines = self.servers.iter().flat_map(|it| it.open_connections());
-        let lines: Vec<_> = lines.chain(self.context.dedicated.close_all()).collect();
+        let lines: Vec<_> = lines.chain(self.services.dedicated.close_all()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
 }

@@ -8,8 +8,8 @@ use mcp_vary_catalog::catalog::ChangedLists;
 use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 
+use super::client_lists::ClientLists;
 use super::connection_id::ConnectionId;
-use super::dedicated::ClientLists;
 use super::live_catalog::LiveCatalog;
 use super::source::ResourceUpdates;
 

@@ -15,7 +15,8 @@ use super::{
     SubscriptionHub,
 };
 use crate::pool::CapabilityClass;
-use crate::pool::dedicated::{ClientLists, KeepAliveLease};
+use crate::pool::client_lists::ClientLists;
+use crate::pool::dedicated::KeepAliveLease;
 use crate::session::Session;
 
 /// The lists of each variant that differ under another configuration.

@@ -9,8 +9,8 @@ use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::client_id::ClientId;
 
 use super::SubscriptionHub;
+use crate::pool::client_lists::ClientLists;
 use crate::pool::connection_id::ConnectionId;
-use crate::pool::dedicated::ClientLists;
 use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::observer::ConnectionObserver;
 use crate::pool::source::ResourceUpdates;

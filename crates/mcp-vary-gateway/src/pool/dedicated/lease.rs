@@ -12,9 +12,9 @@ use mcp_vary_wire::server_request_support::LIST_ROOTS;
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
-use super::lists::DedicatedLists;
 use super::mirror::SubscriptionMirror;
 use super::{DedicatedKey, DedicatedPool, Owner};
+use crate::pool::client_lists::DedicatedLists;
 use crate::pool::connection_id::ConnectionId;
 use crate::pool::last_use::LastUse;
 use crate::pool::source::ServerSource;

@@ -19,10 +19,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::pool::live_catalog;
-use crate::pool::observer::ConnectionObserver;
-use crate::pool::source::{READ_PAUSE, ServerSource};
-use crate::pool::{CapabilityClass, ListFollower};
+use super::class::CapabilityClass;
+use super::connections::ListFollower;
+use super::live_catalog;
+use super::observer::ConnectionObserver;
+use super::source::{READ_PAUSE, ServerSource};
 
 /// The clients that have lists of their own, or may soon.
 #[derive(Debug)]
