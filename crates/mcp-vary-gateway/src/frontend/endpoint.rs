@@ -88,7 +88,7 @@ async fn open_stream(
     {
         Some(ResumedStream::Ended) => Ok(not_allowed(head)),
         Some(ResumedStream::Expired(event)) => Ok(event_stream(Body::from(event))),
-        Some(ResumedStream::Call(connection)) => {
+        Some(ResumedStream::Request(connection)) => {
             let first = sse_preamble(&session, last.as_ref());
             let stream = Stream::of_replay(connection, None, Some(first));
             Ok(event_stream(Body::Stream(stream)))

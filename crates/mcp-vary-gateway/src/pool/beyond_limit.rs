@@ -52,6 +52,6 @@ impl UpstreamPool {
             era,
         };
         let place = self.classes.unlimited_entry(&key);
-        self.opened(&key, place).await
+        self.open_in(&key, place).await
     }
 }

@@ -62,7 +62,7 @@ impl ClientLists {
         };
         let connections = entry.connections.lock().clone();
         for lists in &connections {
-            lists.settle().await;
+            lists.drain().await;
         }
         let is_to = |line: &SupervisedConnection| {
             let mut sources = class.sources().iter();
@@ -201,7 +201,7 @@ impl DedicatedLists {
     }
 
     /// Waits until all announced changes were compared, or until the timeout.
-    async fn settle(&self) {
+    async fn drain(&self) {
         let mut pending = self.pending.subscribe();
         let patience = self.connection.config().limits.ready_timeout;
         // After the timeout, the client gets the known lists.

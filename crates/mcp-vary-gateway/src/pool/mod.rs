@@ -14,6 +14,7 @@ mod last_use;
 pub(crate) mod list_reading;
 pub(crate) mod live_catalog;
 pub(crate) mod observer;
+mod opening;
 mod server;
 pub(crate) mod source;
 mod table;
@@ -24,19 +25,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use serde_json::Value;
-use tracing::info;
-
 pub(crate) use self::class::CapabilityClass;
 pub(crate) use self::connections::{ConnectionUse, ListFollower, PoolContext};
 use self::server::PooledServer;
-use self::table::{ClassCell, ClassMap};
+use self::table::ClassMap;
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
 use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{BASE_CLASS, PoolKey};
 use mcp_vary_base::lock::Lock;
+use futures_util::future::join_all;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
@@ -46,6 +44,7 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counters;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
+use serde_json::Value;
 
 /// What a pool shares with the one before a reload and the one after it.
 #[derive(Clone, Debug)]
@@ -292,27 +291,7 @@ impl UpstreamPool {
                 Some(_) => Err(RpcError::internal(TOO_MANY_DEDICATED)),
             };
         };
-        self.opened(key, place).await
-    }
-
-    /// The class of `key` in its `place`, opened if it is not open yet.
-    async fn opened(
-        &self,
-        key: &PoolKey,
-        place: ClassCell,
-    ) -> Result<Arc<CapabilityClass>, RpcError> {
-        let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
-        let class = match class {
-            Ok(class) => Arc::clone(class),
-            Err(failure) => {
-                drop(place);
-                self.classes.close_server(key);
-                return Err(failure);
-            }
-        };
-        self.classes.publish();
-        class.connections.note_use();
-        Ok(class)
+        self.open_in(key, place).await
     }
 
     /// The class of a client, with the lists of its dedicated connections.
@@ -353,76 +332,6 @@ impl UpstreamPool {
                 .class_of(Arc::clone(class), client)
                 .await,
         )
-    }
-
-    async fn open(&self, key: &PoolKey) -> Result<Arc<CapabilityClass>, RpcError> {
-        let inherited = self.classes.inherited(key);
-        let lines = self.connections(key).await?;
-        let inherited = inherited.iter().flat_map(|it| &it.followers);
-        let base = &self.base.connections.followers;
-        // Clients of the other era may share the connection.
-        let others = self.classes.followers();
-        let known = inherited.chain(base).cloned().chain(others);
-        let known: Vec<_> = known.collect();
-        let told = Arc::clone(&key.capabilities);
-        let layout = self.layout.clone();
-        let class =
-            CapabilityClass::open(told, lines, &known, layout, &self.services.context).await;
-        self.classes.remove_unused(key);
-        let (capabilities, own) = (&*key.capabilities, key.session.is_some());
-        info!(capabilities, own, "class of clients opened");
-        self.first_readings(&class).await;
-        self.show_known_lists(&class).await;
-        class.catalog.publish().await;
-        Ok(class)
-    }
-
-    /// Waits until each server's lists were read for a new class. It does not wait for a server that has neither
-    /// connected nor failed yet: its lists arrive later.
-    async fn first_readings(&self, class: &CapabilityClass) {
-        let pairs = class.sources().iter().zip(self.base.sources());
-        let waited = pairs.filter(|(_, base)| !base.is_starting());
-        let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
-        source::first_readings(&waited, self.ready_timeout().min(self.start_wait)).await;
-    }
-
-    /// Shows a new class the lists of the base class for servers that it is not connected to yet. Calls wait for the
-    /// connection; differences are announced once it is open.
-    async fn show_known_lists(&self, class: &CapabilityClass) {
-        let mut is_any_shown = false;
-        for (source, base) in class.sources().iter().zip(self.base.sources()) {
-            is_any_shown |= source.show_until_connected(base);
-        }
-        if is_any_shown {
-            class.catalog.rebuild(&ListKind::ALL.into()).await;
-        }
-    }
-
-    /// The connections of a class to all servers.
-    async fn connections(&self, key: &PoolKey) -> Result<Vec<Arc<SupervisedConnection>>, RpcError> {
-        let undecided: Vec<_> = self
-            .servers
-            .iter()
-            .map(|it| it.is_undecided(key.era))
-            .collect();
-        let lines = self
-            .servers
-            .iter()
-            .map(|it| it.connection(key, &self.services.dedicated));
-        let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
-        if !undecided.contains(&true) {
-            return Ok(lines);
-        }
-        let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
-        let tried = tried.map(|(line, _)| line.first_attempt());
-        // A server that does not support the era is shared with clients of the other one.
-        let limit = self.ready_timeout().min(self.start_wait);
-        let _ = tokio::time::timeout(limit, join_all(tried)).await;
-        let lines = self
-            .servers
-            .iter()
-            .map(|it| it.connection(key, &self.services.dedicated));
-        lines.collect()
     }
 
     /// The longest time that a request waits for one of these servers.

@@ -273,7 +273,7 @@ impl ServerSource {
         let before = following.borrow().readings;
         let settled =
             following.wait_for(|now| !now.pending || now.late || now.readings >= before + 2);
-        if tokio::time::timeout(self.patience(), settled)
+        if tokio::time::timeout(self.list_timeout(), settled)
             .await
             .is_err()
         {

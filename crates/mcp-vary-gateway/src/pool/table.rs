@@ -105,7 +105,7 @@ impl ClassMap {
     }
 
     /// Removes the place of a class that could not be opened, unless another request is opening it.
-    pub(super) fn close_server(&self, key: &PoolKey) {
+    pub(super) fn remove_failed(&self, key: &PoolKey) {
         let mut places = self.entries.lock();
         let is_free = |place: &ClassCell| Arc::strong_count(place) == 1 && !place.initialized();
         if places.get(key).is_some_and(is_free) {
@@ -146,7 +146,7 @@ impl ClassMap {
     }
 
     /// Drops the inherited connections of a class that has opened.
-    pub(super) fn remove_unused(&self, key: &PoolKey) {
+    pub(super) fn remove_inherited(&self, key: &PoolKey) {
         self.inherited.lock().remove(key);
     }
 

@@ -83,7 +83,7 @@ impl TaskIdCodec {
             client_id: client_id.into(),
             rewriter: rewriter(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.services.link_index),
+            link_index: Arc::clone(&self.services.link_index),
             dialects: self.dialects,
         };
         self.record(&upstream_id, notifier, client);
@@ -143,7 +143,7 @@ impl TaskIdCodec {
             client_id: client_id.as_str().into(),
             rewriter: rewriter(),
             server: Arc::clone(&self.server),
-            links: Arc::clone(&self.services.link_index),
+            link_index: Arc::clone(&self.services.link_index),
             dialects: DialectPair::both(EXT_OVER_CORE.client),
         };
         let session = client.session.as_ref();

@@ -17,7 +17,7 @@ pub(crate) struct TaskNotifier {
     pub(crate) client_id: Arc<str>,
     pub(crate) rewriter: ResultRewriter,
     pub(crate) server: Arc<str>,
-    pub(crate) links: Arc<LinkIndex>,
+    pub(crate) link_index: Arc<LinkIndex>,
     pub(crate) dialects: DialectPair,
 }
 
@@ -36,7 +36,7 @@ impl TaskNotifier {
             return task.into_owned();
         };
         if let Some(origin) = &self.rewriter.origin {
-            self.links.record(&self.server, origin, result);
+            self.link_index.record(&self.server, origin, result);
         }
         let result = rewrite_result(result, &self.rewriter.rules());
         edit::set(&task, RESULT, &result).into_owned()

@@ -209,9 +209,9 @@ impl InFlightRequest {
             match unless_cancelled(self.in_flight_guard.as_ref(), coming).await {
                 None => self.cancel_by_client(),
                 Some(WaitEvent::Message(message)) => ResponseEvent::Message(message),
-                Some(WaitEvent::Ended(WaitEnd::Result(result))) => self.done(Ok(&result)),
-                Some(WaitEvent::Ended(WaitEnd::Error(error))) => self.done(Err(&error)),
-                Some(WaitEvent::Ended(WaitEnd::Failed(failure))) => self.fail(&failure),
+                Some(WaitEvent::End(WaitEnd::Result(result))) => self.done(Ok(&result)),
+                Some(WaitEvent::End(WaitEnd::Error(error))) => self.done(Err(&error)),
+                Some(WaitEvent::End(WaitEnd::Failed(failure))) => self.fail(&failure),
             },
         )
     }

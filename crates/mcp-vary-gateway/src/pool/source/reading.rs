@@ -88,7 +88,7 @@ impl ServerSource {
         };
         let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= READ_PAUSE);
         let reading = self.read_if(&upstream, kind, long_ago);
-        if tokio::time::timeout(self.patience(), reading)
+        if tokio::time::timeout(self.list_timeout(), reading)
             .await
             .is_err()
         {
@@ -101,7 +101,7 @@ impl ServerSource {
         }
     }
 
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn list_timeout(&self) -> Duration {
         self.connection
             .config()
             .limits

@@ -42,7 +42,7 @@ pub(crate) struct ReplayStreams {
 #[derive(Debug)]
 pub(crate) enum ResumedStream {
     /// The stream of its request continues.
-    Call(ReplayReader),
+    Request(ReplayReader),
     /// The stream of messages outside of requests continues; its reader pumps it.
     Standalone(ReplayReader),
     /// The stream of a `GET` is not known; a new one replaces it.
@@ -114,7 +114,7 @@ impl ReplayStreams {
                 ResumedStream::Standalone(log.connect(Some(number)))
             }
             Some(log) if log.continues_after(number) => {
-                ResumedStream::Call(log.connect(Some(number)))
+                ResumedStream::Request(log.connect(Some(number)))
             }
             Some(_) => ResumedStream::Ended,
             None => match &last.request {
@@ -220,7 +220,7 @@ mod tests {
             .collect();
         is_lost(&streams, 7, &at(&logs[0], 0));
         let resumed = streams.resume(7, &at(&logs[98], 0));
-        assert!(matches!(resumed, ResumedStream::Call(_)), "{resumed:?}");
+        assert!(matches!(resumed, ResumedStream::Request(_)), "{resumed:?}");
         drop((resumed, logs));
         streams.remove_client(7);
         assert_eq!(streams.bytes.load(Ordering::Relaxed), 0);

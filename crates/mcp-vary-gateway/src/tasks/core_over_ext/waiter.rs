@@ -69,7 +69,7 @@ pub(crate) struct ResultWaiter {
 pub(crate) enum WaitEvent {
     /// A message to the client.
     Message(Bytes),
-    Ended(WaitEnd),
+    End(WaitEnd),
 }
 
 /// How the wait ended.
@@ -114,7 +114,7 @@ impl ResultWaiter {
                 return WaitEvent::Message(message);
             }
             if let Some(end) = self.end.take() {
-                return WaitEvent::Ended(end);
+                return WaitEvent::End(end);
             }
             self.begin();
             let is_querying = self.querying.is_some();

@@ -413,7 +413,7 @@ impl RequestContext<'_> {
                 uris: self.changed_uris(found.view),
                 ..ResultRewriter::default()
             },
-            links: Arc::clone(&self.snapshot.services.link_index),
+            link_index: Arc::clone(&self.snapshot.services.link_index),
         };
         Some((found.place.server, teller, found.forms, found.task.id))
     }
