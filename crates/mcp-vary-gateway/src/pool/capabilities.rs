@@ -67,7 +67,7 @@ pub(super) fn forwardable_capabilities(
             let extension = id.as_str();
             warn!(
                 extension,
-                "settings of a client are too long to be passed on"
+                "settings of a client are too long to be forwarded"
             );
         }
     }

@@ -212,7 +212,7 @@ impl LiveCatalog {
             match made.await {
                 Ok(made) => drop(lists.insert(kind, made)),
                 Err(error) => {
-                    warn!(%error, list = kind.method(), "the views were not made; the last ones stay")
+                    warn!(%error, list = kind.method(), "views could not be built; the last ones stay")
                 }
             }
         }

@@ -280,7 +280,7 @@ impl ServerSource {
             let server = self.name();
             warn!(
                 server,
-                "lists are still being read again; answering from the last ones"
+                "lists are still being read again; using the last known ones"
             );
             self.following.send_modify(|now| now.late = now.pending);
         }

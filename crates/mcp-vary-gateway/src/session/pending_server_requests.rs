@@ -216,7 +216,7 @@ impl PendingServerRequests {
             return Err(cancelled_error());
         }
         if open.len() >= self.limit {
-            let why = "too many questions to clients are open; try again later";
+            let why = "too many server requests are waiting for clients; try again later";
             return Err(RpcError::internal(why));
         }
         open.insert((session.client, id), question);
@@ -276,11 +276,11 @@ impl PendingServerRequests {
     fn knows(&self, id: Option<u64>) -> bool {
         let was_asked = id.is_some_and(|id| self.ids.was_issued(id));
         if was_asked {
-            debug!(id, "response to a question that is over ignored");
+            debug!(id, "late response of a client ignored");
         } else if let Some(count) = self.unmatched.next() {
             warn!(
                 id,
-                count, "response to a question that this gateway has not asked refused"
+                count, "response to a request that this gateway did not send refused"
             );
         }
         was_asked
@@ -347,7 +347,7 @@ impl ForwardedServerRequest {
         }
         let id = self.id;
         let message = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"nobody waits for it any more"}}}}"#
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the response is no longer needed"}}}}"#
         );
         Some(Bytes::from(message))
     }

@@ -36,7 +36,7 @@ async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
     assert_eq!(said.len(), 11, "{said:?}");
     assert_eq!(
         said.last().unwrap(),
-        "WARN response to a question that this gateway has not asked refused; id=63; count=64; "
+        "WARN response to a request that this gateway did not send refused; id=63; count=64; "
     );
 }
 

@@ -601,8 +601,8 @@ async fn how_a_task_ends_is_told_to_whoever_waits() {
                 -32042,
                 "work-9 is closed",
             ),
-            ("failed", json!({}), -32603, "without saying why"),
-            ("completed", json!({}), -32603, "without its result"),
+            ("failed", json!({}), -32603, "without an error"),
+            ("completed", json!({}), -32603, "without a result"),
             ("cancelled", json!({}), -32603, "the task was cancelled"),
         ];
         for (at, (status, more, code, words)) in ends.into_iter().enumerate() {

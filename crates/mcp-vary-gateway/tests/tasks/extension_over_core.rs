@@ -376,7 +376,7 @@ async fn no_more_tasks_are_watched_than_may_be() {
     let id = client.made().await;
     let refused = client.ask("tools/call", tool("job")).await;
     let why = refused["error"]["message"].as_str().unwrap();
-    assert!(why.contains("too many are waited for"), "{refused}");
+    assert!(why.contains("too many tasks are running"), "{refused}");
     harness.peer.wait_for("tasks/cancel", 1).await;
     assert_eq!(
         harness.peer.of("tasks/cancel")[0].body["params"]["taskId"],

@@ -737,7 +737,7 @@ async fn an_id_that_is_too_long_is_refused() {
         } else {
             let message = made["error"]["message"].as_str().unwrap();
             assert!(
-                message.starts_with("server `peer` made a task with an id of 1025 bytes"),
+                message.starts_with("server `peer` created a task with an id of 1025 bytes"),
                 "{made}"
             );
         }

@@ -95,7 +95,7 @@ impl ServerSource {
             let (server, list) = (self.name(), kind.method());
             warn!(
                 server,
-                list, "the server is slow to list; answering from what it said last"
+                list, "the server is slow to list; using the last known list"
             );
             self.postpone(kind);
         }
@@ -156,7 +156,7 @@ impl ServerSource {
         let reading = tokio::time::timeout(limit, list_reading::read_list(upstream, kind, views));
         let listing = reading.await.unwrap_or_else(|_| {
             let limit = limit.as_secs();
-            let why = format!("server `{server}` did not answer {list} within {limit} s");
+            let why = format!("server `{server}` did not respond to {list} within {limit} s");
             Err(RpcError::internal(why))
         });
         match &listing {

@@ -172,7 +172,7 @@ impl ReplayStreams {
 /// The event in place of a response that is no longer stored. It is the last one, so that the client does not resume
 /// again.
 fn expired(stream: u64, request: &str) -> bytes::Bytes {
-    let why = "the answer is not kept any more, by this gateway at least; the request may have been carried out";
+    let why = "the response is no longer stored, at least not by this gateway; the request may have been executed";
     let message = RpcError::internal(why).to_bytes(Some(request));
     let end = EventId {
         stream,

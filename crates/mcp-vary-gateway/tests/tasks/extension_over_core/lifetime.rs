@@ -78,7 +78,7 @@ async fn what_tasks_came_to_is_kept_within_bounds() {
     works.ends("work-1", Ok(of(600))).await;
     let task = client.until(&large, "failed").await;
     let why = task["error"]["message"].as_str().unwrap();
-    assert!(why.contains("larger than what is kept"), "{task}");
+    assert!(why.contains("too large to be stored"), "{task}");
     let mut ids = Vec::new();
     for at in 2..=5 {
         let id = client.made().await;
