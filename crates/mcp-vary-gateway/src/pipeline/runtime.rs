@@ -62,8 +62,6 @@ pub(crate) struct Services {
     pub(crate) id: [u8; 8],
     /// The gateways behind this one.
     pub(crate) upstream_gateways: Arc<UpstreamGateways>,
-    /// Tells this gateway from others that share its keys, and from itself before it was started again.
-    pub(crate) instance: u64,
     environment: Environment,
     /// What clients were asked.
     pub(crate) pending_server_requests: Arc<PendingServerRequests>,
@@ -168,7 +166,6 @@ impl Services {
                 background_tasks.clone(),
                 shutdown.clone(),
             )),
-            instance,
             id: random(config.environment),
             upstream_gateways: Arc::default(),
             environment: config.environment,
@@ -222,11 +219,6 @@ impl Services {
     /// A token for progress that no other request to a server uses.
     pub(crate) fn new_progress_token(&self) -> u64 {
         self.progress_tokens.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// A name that nobody guesses.
-    pub(crate) fn random_name(&self) -> String {
-        self.environment.random_name()
     }
 
     /// Seconds since 1970-01-01 UTC.
