@@ -27,8 +27,10 @@ pub(crate) struct NotificationSender {
 
 impl NotificationSender {
     /// Sends a notification. Returns `false` if the client reads too slowly or is gone.
-    pub(crate) fn send(&self, notice: &EncodedNotification) -> bool {
-        self.messages.try_send(notice.to_stream(&self.id)).is_ok()
+    pub(crate) fn send(&self, notification: &EncodedNotification) -> bool {
+        self.messages
+            .try_send(notification.to_stream(&self.id))
+            .is_ok()
     }
 }
 
@@ -80,18 +82,18 @@ pub(crate) fn open(
     variant: Option<&VariantId>,
 ) -> (NotificationSender, OpenListenStream) {
     let (sender, messages) = mpsc::channel(NOTIFICATION_QUEUE);
-    let outlet = NotificationSender {
+    let sender = NotificationSender {
         messages: sender,
         id: id.into(),
     };
-    outlet.send(&EncodedNotification::acknowledged(filter, variant));
+    sender.send(&EncodedNotification::acknowledged(filter, variant));
     let cancelled = EncodedNotification::cancelled(id, REASON, variant).to_stream(id);
     let result = response::result(id, closed(id).as_bytes()).body;
     let tail = OpenListenStream {
         messages,
         closing_message: VecDeque::from([cancelled, result]),
     };
-    (outlet, tail)
+    (sender, tail)
 }
 
 impl OpenListenStream {

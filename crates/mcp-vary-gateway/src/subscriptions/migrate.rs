@@ -27,9 +27,9 @@ impl SubscriptionHub {
     /// in order; sessions with a removed variant have expired.
     pub(crate) async fn follow(&self, after: &Arc<Placements>) {
         let numbers: Vec<_> = {
-            let mut members = self.lock();
-            members.latest = Some(Arc::downgrade(after));
-            members.entries.keys().copied().collect()
+            let mut subscribers = self.lock();
+            subscribers.latest = Some(Arc::downgrade(after));
+            subscribers.entries.keys().copied().collect()
         };
         let mut known = CatalogViews::default();
         for number in numbers {
@@ -71,104 +71,117 @@ impl SubscriptionHub {
     /// Shows `client` the lists of its dedicated connections, or stops showing them, and notifies it of the
     /// differences.
     pub(crate) async fn relocate(&self, client: ClientId, lists: &ClientLists) {
-        let is_its = |member: &Subscriber| member.placement.client == Some(client);
+        let is_its = |subscriber: &Subscriber| subscriber.placement.client == Some(client);
         let classes: Vec<_> = {
-            let members = self.lock();
-            let its = members.entries.iter().filter(|(_, member)| is_its(member));
-            its.map(|(number, member)| (*number, Arc::clone(member.placement.class.shared())))
-                .collect()
+            let subscribers = self.lock();
+            let its = subscribers
+                .entries
+                .iter()
+                .filter(|(_, subscriber)| is_its(subscriber));
+            its.map(|(number, subscriber)| {
+                (*number, Arc::clone(subscriber.placement.class.shared()))
+            })
+            .collect()
         };
         let mut known = CatalogViews::default();
         for (number, shared) in classes {
             let class = lists.class_of(Arc::clone(&shared), Some(client)).await;
-            let mut members = self.lock();
-            let Some(member) = members.entries.get_mut(&number) else {
+            let mut subscribers = self.lock();
+            let Some(subscriber) = subscribers.entries.get_mut(&number) else {
                 continue;
             };
             // The reload that moved it has compared its lists, too.
-            if !Arc::ptr_eq(member.placement.class.shared(), &shared) {
+            if !Arc::ptr_eq(subscriber.placement.class.shared(), &shared) {
                 continue;
             }
             let after = Placement {
                 class,
-                ..member.placement.clone()
+                ..subscriber.placement.clone()
             };
-            let differences = known.between(&member.placement, &after);
-            let before = std::mem::replace(&mut member.placement, after);
-            let is_gone = !notify_differences(member, &differences, &BTreeSet::new());
-            let gone = is_gone.then(|| members.remove(number));
-            drop(members);
-            drop((before, gone));
+            let differences = known.between(&subscriber.placement, &after);
+            let before = std::mem::replace(&mut subscriber.placement, after);
+            let is_gone = !notify_differences(subscriber, &differences, &BTreeSet::new());
+            let removed = is_gone.then(|| subscribers.remove(number));
+            drop(subscribers);
+            drop((before, removed));
         }
     }
 
     async fn migrate(&self, number: u64, after: &Arc<Placements>, known: &mut CatalogViews) {
-        let is_old = |member: &&Subscriber| member.placement.generation < after.generation();
+        let is_old =
+            |subscriber: &&Subscriber| subscriber.placement.generation < after.generation();
         let (key, client) = {
-            let members = self.lock();
-            let Some(member) = members.entries.get(&number).filter(is_old) else {
+            let subscribers = self.lock();
+            let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
                 return;
             };
-            (member.placement.key.clone(), member.placement.client)
+            (
+                subscriber.placement.key.clone(),
+                subscriber.placement.client,
+            )
         };
         let class = after.pool().of_client(key.as_ref(), client).await;
-        let mut members = self.lock();
-        let Some(member) = members.entries.get(&number).filter(is_old) else {
+        let mut subscribers = self.lock();
+        let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
             return;
         };
-        let place = class
+        let placement = class
             .ok()
-            .and_then(|class| migrate_placement(member, after, class));
-        let Some(place) = place else {
+            .and_then(|class| migrate_placement(subscriber, after, class));
+        let Some(placement) = placement else {
             // Dropping a stream ends it in order.
-            let gone = members.remove(number);
-            drop(members);
-            return drop(gone);
+            let removed = subscribers.remove(number);
+            drop(subscribers);
+            return drop(removed);
         };
-        let differences = known.between(&member.placement, &place);
-        let uris: Vec<_> = member.resources.keys().cloned().collect();
+        let differences = known.between(&subscriber.placement, &placement);
+        let uris: Vec<_> = subscriber.resources.keys().cloned().collect();
         let mut missed = BTreeSet::new();
         let mut left = Vec::new();
         for uri in uris {
-            let Some(old) = members.unbind(number, &uri) else {
+            let Some(previous) = subscribers.unbind(number, &uri) else {
                 continue;
             };
-            match rebind(&uri, &old, &place, after) {
-                Some(bound) => members.bind(number, uri, bound),
-                None => missed.extend(old.id(&members.entries[&number].placement).cloned()),
+            match rebind(&uri, &previous, &placement, after) {
+                Some(resource) => subscribers.bind(number, uri, resource),
+                None => missed.extend(
+                    previous
+                        .id(&subscribers.entries[&number].placement)
+                        .cloned(),
+                ),
             }
-            left.push(old);
+            left.push(previous);
         }
-        let tasks = members.move_tasks(number, &place);
+        let tasks = subscribers.move_tasks(number, &placement);
         let mut is_gone = false;
-        if let Some(member) = members.entries.get_mut(&number) {
-            let before = std::mem::replace(&mut member.placement, place);
-            is_gone = !notify_differences(member, &differences, &missed);
+        if let Some(subscriber) = subscribers.entries.get_mut(&number) {
+            let before = std::mem::replace(&mut subscriber.placement, placement);
+            is_gone = !notify_differences(subscriber, &differences, &missed);
             drop(before);
         }
-        let gone = is_gone.then(|| members.remove(number));
-        drop(members);
-        drop((left, tasks, gone));
+        let removed = is_gone.then(|| subscribers.remove(number));
+        drop(subscribers);
+        drop((left, tasks, removed));
     }
 }
 
 impl ResourceSubscription {
-    fn id<'a>(&self, place: &'a Placement) -> Option<&'a VariantId> {
-        place.variants().id(self.variant)
+    fn id<'a>(&self, placement: &'a Placement) -> Option<&'a VariantId> {
+        placement.variants().id(self.variant)
     }
 }
 
 /// The placement of a subscriber under another configuration; none if one of its variants was removed.
 fn migrate_placement(
-    member: &Subscriber,
+    subscriber: &Subscriber,
     after: &Placements,
     class: Arc<CapabilityClass>,
 ) -> Option<Placement> {
-    let before = &member.placement;
+    let before = &subscriber.placement;
     if before.names_variants != after.offers_variants() {
         return None;
     }
-    let variants = match &member.sink {
+    let variants = match &subscriber.sink {
         NotificationSink::Session(session) if before.names_variants => {
             after.visible_to(&*session.upgrade()?)?
         }
@@ -193,20 +206,20 @@ fn migrate_placement(
 /// The same subscription on the server that has the resource now; none if no server has it.
 fn rebind(
     uri: &Arc<str>,
-    old: &ResourceSubscription,
-    place: &Placement,
+    previous: &ResourceSubscription,
+    placement: &Placement,
     after: &Placements,
 ) -> Option<ResourceSubscription> {
-    let catalog = place.class.catalog.current();
-    let variant = match old.id(place) {
-        Some(id) if place.names_variants => after.variant_index(id.as_str())?,
-        _ => old.variant,
+    let catalog = placement.class.catalog.current();
+    let variant = match previous.id(placement) {
+        Some(id) if placement.names_variants => after.variant_index(id.as_str())?,
+        _ => previous.variant,
     };
     let view = after
         .variant_set()
-        .presented_view(variant, old.presentation);
+        .presented_view(variant, previous.presentation);
     let address = catalog.resolve_resource(after.variant_set(), view, uri)?;
-    let sources = place.class.sources();
+    let sources = placement.class.sources();
     let face = after.variant_set().config(view);
     let shows = |server: &ServerIndex| {
         let source = server.get(sources);
@@ -222,27 +235,27 @@ fn rebind(
     };
     let listed = address.listed_by.or_else(template);
     let same = || {
-        let name = old.source.name();
+        let name = previous.source.name();
         ServerIndex::find(sources, |source| source.name() == name)
     };
-    let unlisted = || same().filter(|_| !old.was_listed).filter(shows);
+    let unlisted = || same().filter(|_| !previous.was_listed).filter(shows);
     let server = listed.or_else(unlisted)?;
     let source = server.get(sources)?;
     // While the server is the same, the connection is, too.
-    let alone = old.dedicated.clone();
-    let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
-    let line = alone
+    let dedicated = previous.dedicated.clone();
+    let dedicated = dedicated.filter(|_| Arc::ptr_eq(source, &previous.source));
+    let line = dedicated
         .as_ref()
         .map_or(&source.connection, KeepAliveLease::line);
     let subscription = line.resubscribe(&address.upstream_uri);
     Some(ResourceSubscription {
         variant,
         view,
-        presentation: old.presentation,
+        presentation: previous.presentation,
         source: Arc::clone(source),
-        dedicated: alone,
+        dedicated: dedicated,
         subscription,
-        memory: Arc::clone(&old.memory),
+        memory: Arc::clone(&previous.memory),
         was_listed: listed.is_some(),
     })
 }
@@ -250,20 +263,20 @@ fn rebind(
 /// Notifies a subscriber of lists that differ, and of lists that lost a subscribed resource. Returns `false` if it can
 /// no longer be notified.
 fn notify_differences(
-    member: &Subscriber,
+    subscriber: &Subscriber,
     differences: &Differences,
     missed: &BTreeSet<VariantId>,
 ) -> bool {
-    let place = &member.placement;
-    let mut notices = EncodedLists::default();
-    for variant in place.variants.iter() {
-        let Some(id) = place.variants().id(*variant) else {
+    let placement = &subscriber.placement;
+    let mut notifications = EncodedLists::default();
+    for variant in placement.variants.iter() {
+        let Some(id) = placement.variants().id(*variant) else {
             continue;
         };
         let mut kinds = differences.get(id).cloned().unwrap_or_default();
         kinds.extend(missed.contains(id).then_some(Kind::Resources));
-        for kind in kinds.into_iter().filter(|kind| member.wants(*kind)) {
-            if !member.send(notices.of(kind, place.id(*variant))) {
+        for kind in kinds.into_iter().filter(|kind| subscriber.wants(*kind)) {
+            if !subscriber.send(notifications.of(kind, placement.id(*variant))) {
                 return false;
             }
         }
@@ -308,10 +321,10 @@ fn differences(before: (&Placement, &Catalog), after: (&Placement, &Catalog)) ->
         };
         let (was_at, at) = (was_at.declared_view(), at.declared_view());
         let changed = ListKind::ALL.into_iter().filter(|kind| {
-            let (old, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
-            match (old, new) {
-                (Some(old), Some(new)) => !old.is_equivalent(new),
-                (old, new) => old.is_some() || new.is_some(),
+            let (previous, new) = (before.1.view(*kind, was_at), after.1.view(*kind, at));
+            match (previous, new) {
+                (Some(previous), Some(new)) => !previous.is_equivalent(new),
+                (previous, new) => previous.is_some() || new.is_some(),
             }
         });
         let kinds: BTreeSet<_> = changed.map(ListKind::kind).collect();

@@ -39,7 +39,7 @@ use mcp_vary_wire::list_kind::Kind;
 /// All subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionHub {
-    members: Lock<Subscribers>,
+    subscribers: Lock<Subscribers>,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ pub(crate) enum NotificationSink {
     Session(Weak<Session>),
     /// A modern stream, which receives what its filter names.
     Stream {
-        outlet: NotificationSender,
+        sender: NotificationSender,
         kinds: BTreeSet<Kind>,
     },
 }
@@ -102,18 +102,19 @@ pub(crate) struct ResourceSubscription {
 
 impl ResourceSubscription {
     /// The announcing connection, and the server's URI.
-    fn resource(&self) -> (ConnectionId, Arc<str>) {
-        let teller = match &self.dedicated {
+    fn key(&self) -> (ConnectionId, Arc<str>) {
+        let announcer = match &self.dedicated {
             Some(dedicated) => dedicated.id(),
             None => self.source.id,
         };
-        (teller, Arc::clone(&self.subscription.uri))
+        (announcer, Arc::clone(&self.subscription.uri))
     }
 
     /// Whether its view lists it, or has a template for it.
     fn is_listed(&self, catalog: &Catalog) -> bool {
-        let own = &self.subscription.uri;
-        catalog.resource_server(self.view, own).is_some()
+        catalog
+            .resource_server(self.view, &self.subscription.uri)
+            .is_some()
     }
 }
 
@@ -126,14 +127,14 @@ impl Subscriber {
     }
 
     /// Sends a notification. Returns `false` if the subscriber can no longer receive any.
-    fn send(&self, notice: &EncodedNotification) -> bool {
+    fn send(&self, notification: &EncodedNotification) -> bool {
         match &self.sink {
             NotificationSink::Session(session) => session.upgrade().is_some_and(|session| {
                 // A client without an open stream may open one later.
-                let _ = session.enqueue(notice.to_session());
+                let _ = session.enqueue(notification.to_session());
                 !session.has_ended()
             }),
-            NotificationSink::Stream { outlet, .. } => outlet.send(notice),
+            NotificationSink::Stream { sender, .. } => sender.send(notification),
         }
     }
 
@@ -154,12 +155,12 @@ impl Subscriber {
         if let Some((known, _)) = self.resources.get_key_value(uri) {
             return Some(Arc::clone(known));
         }
-        let is_same = |known: &str, bound: &ResourceSubscription| {
-            self.placement.variants().checks_uris(bound.view)
+        let is_same = |known: &str, resource: &ResourceSubscription| {
+            self.placement.variants().checks_uris(resource.view)
                 && uri_identity(known) == uri_identity(uri)
         };
-        let mut bound = self.resources.iter();
-        let found = bound.find(|(known, bound)| is_same(known, bound));
+        let mut resource = self.resources.iter();
+        let found = resource.find(|(known, resource)| is_same(known, resource));
         found.map(|(known, _)| Arc::clone(known))
     }
 
@@ -167,12 +168,12 @@ impl Subscriber {
     fn mark_missed(&mut self) -> Vec<Arc<str>> {
         let catalog = self.placement.class.catalog.current();
         let mut missed = Vec::new();
-        for (uri, bound) in &mut self.resources {
-            let is_listed = bound.is_listed(&catalog);
-            if bound.was_listed && !is_listed {
+        for (uri, resource) in &mut self.resources {
+            let is_listed = resource.is_listed(&catalog);
+            if resource.was_listed && !is_listed {
                 missed.push(Arc::clone(uri));
             }
-            bound.was_listed |= is_listed;
+            resource.was_listed |= is_listed;
         }
         missed
     }
@@ -182,26 +183,27 @@ impl Subscribers {
     /// Adds a subscriber, or updates the one of a session that is known.
     pub(crate) fn add(
         &mut self,
-        ear: NotificationSink,
-        place: Placement,
+        sink: NotificationSink,
+        placement: Placement,
         client: Option<ClientId>,
     ) -> u64 {
         let known = client.and_then(|client| self.sessions.get(&client).copied());
-        if let Some((number, member)) = known.and_then(|it| Some((it, self.entries.get_mut(&it)?)))
+        if let Some((number, subscriber)) =
+            known.and_then(|it| Some((it, self.entries.get_mut(&it)?)))
         {
-            member.sink = ear;
+            subscriber.sink = sink;
             return number;
         }
         let number = self.next;
         self.next += 1;
-        let member = Subscriber {
-            sink: ear,
+        let subscriber = Subscriber {
+            sink: sink,
             session: client,
-            placement: place,
+            placement: placement,
             resources: BTreeMap::new(),
             tasks: BTreeMap::new(),
         };
-        self.entries.insert(number, member);
+        self.entries.insert(number, subscriber);
         if let Some(client) = client {
             self.sessions.insert(client, number);
         }
@@ -215,102 +217,102 @@ impl Subscribers {
 
     /// Removes a subscriber. The caller drops it outside of the lock.
     fn remove(&mut self, number: u64) -> Option<Subscriber> {
-        let member = self.entries.remove(&number)?;
-        for (uri, bound) in &member.resources {
-            self.unlist(number, uri, bound);
+        let subscriber = self.entries.remove(&number)?;
+        for (uri, resource) in &subscriber.resources {
+            self.unlist(number, uri, resource);
         }
-        for key in member.tasks.keys() {
+        for key in subscriber.tasks.keys() {
             self.forget_listener(number, key);
         }
-        if let Some(client) = &member.session {
+        if let Some(client) = &subscriber.session {
             self.sessions.remove(client);
         }
-        Some(member)
+        Some(subscriber)
     }
 
-    pub(crate) fn bind(&mut self, number: u64, uri: Arc<str>, bound: ResourceSubscription) {
-        let subscribers = self.resources.entry(bound.resource()).or_default();
-        subscribers.insert((number, Arc::clone(&uri)));
-        if let Some(member) = self.entries.get_mut(&number) {
-            member.resources.insert(uri, bound);
+    pub(crate) fn bind(&mut self, number: u64, uri: Arc<str>, resource: ResourceSubscription) {
+        let of_resource = self.resources.entry(resource.key()).or_default();
+        of_resource.insert((number, Arc::clone(&uri)));
+        if let Some(subscriber) = self.entries.get_mut(&number) {
+            subscriber.resources.insert(uri, resource);
         }
     }
 
     pub(crate) fn unbind(&mut self, number: u64, uri: &str) -> Option<ResourceSubscription> {
-        let member = self.entries.get_mut(&number)?;
-        let bound = member.resources.remove(uri)?;
-        self.unlist(number, uri, &bound);
-        Some(bound)
+        let subscriber = self.entries.get_mut(&number)?;
+        let resource = subscriber.resources.remove(uri)?;
+        self.unlist(number, uri, &resource);
+        Some(resource)
     }
 
-    fn unlist(&mut self, number: u64, uri: &str, bound: &ResourceSubscription) {
-        let resource = bound.resource();
-        if let Some(subscribers) = self.resources.get_mut(&resource) {
-            subscribers.remove(&(number, Arc::from(uri)));
-            if subscribers.is_empty() {
-                self.resources.remove(&resource);
+    fn unlist(&mut self, number: u64, uri: &str, resource: &ResourceSubscription) {
+        let key = resource.key();
+        if let Some(of_resource) = self.resources.get_mut(&key) {
+            of_resource.remove(&(number, Arc::from(uri)));
+            if of_resource.is_empty() {
+                self.resources.remove(&key);
             }
         }
     }
 
     /// Removes the subscribers in `gone`.
-    fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
-        let gone = gone.into_iter();
-        gone.filter_map(|number| self.remove(number)).collect()
+    fn remove_all(&mut self, removed: impl IntoIterator<Item = u64>) -> Vec<Subscriber> {
+        let removed = removed.into_iter();
+        removed.filter_map(|number| self.remove(number)).collect()
     }
 }
 
 impl SubscriptionHub {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Subscribers> {
-        self.members.lock()
+        self.subscribers.lock()
     }
 
     /// Removes a subscriber.
     fn remove(&self, number: u64) {
-        let gone = self.lock().remove(number);
-        drop(gone);
+        let removed = self.lock().remove(number);
+        drop(removed);
     }
 
     /// The number of streams, and the number of subscribed resources.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let members = self.lock();
-        let streams = members.entries.len() - members.sessions.len();
-        (streams, members.resources.len())
+        let subscribers = self.lock();
+        let streams = subscribers.entries.len() - subscribers.sessions.len();
+        (streams, subscribers.resources.len())
     }
 
     /// Notifies a session of the lists of `variant`, too, from now on.
     pub(crate) fn add_variant(&self, session: ClientId, variant: &VariantId) {
-        let mut members = self.lock();
-        let Some((_, member)) = members.of_session(session) else {
+        let mut subscribers = self.lock();
+        let Some((_, subscriber)) = subscribers.of_session(session) else {
             return;
         };
-        let place = &mut member.placement;
-        let index = place.variants().index_of(variant.as_str());
-        if let Some(index) = index.filter(|index| !place.variants.contains(index)) {
-            place.variants = place.variants.iter().copied().chain([index]).collect();
+        let placement = &mut subscriber.placement;
+        let index = placement.variants().index_of(variant.as_str());
+        if let Some(index) = index.filter(|index| !placement.variants.contains(index)) {
+            placement.variants = placement.variants.iter().copied().chain([index]).collect();
         }
     }
 
     /// Removes the subscriber of a session that has ended.
     pub(crate) fn remove_session(&self, session: ClientId) {
-        let mut members = self.lock();
-        let number = members.of_session(session).map(|(number, _)| number);
-        let gone = number.and_then(|number| members.remove(number));
-        drop(members);
-        drop(gone);
+        let mut subscribers = self.lock();
+        let number = subscribers.of_session(session).map(|(number, _)| number);
+        let removed = number.and_then(|number| subscribers.remove(number));
+        drop(subscribers);
+        drop(removed);
     }
 
     /// Removes sessions that have ended or expired, or that have neither stream nor subscription.
     pub(crate) fn sweep(&self, now: u64) {
-        let mut members = self.lock();
-        let over = members
+        let mut subscribers = self.lock();
+        let over = subscribers
             .entries
             .iter()
-            .filter(|(_, member)| member.is_over(now));
+            .filter(|(_, subscriber)| subscriber.is_over(now));
         let over: Vec<_> = over.map(|(number, _)| *number).collect();
-        let gone = members.remove_all(over);
-        drop(members);
-        drop(gone);
+        let removed = subscribers.remove_all(over);
+        drop(subscribers);
+        drop(removed);
     }
 
     /// Sends notifications about the changed lists of `catalog`, each with its variant (SV-16).
@@ -319,52 +321,53 @@ impl SubscriptionHub {
     /// nothing more (SV-14).
     pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
-        let mut members = self.lock();
-        let present = members.entries.iter_mut();
-        let present = present.filter(|(_, member)| member.placement.shows(catalog));
-        let (mut gone, mut missed) = (Vec::new(), Vec::new());
-        let mut notices = EncodedLists::default();
-        for (number, member) in present {
-            let own: Vec<_> = member.mark_missed();
-            if !send_list_changes(member, &changed, &own, &mut notices) {
-                gone.push(*number);
+        let mut subscribers = self.lock();
+        let present = subscribers.entries.iter_mut();
+        let present = present.filter(|(_, subscriber)| subscriber.placement.shows(catalog));
+        let (mut removed, mut missed) = (Vec::new(), Vec::new());
+        let mut notifications = EncodedLists::default();
+        for (number, subscriber) in present {
+            let lost: Vec<_> = subscriber.mark_missed();
+            if !send_list_changes(subscriber, &changed, &lost, &mut notifications) {
+                removed.push(*number);
             }
-            missed.extend(own.into_iter().map(|uri| (*number, uri)));
+            missed.extend(lost.into_iter().map(|uri| (*number, uri)));
         }
         let unbound: Vec<_> = missed
             .iter()
-            .filter_map(|(number, uri)| members.unbind(*number, uri))
+            .filter_map(|(number, uri)| subscribers.unbind(*number, uri))
             .collect();
-        let gone = members.remove_all(gone);
-        drop(members);
-        drop((unbound, gone));
+        let removed = subscribers.remove_all(removed);
+        drop(subscribers);
+        drop((unbound, removed));
     }
 
     /// Notifies the subscribers of resources that changed on a connection.
     pub(crate) fn resources_changed(&self, id: ConnectionId, updates: &ResourceUpdates) {
-        let mut members = self.lock();
-        let mut gone = BTreeSet::new();
-        let mut told = Vec::new();
+        let mut subscribers = self.lock();
+        let mut removed = BTreeSet::new();
+        let mut affected = Vec::new();
         match updates {
             ResourceUpdates::Some(updates) => {
-                told.extend(updates.iter().filter_map(|(own, params)| {
-                    let subscribers = members.resources.get(&(id, Arc::clone(own)))?;
-                    Some((subscribers.clone(), Arc::clone(params)))
+                affected.extend(updates.iter().filter_map(|(uri, params)| {
+                    let of_resource = subscribers.resources.get(&(id, Arc::clone(uri)))?;
+                    Some((of_resource.clone(), Arc::clone(params)))
                 }))
             }
             ResourceUpdates::Any => {
-                let resources = members.resources.iter();
+                let resources = subscribers.resources.iter();
                 let resources = resources.filter(|((source, _), _)| *source == id);
-                told.extend(resources.map(|(_, subscribers)| (subscribers.clone(), "{}".into())));
+                affected
+                    .extend(resources.map(|(_, of_resource)| (of_resource.clone(), "{}".into())));
             }
         }
-        for (subscribers, params) in told {
-            let late = send_updates(&members, &subscribers, &params);
-            gone.extend(late);
+        for (of_resource, params) in affected {
+            let late = send_updates(&subscribers, &of_resource, &params);
+            removed.extend(late);
         }
-        let gone = members.remove_all(gone);
-        drop(members);
-        drop(gone);
+        let removed = subscribers.remove_all(removed);
+        drop(subscribers);
+        drop(removed);
     }
 }
 
@@ -383,31 +386,38 @@ pub(crate) struct EncodedLists(BTreeMap<(Option<VariantId>, Kind), EncodedNotifi
 
 impl EncodedLists {
     fn of(&mut self, kind: Kind, variant: Option<&VariantId>) -> &EncodedNotification {
-        let notice = self.0.entry((variant.cloned(), kind));
-        notice.or_insert_with(|| EncodedNotification::list_changed(kind, variant))
+        let notification = self.0.entry((variant.cloned(), kind));
+        notification.or_insert_with(|| EncodedNotification::list_changed(kind, variant))
     }
 }
 
 /// Notifies a subscriber of the lists that `changed`, and of lists that lost a subscribed resource. Returns `false` if
 /// it can no longer be notified.
 pub(crate) fn send_list_changes(
-    member: &Subscriber,
+    subscriber: &Subscriber,
     changed: &BTreeMap<VariantIndex, BTreeSet<Kind>>,
     missed: &[Arc<str>],
-    notices: &mut EncodedLists,
+    notifications: &mut EncodedLists,
 ) -> bool {
-    let missed = missed.iter().filter_map(|uri| member.resources.get(uri));
-    let missed: BTreeSet<_> = missed.map(|bound| bound.variant).collect();
-    let seen: BTreeSet<_> = member.placement.variants.iter().copied().collect();
+    let missed = missed
+        .iter()
+        .filter_map(|uri| subscriber.resources.get(uri));
+    let missed: BTreeSet<_> = missed.map(|resource| resource.variant).collect();
+    let seen: BTreeSet<_> = subscriber.placement.variants.iter().copied().collect();
     let only_missed = missed.difference(&seen).copied();
-    let variants = member.placement.variants.iter().copied().chain(only_missed);
+    let variants = subscriber
+        .placement
+        .variants
+        .iter()
+        .copied()
+        .chain(only_missed);
     for variant in variants {
         let mut kinds = changed.get(&variant).cloned().unwrap_or_default();
         if missed.contains(&variant) {
             kinds.insert(Kind::Resources);
         }
-        for kind in kinds.into_iter().filter(|kind| member.wants(*kind)) {
-            if !member.send(notices.of(kind, member.placement.id(variant))) {
+        for kind in kinds.into_iter().filter(|kind| subscriber.wants(*kind)) {
+            if !subscriber.send(notifications.of(kind, subscriber.placement.id(variant))) {
                 return false;
             }
         }
@@ -417,24 +427,25 @@ pub(crate) fn send_list_changes(
 
 /// Notifies the subscribers of one resource, if their variants have it. Returns those that can no longer be notified.
 pub(crate) fn send_updates(
-    members: &Subscribers,
-    subscribers: &ResourceSubscribers,
+    subscribers: &Subscribers,
+    of_resource: &ResourceSubscribers,
     params: &str,
 ) -> Vec<u64> {
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     let mut updates = EncodedUpdate::default();
-    for (number, uri) in subscribers {
-        let member = members.entries.get(number);
-        let bound = member.and_then(|member| Some((member, member.resources.get(uri)?)));
-        let Some((member, bound)) = bound else {
+    for (number, uri) in of_resource {
+        let subscriber = subscribers.entries.get(number);
+        let resource =
+            subscriber.and_then(|subscriber| Some((subscriber, subscriber.resources.get(uri)?)));
+        let Some((subscriber, resource)) = resource else {
             continue;
         };
-        let notice = updates.of(member, uri, bound, params);
-        if notice.is_some_and(|notice| !member.send(notice)) {
-            gone.push(*number);
+        let notification = updates.of(subscriber, uri, resource, params);
+        if notification.is_some_and(|notification| !subscriber.send(notification)) {
+            removed.push(*number);
         }
     }
-    gone
+    removed
 }
 
 /// The last encoded notification about a resource, and for whom. Most subscribers share a catalog and a variant.
@@ -442,26 +453,26 @@ pub(crate) fn send_updates(
 pub(crate) struct EncodedUpdate<'a> {
     of: Option<(*const LiveCatalog, ViewIndex, &'a str)>,
     /// None if the variant no longer has the resource.
-    notice: Option<EncodedNotification>,
+    notification: Option<EncodedNotification>,
 }
 
 impl<'a> EncodedUpdate<'a> {
     fn of(
         &mut self,
-        member: &Subscriber,
+        subscriber: &Subscriber,
         uri: &'a str,
-        bound: &ResourceSubscription,
+        resource: &ResourceSubscription,
         params: &str,
     ) -> Option<&EncodedNotification> {
-        let catalog = &member.placement.class.catalog;
-        let of = Some((Arc::as_ptr(catalog), bound.view, uri));
+        let catalog = &subscriber.placement.class.catalog;
+        let of = Some((Arc::as_ptr(catalog), resource.view, uri));
         if self.of != of {
-            let is_there = !bound.was_listed || bound.is_listed(&catalog.current());
-            let variant = member.placement.id(bound.variant);
-            self.notice =
+            let is_there = !resource.was_listed || resource.is_listed(&catalog.current());
+            let variant = subscriber.placement.id(resource.variant);
+            self.notification =
                 is_there.then(|| EncodedNotification::resource_updated(params, uri, variant));
             self.of = of;
         }
-        self.notice.as_ref()
+        self.notification.as_ref()
     }
 }

@@ -33,30 +33,34 @@ impl EncodedNotification {
 
     /// The resource that the variant lists as `uri` changed; `params` are the server's, JSON text.
     pub(crate) fn resource_updated(params: &str, uri: &str, variant: Option<&VariantId>) -> Self {
-        let mut members = Members::parse(params).unwrap_or_default();
-        members.set("uri", json::string(uri));
-        Self::new("notifications/resources/updated", members, variant)
+        let mut subscribers = Members::parse(params).unwrap_or_default();
+        subscribers.set("uri", json::string(uri));
+        Self::new("notifications/resources/updated", subscribers, variant)
     }
 
     /// The status of a task; `params` are JSON text (SEP-2663).
     pub(crate) fn task_changed(params: &str) -> Self {
-        let members = Members::parse(params).unwrap_or_default();
-        Self::new("notifications/tasks", members, None)
+        let subscribers = Members::parse(params).unwrap_or_default();
+        Self::new("notifications/tasks", subscribers, None)
     }
 
     /// The first message of a stream: the part of its filter that is honored, JSON text.
     pub(crate) fn acknowledged(filter: &str, variant: Option<&VariantId>) -> Self {
-        let mut members = Members::default();
-        members.set("notifications", filter);
-        Self::new("notifications/subscriptions/acknowledged", members, variant)
+        let mut subscribers = Members::default();
+        subscribers.set("notifications", filter);
+        Self::new(
+            "notifications/subscriptions/acknowledged",
+            subscribers,
+            variant,
+        )
     }
 
     /// The message before the result of a stream; `id` is JSON text.
     pub(crate) fn cancelled(id: &str, reason: &str, variant: Option<&VariantId>) -> Self {
-        let mut members = Members::default();
-        members.set("requestId", id);
-        members.set("reason", json::string(reason));
-        Self::new("notifications/cancelled", members, variant)
+        let mut subscribers = Members::default();
+        subscribers.set("requestId", id);
+        subscribers.set("reason", json::string(reason));
+        Self::new("notifications/cancelled", subscribers, variant)
     }
 
     fn new(method: &str, mut params: Members<'_>, variant: Option<&VariantId>) -> Self {
@@ -109,10 +113,10 @@ pub(crate) fn closed(id: &str) -> String {
 }
 
 /// The object without its closing brace, so that a member can follow.
-fn open_ended(members: &Members<'_>) -> String {
-    let mut text = members.to_json();
+fn open_ended(subscribers: &Members<'_>) -> String {
+    let mut text = subscribers.to_json();
     text.pop();
-    if !members.is_empty() {
+    if !subscribers.is_empty() {
         text.push(',');
     }
     text
@@ -125,13 +129,13 @@ mod tests {
     const META: &str = r#""io.modelcontextprotocol/server-variant":"a""#;
 
     #[track_caller]
-    fn reads(notice: &EncodedNotification, session: &str, stream: &str) {
+    fn reads(notification: &EncodedNotification, session: &str, stream: &str) {
         let head = r#"{"jsonrpc":"2.0","method":"notifications/"#;
         let session = session.replace("META", META);
         let stream = stream.replace("META", META);
         let stream = stream.replace("ID", r#""io.modelcontextprotocol/subscriptionId":"x""#);
-        assert_eq!(notice.to_session(), format!("{head}{session}"));
-        assert_eq!(notice.to_stream(r#""x""#), format!("{head}{stream}"));
+        assert_eq!(notification.to_session(), format!("{head}{session}"));
+        assert_eq!(notification.to_stream(r#""x""#), format!("{head}{stream}"));
     }
 
     #[test]

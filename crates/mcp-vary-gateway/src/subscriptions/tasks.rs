@@ -25,9 +25,9 @@ pub(crate) struct TaskSubscription {
 }
 
 impl TaskSubscription {
-    /// The same on the connection to the server at `place`; none if there is no such server.
-    pub(crate) fn rebind(&self, place: &Placement) -> Option<Self> {
-        let mut sources = place.class.sources().iter();
+    /// The same on the connection to the server at `placement`; none if there is no such server.
+    pub(crate) fn rebind(&self, placement: &Placement) -> Option<Self> {
+        let mut sources = placement.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
         let again = |before: &Subscription| source.connection.resubscribe_task(&before.uri);
         Some(Self {
@@ -40,9 +40,9 @@ impl TaskSubscription {
 
 impl Subscribers {
     /// Subscribes a stream to a task.
-    pub(crate) fn listen(&mut self, number: u64, key: TaskKey, listened: TaskSubscription) {
-        if let Some(member) = self.entries.get_mut(&number) {
-            member.tasks.insert(key.clone(), listened);
+    pub(crate) fn listen(&mut self, number: u64, key: TaskKey, subscription: TaskSubscription) {
+        if let Some(subscriber) = self.entries.get_mut(&number) {
+            subscriber.tasks.insert(key.clone(), subscription);
             self.tasks.entry(key).or_default().insert(number);
         }
     }
@@ -57,18 +57,22 @@ impl Subscribers {
     }
 
     /// Moves the task subscriptions of a stream to another placement. Returns the previous ones.
-    pub(crate) fn move_tasks(&mut self, number: u64, place: &Placement) -> Vec<TaskSubscription> {
+    pub(crate) fn move_tasks(
+        &mut self,
+        number: u64,
+        placement: &Placement,
+    ) -> Vec<TaskSubscription> {
         let tasks = match self.entries.get_mut(&number) {
-            Some(member) => std::mem::take(&mut member.tasks),
+            Some(subscriber) => std::mem::take(&mut subscriber.tasks),
             None => return Vec::new(),
         };
         let mut before = Vec::new();
-        for (key, old) in tasks {
+        for (key, previous) in tasks {
             self.forget_listener(number, &key);
-            if let Some(anew) = old.rebind(place) {
-                self.listen(number, key, anew);
+            if let Some(rebound) = previous.rebind(placement) {
+                self.listen(number, key, rebound);
             }
-            before.push(old);
+            before.push(previous);
         }
         before
     }
@@ -76,9 +80,9 @@ impl Subscribers {
 
 impl TaskObserver for SubscriptionHub {
     fn session(&self, client: ClientId) -> Option<Arc<Session>> {
-        let mut members = self.lock();
-        let (_, member) = members.of_session(client)?;
-        match &member.sink {
+        let mut subscribers = self.lock();
+        let (_, subscriber) = subscribers.of_session(client)?;
+        match &subscriber.sink {
             NotificationSink::Session(session) => session.upgrade(),
             NotificationSink::Stream { .. } => None,
         }
@@ -86,41 +90,43 @@ impl TaskObserver for SubscriptionHub {
 
     /// Notifies the subscribers of a task; only those on `source`, if that is given.
     fn task_changed(&self, key: &TaskKey, params: &str, source: Option<ConnectionId>) {
-        let tellers: Vec<_> = {
-            let members = self.lock();
-            let listeners = members.tasks.get(key).into_iter().flatten();
+        let notifiers: Vec<_> = {
+            let subscribers = self.lock();
+            let listeners = subscribers.tasks.get(key).into_iter().flatten();
             let listeners = listeners.filter_map(|number| {
-                let listened = members.entries.get(number)?.tasks.get(key)?;
-                let is_meant = source.is_none_or(|source| source == listened.source.id);
-                is_meant.then(|| (*number, Arc::clone(&listened.notifier)))
+                let subscription = subscribers.entries.get(number)?.tasks.get(key)?;
+                let is_meant = source.is_none_or(|source| source == subscription.source.id);
+                is_meant.then(|| (*number, Arc::clone(&subscription.notifier)))
             });
             listeners.collect()
         };
         // Results are shaped outside of the lock.
-        let notices: Vec<_> = tellers
+        let notifications: Vec<_> = notifiers
             .into_iter()
-            .map(|(number, teller)| {
+            .map(|(number, notifier)| {
                 (
                     number,
-                    EncodedNotification::task_changed(&teller.notification(params)),
+                    EncodedNotification::task_changed(&notifier.notification(params)),
                 )
             })
             .collect();
-        let mut members = self.lock();
-        let late = notices.into_iter().filter_map(|(number, notice)| {
-            let member = members.entries.get(&number)?;
-            (!member.send(&notice)).then_some(number)
-        });
+        let mut subscribers = self.lock();
+        let late = notifications
+            .into_iter()
+            .filter_map(|(number, notification)| {
+                let subscriber = subscribers.entries.get(&number)?;
+                (!subscriber.send(&notification)).then_some(number)
+            });
         let late: Vec<_> = late.collect();
-        let gone = members.remove_all(late);
-        drop(members);
-        drop(gone);
+        let removed = subscribers.remove_all(late);
+        drop(subscribers);
+        drop(removed);
     }
 }
 
 impl TaskSubscription {
     /// Subscribes to the task that the server of `source` calls `upstream_id`, unless the gateway itself
-    /// [proxies](crate::tasks::ProxiedTasks) it.
+    /// [proxies](crate::tasks::proxy::ProxiedTasks) it.
     pub(crate) fn new(
         notifier: TaskNotifier,
         source: &Arc<ServerSource>,

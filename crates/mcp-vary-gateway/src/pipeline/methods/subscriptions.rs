@@ -78,9 +78,9 @@ impl RequestContext<'_> {
         let listened = self.task_subscriptions(&mut filter).await?;
         let bound = self.honored_filter(view, &mut filter).await?;
         let (id, variant) = (self.request.id, self.active_variant(view));
-        let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
+        let (sender, tail) = open(id, &filter.to_json(), variant.as_ref());
         let kinds = filter.kinds;
-        let ear = NotificationSink::Stream { outlet, kinds };
+        let ear = NotificationSink::Stream { sender, kinds };
         let audience = self.audience();
         let number = {
             let mut members = audience.lock();
