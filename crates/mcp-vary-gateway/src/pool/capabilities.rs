@@ -11,25 +11,32 @@ use tracing::warn;
 use crate::session::BASE_CLASS;
 
 /// The capabilities to declare to a server: the configured ones, and the forwardable ones of the class.
-pub(super) fn capabilities_for_server(told: &str, class: &str, mirrored: &[String]) -> String {
+pub(super) fn capabilities_for_server(
+    configured: &str,
+    class: &str,
+    forwarded: &[String],
+) -> String {
     let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
     let mut class = read(class);
     let mut extensions = match class.shift_remove("extensions") {
         Some(Value::Object(extensions)) => extensions,
         _ => Map::new(),
     };
-    extensions.retain(|id, _| mirrored.contains(id));
+    extensions.retain(|id, _| forwarded.contains(id));
     if extensions.is_empty() && class.is_empty() {
-        return told.to_owned();
+        return configured.to_owned();
     }
-    let mut told = read(told);
-    told.extend(class);
-    match told.get_mut("extensions").and_then(Value::as_object_mut) {
-        Some(own) => own.extend(extensions),
+    let mut declared = read(configured);
+    declared.extend(class);
+    match declared
+        .get_mut("extensions")
+        .and_then(Value::as_object_mut)
+    {
+        Some(known) => known.extend(extensions),
         None if extensions.is_empty() => {}
-        None => drop(told.insert("extensions".to_owned(), Value::Object(extensions))),
+        None => drop(declared.insert("extensions".to_owned(), Value::Object(extensions))),
     }
-    Value::Object(told).to_string()
+    Value::Object(declared).to_string()
 }
 
 /// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text.
@@ -52,7 +59,7 @@ pub(super) fn forwardable_capabilities(
     capabilities: &Value,
     allowed: &BTreeSet<String>,
 ) -> Arc<str> {
-    let asked = server_request_support::forwardable_capabilities(capabilities);
+    let requests = server_request_support::forwardable_capabilities(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
     for id in allowed {
@@ -62,7 +69,7 @@ pub(super) fn forwardable_capabilities(
         };
         let settings = sanitized(settings, 0).unwrap_or_default();
         extensions.insert(id.clone(), settings);
-        if class_capabilities(&asked, &extensions).len() > MAX_CLASS_CAPABILITIES {
+        if class_capabilities(&requests, &extensions).len() > MAX_CLASS_CAPABILITIES {
             extensions.remove(id);
             let extension = id.as_str();
             warn!(
@@ -71,14 +78,14 @@ pub(super) fn forwardable_capabilities(
             );
         }
     }
-    class_capabilities(&asked, &extensions).into()
+    class_capabilities(&requests, &extensions).into()
 }
 
-fn class_capabilities(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
-    if asked.is_empty() && extensions.is_empty() {
+fn class_capabilities(requests: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
+    if requests.is_empty() && extensions.is_empty() {
         return BASE_CLASS.to_owned();
     }
-    let mut class = asked.clone();
+    let mut class = requests.clone();
     if !extensions.is_empty() {
         class.insert("extensions".to_owned(), json!(extensions));
     }
@@ -168,13 +175,15 @@ mod tests {
     #[test]
     fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
         let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
-        let told = |told, mirrored: &[String]| capabilities_for_server(told, class, mirrored);
-        assert_eq!(told(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
+        let for_server = |configured, forwarded: &[String]| {
+            capabilities_for_server(configured, class, forwarded)
+        };
+        assert_eq!(for_server(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
         assert_eq!(
-            told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
+            for_server(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
             r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
         );
-        let asked = capabilities_for_server(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
-        assert_eq!(asked, r#"{"roots":{},"sampling":{}}"#);
+        let requests = capabilities_for_server(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
+        assert_eq!(requests, r#"{"roots":{},"sampling":{}}"#);
     }
 }

@@ -82,10 +82,10 @@ impl CapabilityClass {
         dedicated: &[Arc<ListFollower>],
     ) -> Arc<Self> {
         let followers = self.connections.followers.iter().map(|shared| {
-            let line = &shared.source.connection;
+            let connection = &shared.source.connection;
             let mut dedicated = dedicated.iter();
-            let own = dedicated.find(|own| own.source.connection.has_same_server(line));
-            Arc::clone(own.unwrap_or(shared))
+            let found = dedicated.find(|it| it.source.connection.has_same_server(connection));
+            Arc::clone(found.unwrap_or(shared))
         });
         let connections = ClassConnections::new(followers.collect());
         let catalog = Arc::new(self.catalog.with_sources(connections.sources()));

@@ -64,9 +64,9 @@ impl ClientLists {
         for lists in &connections {
             lists.drain().await;
         }
-        let is_to = |line: &SupervisedConnection| {
+        let is_to = |connection: &SupervisedConnection| {
             let mut sources = class.sources().iter();
-            sources.any(|source| line.has_same_server(&source.connection))
+            sources.any(|source| connection.has_same_server(&source.connection))
         };
         let dedicated = connections.iter().filter_map(|lists| lists.follower.get());
         let dedicated = dedicated.filter(|it| is_to(&it.source.connection));
@@ -81,9 +81,9 @@ impl ClientLists {
         if let Some(known) = known.as_ref().filter(is_current) {
             return Arc::clone(known);
         }
-        let made = class.shared().with_dedicated(&dedicated).await;
-        *known = Some(Arc::clone(&made));
-        made
+        let class = class.shared().with_dedicated(&dedicated).await;
+        *known = Some(Arc::clone(&class));
+        class
     }
 
     fn entry(&self, client: ClientId) -> Option<Arc<Entry>> {
@@ -140,9 +140,9 @@ pub(super) struct DedicatedLists {
 }
 
 impl DedicatedLists {
-    pub(super) fn new(line: &Arc<SupervisedConnection>, all: &Arc<ClientLists>) -> Arc<Self> {
+    pub(super) fn new(connection: &Arc<SupervisedConnection>, all: &Arc<ClientLists>) -> Arc<Self> {
         Arc::new(Self {
-            connection: Arc::clone(line),
+            connection: Arc::clone(connection),
             all: Arc::clone(all),
             shared: ScopedLock::default(),
             client: ScopedLock::default(),

@@ -245,13 +245,13 @@ impl DedicatedPool {
             .dedicated();
         config.is_pooled = matches!(key.1, Owner::Request(_));
         config.legacy_first = spec.legacy_first;
-        let line = SupervisedConnection::open_sharing(
+        let upstream = SupervisedConnection::open_sharing(
             config,
             Arc::clone(spec.concurrency),
             Arc::clone(spec.learned),
         );
         debug!(server = spec.config.name, "dedicated connection opened");
-        let connection = self.follow_events(line, key, false);
+        let connection = self.follow_events(upstream, key, false);
         entries.insert(key, Arc::clone(&connection));
         Ok(connection)
     }
@@ -261,10 +261,10 @@ impl DedicatedPool {
         self: &Arc<Self>,
         server: usize,
         session: ClientId,
-        line: &Arc<SupervisedConnection>,
+        upstream: &Arc<SupervisedConnection>,
     ) {
         let key = (server, Owner::Session(session));
-        let connection = self.follow_events(Arc::clone(line), key, true);
+        let connection = self.follow_events(Arc::clone(upstream), key, true);
         self.lock().insert(key, connection);
     }
 
@@ -272,7 +272,7 @@ impl DedicatedPool {
     /// a session, there is no client.
     fn follow_events(
         &self,
-        line: Arc<SupervisedConnection>,
+        upstream: Arc<SupervisedConnection>,
         key: DedicatedKey,
         is_adopted: bool,
     ) -> Arc<DedicatedConnection> {
@@ -281,7 +281,7 @@ impl DedicatedPool {
         let session = watch::Sender::new(Weak::new());
         if matches!(key.1, Owner::Session(_)) {
             let listener = EventListener {
-                server: line.config().name.as_str().into(),
+                server: upstream.config().name.as_str().into(),
                 session: session.subscribe(),
                 pending_server_requests: Arc::clone(&self.pending_server_requests),
                 observer: Arc::clone(&self.observer),
@@ -289,29 +289,29 @@ impl DedicatedPool {
                 tasks: self.tasks.clone(),
                 stop: stop.clone(),
             };
-            let listening = listener.listen(line.events());
+            let listening = listener.listen(upstream.events());
             self.spawn(listening, &stop);
         }
         let is_leased = matches!(key.1, Owner::Request(_));
-        let mirror = is_leased.then(|| SubscriptionMirror::of(&line));
+        let mirror = is_leased.then(|| SubscriptionMirror::of(&upstream));
         if let Some(mirror) = &mirror {
             self.spawn(Arc::clone(mirror).forward(), &stop);
         }
         // If the class reads its lists on the connection, the class follows it.
-        let lists = (!is_adopted).then(|| DedicatedLists::new(&line, &self.lists));
+        let lists = (!is_adopted).then(|| DedicatedLists::new(&upstream, &self.lists));
         if let Some(lists) = &lists {
             self.tasks.spawn(Arc::clone(lists).watch(stop.clone()));
         }
         // The follower of the class forwards these events.
         if !is_adopted {
-            let server = line.config().name.as_str().into();
+            let server = upstream.config().name.as_str().into();
             let observer = Arc::clone(&self.observer);
-            let forwarding = task_events::follow(server, line.events(), observer, || None);
+            let forwarding = task_events::follow(server, upstream.events(), observer, || None);
             self.spawn(forwarding, &stop);
         }
         Arc::new(DedicatedConnection {
             id,
-            line,
+            upstream,
             is_adopted,
             session,
             mirror,
@@ -336,7 +336,7 @@ impl DedicatedPool {
             .filter(|(key, _)| key.1 == Owner::Session(session));
         // A server that connects later asks for the current state.
         let connected: Vec<_> = connection
-            .filter_map(|(_, connection)| connection.line.current())
+            .filter_map(|(_, connection)| connection.upstream.current())
             .collect();
         drop(entries);
         for upstream in connected {
@@ -359,12 +359,13 @@ impl DedicatedPool {
     /// Closes idle connections.
     pub(crate) fn sweep(&self) {
         self.lock().retain(|_, connection| {
-            let unused = connection.line.config().limits.idle_timeout;
+            let unused = connection.upstream.config().limits.idle_timeout;
             let is_tainted = connection
                 .lists
                 .as_ref()
                 .is_some_and(|lists| lists.is_tainted());
-            let is_listed_from = connection.is_adopted && Arc::strong_count(&connection.line) > 1;
+            let is_listed_from =
+                connection.is_adopted && Arc::strong_count(&connection.upstream) > 1;
             let is_recent = !is_tainted && connection.used.elapsed() < unused;
             connection.is_used() || is_listed_from || is_recent
         });
@@ -375,7 +376,7 @@ impl DedicatedPool {
         let mut entries = self.lock();
         let removed = entries.extract_if(.., |key, _| key.0 == server);
         removed
-            .map(|(_, connection)| Arc::clone(&connection.line))
+            .map(|(_, connection)| Arc::clone(&connection.upstream))
             .collect()
     }
 
@@ -384,7 +385,7 @@ impl DedicatedPool {
         let entries = std::mem::take(&mut *self.lock());
         entries
             .into_values()
-            .map(|connection| Arc::clone(&connection.line))
+            .map(|connection| Arc::clone(&connection.upstream))
             .collect()
     }
 

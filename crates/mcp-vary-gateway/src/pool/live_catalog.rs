@@ -91,7 +91,7 @@ impl LiveCatalog {
         if current
             .snapshots
             .iter()
-            .any(|told| told.handshake.is_none())
+            .any(|snapshot| snapshot.handshake.is_none())
         {
             self.has_promised.store(true, Ordering::Release);
         }
@@ -155,8 +155,8 @@ impl LiveCatalog {
             .iter()
             .any(|source| source.is_unrequested(kind))
         {
-            let asked = self.sources.iter().map(|it| it.request_undeclared(kind));
-            Box::pin(join_all(asked)).await;
+            let requests = self.sources.iter().map(|it| it.request_undeclared(kind));
+            Box::pin(join_all(requests)).await;
         }
     }
 
@@ -182,12 +182,12 @@ impl LiveCatalog {
     /// Views are built on a blocking thread: deriving thousands of items would delay other requests.
     pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> ChangedLists {
         let _replacing = self.rebuilding.lock().await;
-        let told: Vec<_> = self
+        let snapshots: Vec<_> = self
             .sources
             .iter()
             .map(|source| source.snapshot())
             .collect();
-        let mut offered = offered_capabilities(&told);
+        let mut offered = offered_capabilities(&snapshots);
         if self.has_promised.load(Ordering::Acquire) {
             offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
         }
@@ -204,13 +204,13 @@ impl LiveCatalog {
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let shared = Arc::clone(&self.shared);
             let is_published = self.is_published.load(Ordering::Acquire);
-            let made = tokio::task::spawn_blocking(move || {
-                let made = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
-                log_new_collisions(&made.merged, before.as_ref().map(|lists| &lists.merged));
-                made
+            let built = tokio::task::spawn_blocking(move || {
+                let built = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
+                log_new_collisions(&built.merged, before.as_ref().map(|lists| &lists.merged));
+                built
             });
-            match made.await {
-                Ok(made) => drop(lists.insert(kind, made)),
+            match built.await {
+                Ok(built) => drop(lists.insert(kind, built)),
                 Err(error) => {
                     warn!(%error, list = kind.method(), "views could not be built; the last ones stay")
                 }
@@ -221,7 +221,7 @@ impl LiveCatalog {
         let undeclared = undeclared
             .map(|source| Arc::clone(source.connection.server_facts().undeclared_methods()));
         self.current.store(Arc::new(Catalog {
-            snapshots: told,
+            snapshots,
             capabilities: offered,
             undeclared: undeclared.collect(),
             lists,

@@ -114,12 +114,12 @@ impl UpstreamPool {
         let base_era = before.map(|before| Arc::clone(&before.base_era));
         let base_era = base_era.unwrap_or_default();
         let era = base_era.era.get().copied();
-        let lines = servers.iter().map(|server| server.first_connection(era));
-        let lines = lines.collect();
+        let connections = servers.iter().map(|server| server.first_connection(era));
+        let connections = connections.collect();
         let known = before.map(|before| before.base.connections.followers.as_slice());
         let base = CapabilityClass::open(
             BASE_CLASS.into(),
-            lines,
+            connections,
             known.unwrap_or_default(),
             layout.clone(),
             &services.context,
@@ -164,7 +164,7 @@ impl UpstreamPool {
     }
 
     fn has(&self, server: &Arc<PooledServer>) -> bool {
-        self.servers.iter().any(|own| Arc::ptr_eq(own, server))
+        self.servers.iter().any(|known| Arc::ptr_eq(known, server))
     }
 
     /// Whether `others` has the same server under this name.
@@ -175,24 +175,24 @@ impl UpstreamPool {
 
     /// Takes over the classes of `before`, as far as their servers are unchanged, for clients that return.
     pub(crate) fn inherit(&self, before: &Self) {
-        let lines: Vec<_> = self
+        let connections: Vec<_> = self
             .servers
             .iter()
             .flat_map(|it| it.open_connections())
             .collect();
-        let lines: BTreeSet<_> = lines.iter().map(Arc::as_ptr).collect();
-        let is_ours = |it: &ListFollower| lines.contains(&Arc::as_ptr(&it.source.connection));
+        let connections: BTreeSet<_> = connections.iter().map(Arc::as_ptr).collect();
+        let is_ours = |it: &ListFollower| connections.contains(&Arc::as_ptr(&it.source.connection));
         self.classes.inherit(&before.classes, is_ours);
     }
 
     /// The connections to servers that `others` does not have.
     pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
-        let lines = servers.flat_map(|server| {
-            let own = self.services.dedicated.close_server(server.index);
-            server.open_connections().into_iter().chain(own)
+        let connections = servers.flat_map(|server| {
+            let dedicated = self.services.dedicated.close_server(server.index);
+            server.open_connections().into_iter().chain(dedicated)
         });
-        lines.collect()
+        connections.collect()
     }
 
     /// The capabilities of a client that may be forwarded to servers.
@@ -205,27 +205,31 @@ impl UpstreamPool {
         &self,
         class: &CapabilityClass,
         server: ServerIndex,
-        mirrored: &str,
+        forwardable: &str,
     ) -> Arc<str> {
-        if *class.capabilities == *mirrored && !class.is_beyond_limit {
-            let told = class
+        if *class.capabilities == *forwardable && !class.is_beyond_limit {
+            let stored = class
                 .sent_capabilities
-                .get_or_init(|| self.capabilities_per_server(mirrored));
-            return Arc::clone(server.entry(told));
+                .get_or_init(|| self.capabilities_per_server(forwardable));
+            return Arc::clone(server.entry(stored));
         }
         // A class beyond the limit does not store its own.
         let read = |text: &str| self.capabilities_per_server(text);
-        Arc::clone(server.entry(&self.capabilities.get_or_read(mirrored, read)))
+        Arc::clone(server.entry(&self.capabilities.get_or_read(forwardable, read)))
     }
 
     /// The capabilities to declare to each server for the forwardable capabilities `mirrored`.
-    fn capabilities_per_server(&self, mirrored: &str) -> Vec<Arc<str>> {
+    fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
         let servers = self.servers.iter().map(|server| &server.config);
-        let told = servers.map(|config| {
-            capabilities_for_server(&config.capabilities, mirrored, &config.forwarded_extensions)
-                .into()
+        let per_server = servers.map(|config| {
+            capabilities_for_server(
+                &config.capabilities,
+                forwardable,
+                &config.forwarded_extensions,
+            )
+            .into()
         });
-        told.collect()
+        per_server.collect()
     }
 
     /// The key of the class of a client of `era`; `None` for [`base`](Self::base).
@@ -400,9 +404,11 @@ impl UpstreamPool {
 
     /// Closes all connections and waits until they are closed.
     pub(crate) async fn close(&self) {
-        let lines = self.servers.iter().flat_map(|it| it.open_connections());
-        let lines: Vec<_> = lines.chain(self.services.dedicated.close_all()).collect();
-        join_all(lines.iter().map(|line| line.close())).await;
+        let connections = self.servers.iter().flat_map(|it| it.open_connections());
+        let connections: Vec<_> = connections
+            .chain(self.services.dedicated.close_all())
+            .collect();
+        join_all(connections.iter().map(|it| it.close())).await;
     }
 }
 

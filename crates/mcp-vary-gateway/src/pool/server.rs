@@ -48,26 +48,26 @@ impl PooledServer {
     /// The connection for clients without special capabilities, of `era` if that is known.
     pub(super) fn first_connection(&self, era: Option<Era>) -> Arc<SupervisedConnection> {
         let key = self.first_key(era.unwrap_or(Era::Modern));
-        let mut lines = self.connections.lock();
-        if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
-            return line;
+        let mut connections = self.connections.lock();
+        if let Some(connection) = connections.get(&key).and_then(Weak::upgrade) {
+            return connection;
         }
         let mut config = self.config.clone();
         config.legacy_first = era == Some(Era::Legacy);
-        let line = self.open(config);
-        lines.insert(key, Arc::downgrade(&line));
-        line
+        let connection = self.open(config);
+        connections.insert(key, Arc::downgrade(&connection));
+        connection
     }
 
     /// Fixes the era of the clients of the first connection.
     pub(super) fn prefer_era(&self, era: Era) {
-        let mut lines = self.connections.lock();
-        let first = lines.remove(&self.first_key(Era::Modern));
-        if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
-            line.prefer_era(era);
+        let mut connections = self.connections.lock();
+        let first = connections.remove(&self.first_key(Era::Modern));
+        if let Some(connection) = first.as_ref().and_then(Weak::upgrade) {
+            connection.prefer_era(era);
         }
         if let Some(first) = first {
-            lines.insert(self.first_key(era), first);
+            connections.insert(self.first_key(era), first);
         }
     }
 
@@ -83,14 +83,14 @@ impl PooledServer {
     /// The open connection for clients of `era`, or of the other era if the server supports only that.
     fn found(
         &self,
-        lines: &ConnectionMap,
+        connections: &ConnectionMap,
         capabilities: &str,
         session: Option<ClientId>,
         era: Era,
     ) -> Option<Arc<SupervisedConnection>> {
         let of = |era| {
             let key = (capabilities.to_owned(), session, era);
-            lines.get(&key).and_then(Weak::upgrade)
+            connections.get(&key).and_then(Weak::upgrade)
         };
         match self.learned.only_era() {
             Some(Era::Legacy) => of(Era::Legacy).or_else(|| of(Era::Modern)),
@@ -108,7 +108,7 @@ impl PooledServer {
     pub(super) fn connection(
         &self,
         key: &PoolKey,
-        own: &Arc<DedicatedPool>,
+        dedicated: &Arc<DedicatedPool>,
     ) -> Result<Arc<SupervisedConnection>, RpcError> {
         let config = &self.config;
         let session = key
@@ -119,40 +119,45 @@ impl PooledServer {
             &key.capabilities,
             &config.forwarded_extensions,
         );
-        let mut lines = self.connections.lock();
-        lines.retain(|_, line| line.strong_count() > 0);
+        let mut connections = self.connections.lock();
+        connections.retain(|_, connection| connection.strong_count() > 0);
         let era = key.era;
-        let found = |capabilities: &str, session| self.found(&lines, capabilities, session, era);
+        let found =
+            |capabilities: &str, session| self.found(&connections, capabilities, session, era);
         let first = || {
-            let of = |era| lines.get(&self.first_key(era)).and_then(Weak::upgrade);
+            let of = |era| {
+                connections
+                    .get(&self.first_key(era))
+                    .and_then(Weak::upgrade)
+            };
             found(&config.capabilities, None)
                 .or_else(|| of(Era::Modern))
                 .or_else(|| of(Era::Legacy))
         };
-        if let Some(line) = found(&capabilities, session) {
-            return Ok(line);
+        if let Some(connection) = found(&capabilities, session) {
+            return Ok(connection);
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
         if config.isolation == Isolation::Session && session.is_none() {
             return first().ok_or_else(|| no_connection_left(config));
         }
-        if lines.len() >= config.limits.connections.max(1) {
+        if connections.len() >= config.limits.connections.max(1) {
             let shared = first().filter(|_| session.is_none());
             return shared.ok_or_else(|| no_connection_left(config));
         }
         let mut config = config.clone().with_capabilities(capabilities.clone());
         // With isolated sessions, this is the client's dedicated connection.
-        let alone =
+        let dedicated_to =
             session.filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
-        config.is_dedicated = alone.is_some();
+        config.is_dedicated = dedicated_to.is_some();
         config.legacy_first = era == Era::Legacy;
-        let line = self.open(config);
-        if let Some(session) = alone {
-            own.adopt(self.index, session, &line);
+        let connection = self.open(config);
+        if let Some(session) = dedicated_to {
+            dedicated.adopt(self.index, session, &connection);
         }
-        lines.insert((capabilities, session, era), Arc::downgrade(&line));
-        Ok(line)
+        connections.insert((capabilities, session, era), Arc::downgrade(&connection));
+        Ok(connection)
     }
 
     pub(super) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {

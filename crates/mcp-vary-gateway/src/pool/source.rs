@@ -91,8 +91,8 @@ impl ServerSource {
 
     /// The source of a dedicated connection to the server of `shared`: it has the same lists until it is
     /// [read](Self::read_now).
-    pub(crate) fn dedicated(line: Arc<SupervisedConnection>, shared: &Self) -> Self {
-        let source = Self::new(line, Arc::clone(&shared.shared));
+    pub(crate) fn dedicated(connection: Arc<SupervisedConnection>, shared: &Self) -> Self {
+        let source = Self::new(connection, Arc::clone(&shared.shared));
         source.set_views(shared.views.load(Ordering::Relaxed));
         source.snapshot.store(shared.snapshot());
         source
@@ -136,12 +136,12 @@ impl ServerSource {
 
     /// The server's list of one kind.
     pub(crate) fn listing(&self, kind: ListKind) -> ServerListing {
-        let told = self.snapshot.load();
+        let snapshot = self.snapshot.load();
         ServerListing {
             server: self.name().into(),
-            server_traits: told.traits(),
-            was_connected: told.handshake.is_some(),
-            listing: told.listings.get(&kind).cloned(),
+            server_traits: snapshot.traits(),
+            was_connected: snapshot.handshake.is_some(),
+            listing: snapshot.listings.get(&kind).cloned(),
         }
     }
 
@@ -233,9 +233,10 @@ impl ServerSource {
         };
         let mut following = self.following.subscribe();
         let is_met = |now: &Following| {
-            let hello = self.snapshot.load().handshake.clone();
+            let handshake = self.snapshot.load().handshake.clone();
             !now.pending
-                && hello.is_some_and(|hello| hello.revision == upstream.handshake().revision)
+                && handshake
+                    .is_some_and(|handshake| handshake.revision == upstream.handshake().revision)
         };
         // An error means that the follower has stopped.
         let _ = following.wait_for(is_met).await;
@@ -248,12 +249,12 @@ impl ServerSource {
         if following.pending && !following.late {
             return false;
         }
-        let told = self.snapshot.load();
-        let expires = told.expires_at.get(&kind);
+        let snapshot = self.snapshot.load();
+        let expires = snapshot.expires_at.get(&kind);
         if expires.is_none_or(|expires| Instant::now().into_std() < *expires) {
             return true;
         }
-        let is_known = matches!(told.listings.get(&kind), Some(Ok(_)));
+        let is_known = matches!(snapshot.listings.get(&kind), Some(Ok(_)));
         if is_known && self.stale().insert(kind) {
             self.revalidate.notify_one();
         }

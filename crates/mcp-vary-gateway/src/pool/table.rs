@@ -123,11 +123,11 @@ impl ClassMap {
         let (mine, mut inherited) = (self.entries.lock(), self.inherited.lock());
         for (key, connections) in open.chain(waiting.iter()) {
             let is_open = mine.get(key).is_some_and(|place| place.initialized());
-            let kept = connections.only(&is_ours).filter(|_| !is_open);
-            if let Some(kept) = kept {
+            let ours = connections.only(&is_ours).filter(|_| !is_open);
+            if let Some(ours) = ours {
                 inherited
                     .entry(key.clone())
-                    .or_insert_with(|| Arc::new(kept));
+                    .or_insert_with(|| Arc::new(ours));
             }
         }
     }

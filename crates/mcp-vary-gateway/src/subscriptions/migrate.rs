@@ -246,7 +246,7 @@ fn rebind(
     let dedicated = dedicated.filter(|_| Arc::ptr_eq(source, &previous.source));
     let line = dedicated
         .as_ref()
-        .map_or(&source.connection, KeepAliveLease::line);
+        .map_or(&source.connection, KeepAliveLease::connection);
     let subscription = line.resubscribe(&address.upstream_uri);
     Some(ResourceSubscription {
         variant,

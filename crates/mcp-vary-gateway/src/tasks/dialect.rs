@@ -62,10 +62,10 @@ impl DialectPair {
                 respell(Cow::Borrowed(task), TaskDialect::Extension)
             }
             (TaskDialect::Extension, TaskDialect::Core) => {
-                let told =
-                    edit::and_then(without_the_extension(task), |told| with_failure(told, task));
+                let task =
+                    edit::and_then(without_the_extension(task), |text| with_failure(text, task));
                 respell(
-                    edit::and_then(told, without_subscription),
+                    edit::and_then(task, without_subscription),
                     TaskDialect::Core,
                 )
             }
@@ -86,42 +86,42 @@ const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"
 
 /// `task` with the member names of `form`.
 fn respell(task: Cow<'_, str>, form: TaskDialect) -> Cow<'_, str> {
-    SPELLINGS.iter().fold(task, |told, (core, extension)| {
+    SPELLINGS.iter().fold(task, |task, (core, extension)| {
         let (from, to) = match form {
             TaskDialect::Core => (extension, core),
             TaskDialect::Extension => (core, extension),
         };
-        edit::and_then(told, |told| edit::rename(told, from, to))
+        edit::and_then(task, |task| edit::rename(task, from, to))
     })
 }
 
 fn without_the_extension(task: &str) -> Cow<'_, str> {
-    let cut = |told, key| edit::and_then(told, |told| edit::remove(told, key));
+    let cut = |task, key| edit::and_then(task, |task| edit::remove(task, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
-/// `told` without the id of the server's subscription.
-fn without_subscription(told: &str) -> Cow<'_, str> {
-    let Some(meta) = edit::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
-        return Cow::Borrowed(told);
+/// `task` without the id of the server's subscription.
+fn without_subscription(task: &str) -> Cow<'_, str> {
+    let Some(meta) = edit::get(task, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
+        return Cow::Borrowed(task);
     };
     match &*edit::remove(meta, SUBSCRIPTION_ID) {
-        meta if edit::members(meta).next().is_none() => edit::remove(told, META),
-        meta => edit::set(told, META, meta),
+        meta if edit::members(meta).next().is_none() => edit::remove(task, META),
+        meta => edit::set(task, META, meta),
     }
 }
 
-/// `told` with the core dialect's status for a tool that failed. The extension reports such a call as `completed`.
+/// `text` with the core dialect's status for a tool that failed, as `task` reports it. The extension reports such a call as `completed`.
 ///
 /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
-fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
+fn with_failure<'a>(text: &'a str, task: &str) -> Cow<'a, str> {
     let result = edit::get(task, RESULT);
     match edit::get(task, "status") {
         Some(r#""completed""#) if result.is_some_and(is_failed_call) => {
-            edit::set(told, "status", r#""failed""#)
+            edit::set(text, "status", r#""failed""#)
         }
-        _ => Cow::Borrowed(told),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -129,21 +129,21 @@ fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
 /// result.
 fn flat(result: &str) -> String {
     let task = edit::get(result, TASK).filter(|task| task.starts_with('{'));
-    let mut told = respell(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
+    let mut task = respell(Cow::Borrowed(task.unwrap_or("{}")), TaskDialect::Extension);
     for (key, value) in edit::members(result) {
-        if key != TASK && edit::get(&told, &key).is_none() {
-            told = Cow::Owned(edit::set(&told, &key, value).into_owned());
+        if key != TASK && edit::get(&task, &key).is_none() {
+            task = Cow::Owned(edit::set(&task, &key, value).into_owned());
         }
     }
-    edit::set(&told, RESULT_TYPE, r#""task""#).into_owned()
+    edit::set(&task, RESULT_TYPE, r#""task""#).into_owned()
 }
 
 /// Turns a `CreateTaskResult` of the extension into one of the core dialect: all members but `_meta` and those of the
 /// extension move into `task`.
 fn nested(result: &str) -> String {
     let meta = edit::get(result, META);
-    let task = edit::and_then(without_the_extension(result), |told| {
-        edit::remove(told, META)
+    let task = edit::and_then(without_the_extension(result), |task| {
+        edit::remove(task, META)
     });
     let task = respell(task, TaskDialect::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
@@ -226,12 +226,12 @@ mod tests {
     #[test]
     fn nothing_is_changed_between_those_who_know_the_same_form() {
         for form in TaskDialect::BOTH {
-            let said = r#"{ "task":{"ttl":1},"ttlMs":1,"result":{} }"#;
+            let text = r#"{ "task":{"ttl":1},"ttlMs":1,"result":{} }"#;
             assert!(
-                matches!(DialectPair::both(form).task_to_client(said), Cow::Borrowed(told) if told == said)
+                matches!(DialectPair::both(form).task_to_client(text), Cow::Borrowed(task) if task == text)
             );
             assert!(
-                matches!(DialectPair::both(form).creation_result(said), Cow::Borrowed(told) if told == said)
+                matches!(DialectPair::both(form).creation_result(text), Cow::Borrowed(task) if task == text)
             );
         }
     }

@@ -149,9 +149,9 @@ impl TaskRegistry {
     /// Forgets a task that no longer exists.
     pub(crate) fn forget(&self, key: &TaskKey) {
         let mut tasks = self.lock();
-        let gone = tasks.known.remove(key);
+        let removed = tasks.known.remove(key);
         drop(tasks);
-        drop(gone);
+        drop(removed);
     }
 
     /// Translates the server's ids of the tasks of `client` into the client's.

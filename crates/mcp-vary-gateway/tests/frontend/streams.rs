@@ -371,7 +371,7 @@ async fn nobody_hears_the_stream_of_another_session() {
 /// Whether it is one event, which says that the answer to the call is lost.
 fn is_lost(answer: &HttpResponse) -> bool {
     let text = answer.text();
-    let says = text.contains("\"id\":7,\"error\"") && text.contains("is not kept any more");
+    let says = text.contains("\"id\":7,\"error\"") && text.contains("is no longer stored");
     says && text.matches("data: ").count() == 1
 }
 

@@ -99,7 +99,7 @@ impl RequestContext<'_> {
         let line = Arc::clone(
             alone
                 .as_ref()
-                .map_or(&source.connection, DedicatedLease::line),
+                .map_or(&source.connection, DedicatedLease::connection),
         );
         let upstream = line.ready().await?;
         let told = self.sent_capabilities(server, upstream.handshake().era());

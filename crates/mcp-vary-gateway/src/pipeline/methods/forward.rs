@@ -66,7 +66,7 @@ impl RequestContext<'_> {
         let line = Arc::clone(
             alone
                 .as_ref()
-                .map_or(&source.connection, DedicatedLease::line),
+                .map_or(&source.connection, DedicatedLease::connection),
         );
         if let Some(level) = finish.client.log_level {
             Box::pin(line.set_log_level_if_supported(level)).await;

@@ -211,7 +211,7 @@ impl RequestContext<'_> {
         let source = self.class.source(server);
         let line = alone
             .as_ref()
-            .map_or(&source.connection, KeepAliveLease::line);
+            .map_or(&source.connection, KeepAliveLease::connection);
         let subscription = line.subscribe(own);
         let catalog = self.class.catalog.current();
         ResourceSubscription {

@@ -24,7 +24,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(super) struct DedicatedConnection {
     pub(super) id: ConnectionId,
-    pub(super) line: Arc<SupervisedConnection>,
+    pub(super) upstream: Arc<SupervisedConnection>,
     /// Whether the class of its session reads its lists on it, too.
     pub(super) is_adopted: bool,
     /// The session that used it last.
@@ -65,7 +65,7 @@ impl DedicatedConnection {
     }
 
     pub(super) fn supports(&self, capabilities: &str) -> bool {
-        self.line.config().capabilities == capabilities
+        self.upstream.config().capabilities == capabilities
     }
 
     /// Whether the lists are those of the whole class, as far as is known.
@@ -82,20 +82,20 @@ impl DedicatedConnection {
 }
 
 impl DedicatedLease {
-    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
-        &self.connection.line
+    pub(crate) fn connection(&self) -> &Arc<SupervisedConnection> {
+        &self.connection.upstream
     }
 
     /// The connection. The first use waits as long as a server may take to start.
     pub(crate) async fn ready(&self) -> Result<Arc<UpstreamConnection>, UpstreamError> {
-        let line = &self.connection.line;
-        let is_connecting = || matches!(*line.state().borrow(), ConnectionState::Connecting);
-        if line.current().is_none() && is_connecting() {
-            let limit = line.config().limits.handshake;
+        let upstream = &self.connection.upstream;
+        let is_connecting = || matches!(*upstream.state().borrow(), ConnectionState::Connecting);
+        if upstream.current().is_none() && is_connecting() {
+            let limit = upstream.config().limits.handshake;
             // `ready` returns the error.
-            let _ = tokio::time::timeout(limit, line.first_attempt()).await;
+            let _ = tokio::time::timeout(limit, upstream.first_attempt()).await;
         }
-        line.ready().await
+        upstream.ready().await
     }
 
     /// Before a call: forwards its resource updates to the subscribers on `class`, and compares its lists with those of
@@ -166,8 +166,8 @@ impl KeepAliveLease {
         Self(Arc::clone(connection))
     }
 
-    pub(crate) fn line(&self) -> &Arc<SupervisedConnection> {
-        &self.0.line
+    pub(crate) fn connection(&self) -> &Arc<SupervisedConnection> {
+        &self.0.upstream
     }
 
     /// Identifies it as the source of resource updates.

@@ -25,9 +25,9 @@ pub(super) struct SubscriptionMirror {
 }
 
 impl SubscriptionMirror {
-    pub(super) fn of(line: &Arc<SupervisedConnection>) -> Arc<Self> {
+    pub(super) fn of(connection: &Arc<SupervisedConnection>) -> Arc<Self> {
         Arc::new(Self {
-            connection: Arc::clone(line),
+            connection: Arc::clone(connection),
             class: watch::Sender::default(),
             subscribed: ScopedLock::default(),
         })
@@ -78,7 +78,7 @@ impl SubscriptionMirror {
                 () = changed(&mut listening) => self.renew(),
                 event = events.recv() => match event {
                     Err(RecvError::Closed) => return,
-                    heard => self.publish(heard),
+                    event => self.publish(event),
                 },
             }
         }
@@ -92,11 +92,11 @@ impl SubscriptionMirror {
     }
 
     /// Forwards an update. If events were missed, any resource may have changed.
-    fn publish(&self, heard: Result<Event, RecvError>) {
+    fn publish(&self, event: Result<Event, RecvError>) {
         let Some(class) = self.class() else {
             return;
         };
-        match heard {
+        match event {
             Ok(Event::ResourceUpdated { uri, params }) => {
                 class.resource_updated_elsewhere(uri, params)
             }

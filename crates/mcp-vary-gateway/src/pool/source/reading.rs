@@ -54,28 +54,30 @@ impl ServerSource {
     pub(super) fn on_connected(&self, upstream: &UpstreamConnection) -> BTreeSet<ListKind> {
         let _replacing = self.replacing();
         let before = self.snapshot();
-        let hello = Arc::new(upstream.handshake().clone());
-        let mut told = ServerSnapshot {
-            handshake: Some(hello),
+        let handshake = Arc::new(upstream.handshake().clone());
+        let mut snapshot = ServerSnapshot {
+            handshake: Some(handshake),
             undeclared: self.known_undeclared(&before),
             ..(*before).clone()
         };
-        let offered = told.offered();
-        told.listings.retain(|kind, _| offered.contains(kind));
-        told.expires_at.retain(|kind, _| offered.contains(kind));
-        told.read_errors.retain(|kind, _| offered.contains(kind));
-        let gone = |kind: &ListKind| !told.listings.contains_key(kind);
-        let gone = before.listings.keys().copied().filter(gone).collect();
+        let offered = snapshot.offered();
+        snapshot.listings.retain(|kind, _| offered.contains(kind));
+        snapshot.expires_at.retain(|kind, _| offered.contains(kind));
+        snapshot
+            .read_errors
+            .retain(|kind, _| offered.contains(kind));
+        let removed = |kind: &ListKind| !snapshot.listings.contains_key(kind);
+        let removed = before.listings.keys().copied().filter(removed).collect();
         // The server's identity and era are part of all its lists.
         let same = |before: &Arc<Handshake>| {
-            let now = told.handshake.as_ref();
+            let now = snapshot.handshake.as_ref();
             now.is_some_and(|now| now.result == before.result && now.era() == before.era())
         };
         let changed = match &before.handshake {
-            Some(hello) if same(hello) => gone,
+            Some(handshake) if same(handshake) => removed,
             _ => BTreeSet::from(ListKind::ALL),
         };
-        self.snapshot.store(Arc::new(told));
+        self.snapshot.store(Arc::new(snapshot));
         changed
     }
 
@@ -112,10 +114,11 @@ impl ServerSource {
     /// Does not read a list for a while.
     fn postpone(&self, kind: ListKind) {
         let _replacing = self.replacing();
-        let mut told = (*self.snapshot()).clone();
-        told.expires_at
+        let mut snapshot = (*self.snapshot()).clone();
+        snapshot
+            .expires_at
             .insert(kind, (Instant::now() + 2 * READY_TIMEOUT).into_std());
-        self.snapshot.store(Arc::new(told));
+        self.snapshot.store(Arc::new(snapshot));
     }
 
     pub(super) async fn read_if(
@@ -134,10 +137,10 @@ impl ServerSource {
         }
         let listing = self.read_one(upstream, kind).await;
         let list_ttl = self.connection.config().limits.list_ttl;
-        let life = expiry(upstream.handshake(), kind, &listing, list_ttl);
+        let ttl = expiry(upstream.handshake(), kind, &listing, list_ttl);
         *last = Some(Instant::now());
         let items = listing.as_ref().map(|listing| listing.items.len()).ok();
-        let is_other = self.store_listing(kind, listing, life);
+        let is_other = self.store_listing(kind, listing, ttl);
         if let (Some(items), true) = (items, is_other) {
             let (server, list) = (self.name(), kind.method());
             info!(server, list, items, "list read");
@@ -171,21 +174,21 @@ impl ServerSource {
         &self,
         kind: ListKind,
         listing: Result<Listing, RpcError>,
-        life: Option<Duration>,
+        ttl: Option<Duration>,
     ) -> bool {
         let _replacing = self.replacing();
-        let mut told = (*self.snapshot()).clone();
-        match life {
-            Some(life) => told
+        let mut snapshot = (*self.snapshot()).clone();
+        match ttl {
+            Some(ttl) => snapshot
                 .expires_at
-                .insert(kind, (Instant::now() + life).into_std()),
-            None => told.expires_at.remove(&kind),
+                .insert(kind, (Instant::now() + ttl).into_std()),
+            None => snapshot.expires_at.remove(&kind),
         };
         match &listing {
-            Ok(_) => drop(told.read_errors.remove(&kind)),
-            Err(failure) => drop(told.read_errors.insert(kind, failure.clone())),
+            Ok(_) => drop(snapshot.read_errors.remove(&kind)),
+            Err(failure) => drop(snapshot.read_errors.insert(kind, failure.clone())),
         }
-        let before = told.listings.get(&kind);
+        let before = snapshot.listings.get(&kind);
         let changed = match (before, &listing) {
             (Some(Ok(before)), Ok(now)) => **before != *now,
             (Some(Ok(_)), Err(_)) => {
@@ -202,9 +205,9 @@ impl ServerSource {
         if changed {
             let known = before.and_then(|before| before.as_ref().ok()).cloned();
             let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
-            told.listings.insert(kind, listing);
+            snapshot.listings.insert(kind, listing);
         }
-        self.snapshot.store(Arc::new(told));
+        self.snapshot.store(Arc::new(snapshot));
         changed
     }
 }
@@ -215,7 +218,7 @@ impl ServerSource {
 /// > In this case, the client relies entirely on TTL-based freshness.
 /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
 pub(super) fn expiry(
-    hello: &Handshake,
+    handshake: &Handshake,
     kind: ListKind,
     listing: &Result<Listing, RpcError>,
     list_ttl: Duration,
@@ -223,10 +226,10 @@ pub(super) fn expiry(
     let Ok(listing) = listing else {
         return Some(READ_PAUSE);
     };
-    if hello.has_capability_flag(kind.capability(), "listChanged") {
+    if handshake.has_capability_flag(kind.capability(), "listChanged") {
         return None;
     }
-    let said = listing.ttl.filter(|_| hello.era() == Era::Modern);
-    let set = (!list_ttl.is_zero()).then_some(list_ttl);
-    said.or(set).map(|life| life.max(READ_PAUSE))
+    let announced = listing.ttl.filter(|_| handshake.era() == Era::Modern);
+    let configured = (!list_ttl.is_zero()).then_some(list_ttl);
+    announced.or(configured).map(|ttl| ttl.max(READ_PAUSE))
 }

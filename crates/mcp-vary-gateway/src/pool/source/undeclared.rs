@@ -33,9 +33,10 @@ const UNDECLARED_LIMIT: Duration = Duration::from_secs(10);
 impl ServerSource {
     /// Whether it is unknown if the server has a list that it does not declare.
     pub(crate) fn is_unrequested(&self, kind: ListKind) -> bool {
-        let told = self.snapshot.load();
-        let is_known = told.listings.contains_key(&kind) || told.undeclared.contains_key(&kind);
-        !is_known && !told.declared().contains(kind.capability())
+        let snapshot = self.snapshot.load();
+        let is_known =
+            snapshot.listings.contains_key(&kind) || snapshot.undeclared.contains_key(&kind);
+        !is_known && !snapshot.declared().contains(kind.capability())
     }
 
     /// Requests a list that the server does not declare, once for all connections.
@@ -152,9 +153,9 @@ impl ServerSource {
 
     fn note_undeclared(&self, kind: ListKind, has: bool) {
         let _replacing = self.replacing();
-        let mut told = (*self.snapshot()).clone();
-        told.undeclared.insert(kind, has);
-        self.snapshot.store(Arc::new(told));
+        let mut snapshot = (*self.snapshot()).clone();
+        snapshot.undeclared.insert(kind, has);
+        self.snapshot.store(Arc::new(snapshot));
     }
 
     /// What is known about undeclared lists on a new connection. Lists that the server had `before`, in another

@@ -238,22 +238,22 @@ impl ResultWaiter {
         let session = client.session.as_deref();
         let session = session
             .ok_or_else(|| faulty("sends input requests to a client without a session".into()))?;
-        for (key, asked) in required.requests {
+        for (key, request) in required.requests {
             let Some(claim) = core_over_ext.input_claims.claim(&self.task, &key) else {
                 continue;
             };
-            let params = with_elicitation_id(&asked, || context.environment.random_name());
+            let params = with_elicitation_id(&request, || context.environment.random_name());
             let params = with_related_task(&params, &self.client_id);
             let server_name = context.pending_server_requests.server_name(server);
             let params =
-                server_request_support::with_server_name(server_name, &asked.method, &params);
-            let ask = (asked.method.as_str(), Some(&*params));
+                server_request_support::with_server_name(server_name, &request.method, &params);
+            let message = (request.method.as_str(), Some(&*params));
             let (server_request, message, answer) =
-                context.pending_server_requests.send(session, ask)?;
+                context.pending_server_requests.send(session, message)?;
             self.unsent.push_back(message);
             self.waiting.push(PendingInput {
                 key: claim,
-                method: asked.method,
+                method: request.method,
                 server_request,
                 answer,
             });

@@ -53,10 +53,10 @@ pub(crate) struct TaskBounds {
 
 impl TaskConnection {
     /// Prepares `line` for a task. Call it before anything is sent on it, so that no event is missed.
-    pub(crate) fn pooled(line: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
+    pub(crate) fn pooled(connection: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
         Self {
-            connection: Arc::clone(line),
-            events: line.events(),
+            connection: Arc::clone(connection),
+            events: connection.events(),
             dedicated: None,
             class: None,
             progress: None,
@@ -78,10 +78,10 @@ impl TaskConnection {
     /// Adds the leases that keep the connection open.
     pub(crate) fn leased(
         mut self,
-        alone: Option<DedicatedLease>,
+        lease: Option<DedicatedLease>,
         class: Option<ConnectionUse>,
     ) -> Self {
-        self.dedicated = alone;
+        self.dedicated = lease;
         self.class = class;
         self
     }
@@ -92,7 +92,7 @@ impl TaskConnection {
         self
     }
 
-    pub(super) const fn line(&self) -> &Arc<SupervisedConnection> {
+    pub(super) const fn connection(&self) -> &Arc<SupervisedConnection> {
         &self.connection
     }
 

@@ -117,7 +117,7 @@ impl ProxiedTasks {
             client: owner.client,
             server_requests: owner.server_requests,
             session: owner.session,
-            connection: Arc::downgrade(connection.line()),
+            connection: Arc::downgrade(connection.connection()),
             is_dedicated: connection.is_dedicated(),
             state: Lock::new(TaskState {
                 task: task.to_owned(),

@@ -141,7 +141,7 @@ impl RequestContext<'_> {
         let line = Arc::clone(
             alone
                 .as_ref()
-                .map_or(&source.connection, DedicatedLease::line),
+                .map_or(&source.connection, DedicatedLease::connection),
         );
         let road = TaskConnection::pooled(&line, self.allowed()).reconnected();
         let turn = line.acquire().await?;

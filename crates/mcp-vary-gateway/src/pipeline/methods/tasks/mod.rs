@@ -444,7 +444,7 @@ impl RequestContext<'_> {
                 let alone = self.dedicated_connection(at).await?;
                 let line = alone
                     .as_ref()
-                    .map_or(&source.connection, DedicatedLease::line);
+                    .map_or(&source.connection, DedicatedLease::connection);
                 tasks.extend(self.tasks_of(source.name(), line).await?);
             }
         }
