@@ -266,7 +266,7 @@ impl Gateway {
     fn cancel_removed(self: &Arc<Self>, before: Arc<ConfigSnapshot>, after: &ConfigSnapshot) {
         let classes = Arc::clone(&before.pool);
         after.pool.inherit(&classes);
-        let lines = classes.removed_servers(&after.pool);
+        let lines = classes.removed_connections(&after.pool);
         let released = before.placements.superseded();
         drop(before);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());

@@ -48,7 +48,7 @@ impl CapabilityClass {
         let connections = ClassConnections::new(followers.collect());
         let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, context));
         // The catalog is notified of changes from here on. Earlier changes are in it from the start.
-        connections.set_views(&catalog);
+        connections.notify(&catalog);
         catalog.rebuild(&BTreeSet::new()).await;
         Arc::new(Self {
             catalog,
@@ -89,7 +89,7 @@ impl CapabilityClass {
         });
         let connections = ClassConnections::new(followers.collect());
         let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
-        connections.set_views(&catalog);
+        connections.notify(&catalog);
         catalog.rebuild(&ListKind::ALL.into()).await;
         Arc::new(Self {
             catalog,

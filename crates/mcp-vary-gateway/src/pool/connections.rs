@@ -46,7 +46,7 @@ impl ClassConnections {
     }
 
     /// Notifies `catalog` of changes from now on.
-    pub(super) fn set_views(&self, catalog: &Arc<LiveCatalog>) {
+    pub(super) fn notify(&self, catalog: &Arc<LiveCatalog>) {
         for follower in &self.followers {
             let mut catalogs = follower.catalogs.lock();
             catalogs.retain(|catalog| catalog.strong_count() > 0);

@@ -150,11 +150,7 @@ impl LiveCatalog {
 
     /// Requests the list from servers that do not declare it, once from each.
     async fn request_undeclared(&self, kind: ListKind) {
-        if self
-            .sources
-            .iter()
-            .any(|source| source.is_unrequested(kind))
-        {
+        if self.sources.iter().any(|source| source.is_undecided(kind)) {
             let requests = self.sources.iter().map(|it| it.request_undeclared(kind));
             Box::pin(join_all(requests)).await;
         }
@@ -169,7 +165,7 @@ impl LiveCatalog {
             .map_or(&[][..], |lists| &lists.listings);
         let is_behind = (0..self.sources.len()).any(|at| {
             let then = from.get(at).and_then(|part| part.listing.as_ref());
-            self.sources[at].declares_otherwise(kind, then)
+            self.sources[at].differs_from(kind, then)
         });
         drop(current);
         if is_behind {

@@ -186,7 +186,7 @@ impl UpstreamPool {
     }
 
     /// The connections to servers that `others` does not have.
-    pub(crate) fn removed_servers(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
+    pub(crate) fn removed_connections(&self, others: &Self) -> Vec<Arc<SupervisedConnection>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
         let connections = servers.flat_map(|server| {
             let dedicated = self.services.dedicated.close_server(server.index);

@@ -125,12 +125,12 @@ impl ServerSource {
     }
 
     /// Sets the server's log level; see [`SupervisedConnection::set_log_level`].
-    pub(crate) async fn log_from(&self, level: u8) -> Result<(), RpcError> {
+    pub(crate) async fn set_log_level(&self, level: u8) -> Result<(), RpcError> {
         self.connection.set_log_level(level).await
     }
 
     /// The same for one call; see [`SupervisedConnection::set_log_level_if_supported`].
-    pub(crate) async fn log_from_if_possible(&self, level: u8) {
+    pub(crate) async fn set_log_level_if_supported(&self, level: u8) {
         self.connection.set_log_level_if_supported(level).await;
     }
 
@@ -146,7 +146,7 @@ impl ServerSource {
     }
 
     /// Whether the server's list differs from `then`.
-    pub(crate) fn declares_otherwise(
+    pub(crate) fn differs_from(
         &self,
         kind: ListKind,
         then: Option<&Result<Arc<Listing>, RpcError>>,

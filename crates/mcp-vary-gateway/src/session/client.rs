@@ -111,8 +111,8 @@ pub(crate) fn modern_version<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>,
     })
 }
 
-pub(crate) fn check_version(told: &str) -> Result<Revision, RpcError> {
-    Revision::parse(told)
+pub(crate) fn check_version(version: &str) -> Result<Revision, RpcError> {
+    Revision::parse(version)
         .filter(|revision| revision.era() == Era::Modern)
-        .ok_or_else(|| RpcError::unsupported_version(told))
+        .ok_or_else(|| RpcError::unsupported_version(version))
 }

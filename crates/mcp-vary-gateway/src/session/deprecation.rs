@@ -28,7 +28,7 @@ pub struct DeprecatedUse {
 ///
 /// # Properties
 ///
-/// At most [`MOST_CLIENTS`] clients are counted separately. The others are counted together, per variant, so that no
+/// At most [`MAX_CLIENTS`] clients are counted separately. The others are counted together, per variant, so that no
 /// client can fill the memory or the log by changing its name.
 #[derive(Debug, Default)]
 pub(crate) struct DeprecationLog {
@@ -49,7 +49,7 @@ impl DeprecationLog {
         let mut uses = self.lock();
         let key = (variant.id.clone(), Some(client));
         let told_apart = || uses.keys().filter(|(_, client)| client.is_some()).count();
-        let key = match uses.contains_key(&key) || told_apart() < MOST_CLIENTS {
+        let key = match uses.contains_key(&key) || told_apart() < MAX_CLIENTS {
             true => key,
             false => (key.0, None),
         };
@@ -102,7 +102,7 @@ fn warn(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
 }
 
 /// Clients that are counted separately, in all variants together.
-const MOST_CLIENTS: usize = 256;
+const MAX_CLIENTS: usize = 256;
 
 /// Seconds.
 const DAY: u64 = 86_400;
@@ -129,12 +129,12 @@ mod tests {
     #[test]
     fn clients_beyond_those_that_are_told_apart_are_counted_together() {
         let uses = DeprecationLog::default();
-        for at in 0..MOST_CLIENTS + 40 {
+        for at in 0..MAX_CLIENTS + 40 {
             uses.note(&old(), named(&format!("{at:03}")), 5);
         }
         uses.note(&old(), named("000"), 7);
         let all = counts(&uses);
-        assert_eq!(all.len(), MOST_CLIENTS + 1);
+        assert_eq!(all.len(), MAX_CLIENTS + 1);
         assert_eq!(all[0], (None, 40));
         assert_eq!(all[1], (Some("000".to_owned()), 2));
         assert_eq!(uses.all()[1].last, 7);

@@ -74,18 +74,18 @@ pub(super) struct SplitId<'a> {
 impl<'a> SplitId<'a> {
     /// `None` when it is too short or too long for an id.
     pub(super) fn read(id: &'a str) -> Option<Self> {
-        let (seal, rest) = id.as_bytes().split_first_chunk()?;
+        let (seal, tail_letters) = id.as_bytes().split_first_chunk()?;
         (id.len() <= MAX_ID).then_some(Self {
             seal,
-            tail: rest,
+            tail: tail_letters,
             whole: id,
         })
     }
 
     /// Whether this is the complete id of the session with this seal.
-    pub(super) fn is(&self, agreed: &SharedNegotiation, own: &SessionTail) -> bool {
-        let rest = self.tail.strip_prefix(agreed.letters.as_bytes());
-        rest == Some(own.letters.as_bytes())
+    pub(super) fn is(&self, shared: &SharedNegotiation, tail: &SessionTail) -> bool {
+        let tail_letters = self.tail.strip_prefix(shared.letters.as_bytes());
+        tail_letters == Some(tail.letters.as_bytes())
     }
 }
 
@@ -164,8 +164,8 @@ impl SessionTail {
         ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 
-    fn of(ending: &SealedTail, agreed: &SharedNegotiation, id: &str) -> Self {
-        let letters = id.get(SEAL_LENGTH + agreed.letters.len()..);
+    fn of(ending: &SealedTail, shared: &SharedNegotiation, id: &str) -> Self {
+        let letters = id.get(SEAL_LENGTH + shared.letters.len()..);
         Self {
             expires: ending.e,
             nonce: ending.n,
@@ -178,14 +178,14 @@ impl SessionTail {
 pub(super) struct SessionKeys {
     /// The first one seals, all of them open.
     keys: Vec<[u8; 32]>,
-    agreed: Memo<Option<Arc<SharedNegotiation>>>,
+    shared: Memo<Option<Arc<SharedNegotiation>>>,
 }
 
 impl SessionKeys {
     pub(super) fn new(keys: Vec<[u8; 32]>) -> Self {
         Self {
             keys,
-            agreed: Memo::new(NEGOTIATIONS_MEMORY),
+            shared: Memo::new(NEGOTIATIONS_MEMORY),
         }
     }
 
@@ -206,32 +206,32 @@ impl SessionKeys {
         let payload = format!("{begin}{end}");
         let mac = mac(&self.keys[0], payload.as_bytes()).finalize();
         let id = URL_SAFE_NO_PAD.encode([&mac.into_bytes()[..], payload.as_bytes()].concat());
-        let agreed = self.shared_negotiation(&begin);
-        let agreed = agreed.unwrap_or_else(|| Arc::new(SharedNegotiation::of(fixed)));
-        let own = SessionTail::of(&ending, &agreed, &id);
-        (id, agreed, own)
+        let shared = self.shared_negotiation(&begin);
+        let shared = shared.unwrap_or_else(|| Arc::new(SharedNegotiation::of(fixed)));
+        let tail = SessionTail::of(&ending, &shared, &id);
+        (id, shared, tail)
     }
 
     /// Opens an id; `None` when none of the keys sealed it.
     pub(super) fn open(&self, id: SplitId<'_>) -> Option<(Arc<SharedNegotiation>, SessionTail)> {
         // Base64 without padding has one spelling for each value.
         let bytes = URL_SAFE_NO_PAD.decode(id.whole).ok()?;
-        let (told, payload) = bytes.split_at_checked(MAC_LENGTH)?;
-        let genuine = |key| mac(key, payload).verify_slice(told).is_ok();
+        let (mac_of_id, payload) = bytes.split_at_checked(MAC_LENGTH)?;
+        let genuine = |key| mac(key, payload).verify_slice(mac_of_id).is_ok();
         if !self.keys.iter().any(genuine) {
             return None;
         }
         let payload = std::str::from_utf8(payload).ok()?;
         let (begin, end) = payload.split_at_checked(payload.rfind(SEPARATOR)?)?;
-        let agreed = self.shared_negotiation(begin)?;
+        let shared = self.shared_negotiation(begin)?;
         let ending = serde_json::from_str(&end.replacen(',', "{", 1)).ok()?;
-        let own = SessionTail::of(&ending, &agreed, id.whole);
-        Some((agreed, own))
+        let tail = SessionTail::of(&ending, &shared, id.whole);
+        Some((shared, tail))
     }
 
     fn shared_negotiation(&self, text: &str) -> Option<Arc<SharedNegotiation>> {
         let read = |text: &str| SharedNegotiation::read(text).map(Arc::new);
-        Option::clone(&self.agreed.get_or_read(text, read))
+        Option::clone(&self.shared.get_or_read(text, read))
     }
 }
 
@@ -336,7 +336,7 @@ pub(super) mod tests {
         keys.open(SplitId::read(id)?)
     }
 
-    pub(in super::super) fn own(expires: u64, nonce: Nonce) -> SessionTail {
+    pub(in super::super) fn tail(expires: u64, nonce: Nonce) -> SessionTail {
         SessionTail {
             expires,
             nonce,
@@ -360,13 +360,13 @@ pub(super) mod tests {
             nonce: Nonce,
         ) {
             let fixed = Negotiated { class: class.as_str().into(), ..fixed(&tags) };
-            let (id, agreed, own) = keys().seal(fixed.clone(), expires, nonce);
+            let (id, shared, tail) = keys().seal(fixed.clone(), expires, nonce);
             prop_assert!(id.len() <= MAX_ID);
             let read = SplitId::read(&id).unwrap();
-            prop_assert!(read.is(&agreed, &own));
+            prop_assert!(read.is(&shared, &tail));
             let (opened, opened_own) = open(&keys(), &id).unwrap();
             prop_assert!(read.is(&opened, &opened_own));
-            prop_assert_eq!(&opened.negotiated.features, &agreed.negotiated.features);
+            prop_assert_eq!(&opened.negotiated.features, &shared.negotiated.features);
             prop_assert_eq!(&opened.negotiated.order, &fixed.order);
             prop_assert_eq!(&*opened.negotiated.class, class.as_str());
             prop_assert_eq!(opened.negotiated.revision, Revision::V2025_06_18);
@@ -378,15 +378,15 @@ pub(super) mod tests {
         #[test]
         fn nothing_else_opens(text in ".{0,300}", at in any::<prop::sample::Index>(), by in 1u8..64) {
             prop_assert!(open(&keys(), &text).is_none());
-            let (id, agreed, own) = seal(fixed(&[]));
+            let (id, shared, tail) = seal(fixed(&[]));
             let mut bytes = URL_SAFE_NO_PAD.decode(&id).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= by;
             let forged = URL_SAFE_NO_PAD.encode(bytes);
             prop_assert!(open(&keys(), &forged).is_none());
             let (read, genuine) = (SplitId::read(&forged).unwrap(), SplitId::read(&id).unwrap());
-            prop_assert!(genuine.is(&agreed, &own));
-            prop_assert!(read.seal != genuine.seal || !read.is(&agreed, &own));
+            prop_assert!(genuine.is(&shared, &tail));
+            prop_assert!(read.seal != genuine.seal || !read.is(&shared, &tail));
         }
     }
 
@@ -441,9 +441,9 @@ pub(super) mod tests {
             class: class.as_str().into(),
             ..fixed(&tags)
         };
-        let (id, agreed, _) = seal(fixed);
+        let (id, shared, _) = seal(fixed);
         assert!(id.len() <= MAX_ID);
-        let features = agreed.negotiated.features.as_ref().unwrap();
+        let features = shared.negotiated.features.as_ref().unwrap();
         let kept: Vec<_> = features.tags().map(ToString::to_string).collect();
         assert!(
             ["format=json", "agent"]
@@ -451,7 +451,7 @@ pub(super) mod tests {
                 .all(|tag| kept.contains(&(*tag).to_owned()))
         );
         assert_eq!(
-            (agreed.negotiated.order.len(), &*agreed.negotiated.class),
+            (shared.negotiated.order.len(), &*shared.negotiated.class),
             (2, &*class)
         );
     }

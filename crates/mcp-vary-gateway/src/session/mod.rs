@@ -140,17 +140,18 @@ impl Session {
 
     /// The same client's next session, without an id, with a new negotiation.
     pub(crate) fn renegotiated(&self, fixed: Negotiated) -> Arc<Self> {
-        let agreed = Arc::new(SharedNegotiation::of(fixed));
-        let anew = Self::new(agreed, SessionTail::unnamed(), self.client);
-        anew.log_level
+        let shared = Arc::new(SharedNegotiation::of(fixed));
+        let session = Self::new(shared, SessionTail::unnamed(), self.client);
+        session
+            .log_level
             .store(self.log_level.load(Ordering::Relaxed), Ordering::Relaxed);
-        Arc::new(anew)
+        Arc::new(session)
     }
 
     /// The session with an id.
-    fn with_id(agreed: Arc<SharedNegotiation>, own: SessionTail) -> Arc<Self> {
-        let client = own.client();
-        Arc::new(Self::new(agreed, own, client))
+    fn with_id(shared: Arc<SharedNegotiation>, tail: SessionTail) -> Arc<Self> {
+        let client = tail.client();
+        Arc::new(Self::new(shared, tail, client))
     }
 
     /// The views of `order` in the configuration `number`; computed once for all sessions with that order.

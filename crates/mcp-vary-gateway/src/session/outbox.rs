@@ -166,9 +166,9 @@ impl Session {
         if self.has_ended() {
             return false;
         }
-        let told = active.outbox.get_or_insert_default().push(message);
+        let is_queued = active.outbox.get_or_insert_default().push(message);
         active.shrink();
-        told
+        is_queued
     }
 
     /// Whether the client has an open stream, so that messages reach it at once.

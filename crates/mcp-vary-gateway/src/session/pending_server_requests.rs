@@ -188,8 +188,8 @@ impl PendingServerRequests {
             origin: RequestOrigin::Gateway(sender),
         };
         self.insert(session, id, open)?;
-        let question = self.new_request(session, id, None);
-        Ok((question, message(id, method, params), answer))
+        let pending = self.new_request(session, id, None);
+        Ok((pending, message(id, method, params), answer))
     }
 
     /// After the session has expired no response can arrive, so the wait is not longer.
@@ -209,7 +209,7 @@ impl PendingServerRequests {
         }
     }
 
-    fn insert(&self, session: &Session, id: u64, question: OpenRequest) -> Result<(), RpcError> {
+    fn insert(&self, session: &Session, id: u64, pending: OpenRequest) -> Result<(), RpcError> {
         let mut open = self.lock();
         // `close_input` is followed by `forget`, which removes pending requests.
         if session.is_input_closed() {
@@ -219,7 +219,7 @@ impl PendingServerRequests {
             let why = "too many server requests are waiting for clients; try again later";
             return Err(RpcError::internal(why));
         }
-        open.insert((session.client, id), question);
+        open.insert((session.client, id), pending);
         Ok(())
     }
 
@@ -232,8 +232,8 @@ impl PendingServerRequests {
             .map(|next| later.split_off(&(next, 0)));
         open.extend(others.unwrap_or_default());
         drop(open);
-        for question in later.into_values() {
-            match question.origin {
+        for pending in later.into_values() {
+            match pending.origin {
                 RequestOrigin::Server(request) => refuse(&request, &cancelled_error()),
                 RequestOrigin::Gateway(sender) => drop(sender.send(Err(error(&cancelled_error())))),
             }
@@ -254,7 +254,7 @@ impl PendingServerRequests {
         let id = id.parse().ok();
         let open = id.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
-            return self.knows(id);
+            return self.was_sent(id);
         };
         match (open.origin, checked(outcome)) {
             (RequestOrigin::Server(request), Ok(outcome)) => {
@@ -273,7 +273,7 @@ impl PendingServerRequests {
 
     /// Whether a response without a pending request belongs to an earlier one. Otherwise it is most likely meant for
     /// another gateway that shares the session.
-    fn knows(&self, id: Option<u64>) -> bool {
+    fn was_sent(&self, id: Option<u64>) -> bool {
         let was_asked = id.is_some_and(|id| self.ids.was_issued(id));
         if was_asked {
             debug!(id, "late response of a client ignored");
@@ -296,11 +296,11 @@ impl PendingServerRequests {
         let id = edit::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
         let passed = id.and_then(|id| {
             let open = self.lock();
-            let question = open.get(&(client, id))?;
-            let RequestOrigin::Server(request) = &question.origin else {
+            let pending = open.get(&(client, id))?;
+            let RequestOrigin::Server(request) = &pending.origin else {
                 return None;
             };
-            Some((request.clone(), question.progress.clone()?))
+            Some((request.clone(), pending.progress.clone()?))
         });
         let Some((request, theirs)) = passed else {
             return false;

@@ -52,8 +52,8 @@ impl Sessions {
         let mut nonce = [0; 16];
         (self.environment.random)(&mut nonce);
         let expires = (self.environment.now)().saturating_add(lifetime.as_secs());
-        let (id, agreed, own) = self.keys.seal(fixed, expires, nonce);
-        let session = Session::with_id(agreed, own);
+        let (id, shared, tail) = self.keys.seal(fixed, expires, nonce);
+        let session = Session::with_id(shared, tail);
         if let Some(id) = SplitId::read(&id) {
             self.shard(id.seal).insert(*id.seal, Arc::clone(&session));
         }
@@ -62,9 +62,9 @@ impl Sessions {
 
     /// A session without an id: that of a stdio client.
     pub(crate) fn open_stdio(&self, fixed: Negotiated) -> Arc<Session> {
-        let agreed = Arc::new(SharedNegotiation::of(fixed));
+        let shared = Arc::new(SharedNegotiation::of(fixed));
         Arc::new(Session::new(
-            agreed,
+            shared,
             SessionTail::unnamed(),
             self.new_client(),
         ))
@@ -86,22 +86,22 @@ impl Sessions {
 
     /// Finds a session that is not in the store, and adds it.
     fn find_sealed(&self, id: SplitId<'_>) -> Option<Arc<Session>> {
-        let (agreed, own) = self.keys.open(id)?;
-        if own.expires <= (self.environment.now)() {
+        let (shared, tail) = self.keys.open(id)?;
+        if tail.expires <= (self.environment.now)() {
             return None;
         }
-        let mut table = self.shard(id.seal);
+        let mut store = self.shard(id.seal);
         // Another request may have added it.
-        if let Some(session) = table.get(id) {
+        if let Some(session) = store.get(id) {
             return Some(session);
         }
-        if !table.admits(&own) {
+        if !store.admits(&tail) {
             return None;
         }
-        let session = table
-            .is_evicted(&own.nonce)
-            .unwrap_or_else(|| Session::with_id(agreed, own));
-        table.insert(*id.seal, Arc::clone(&session));
+        let session = store
+            .take_evicted(&tail.nonce)
+            .unwrap_or_else(|| Session::with_id(shared, tail));
+        store.insert(*id.seal, Arc::clone(&session));
         Some(session)
     }
 

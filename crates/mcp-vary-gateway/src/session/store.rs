@@ -66,12 +66,13 @@ impl SessionStore {
     }
 
     /// Whether an opened id may lead to a session.
-    pub(super) fn admits(&self, own: &SessionTail) -> bool {
-        own.expires > self.forgotten_deletions && !self.deleted.contains(&(own.expires, own.nonce))
+    pub(super) fn admits(&self, tail: &SessionTail) -> bool {
+        tail.expires > self.forgotten_deletions
+            && !self.deleted.contains(&(tail.expires, tail.nonce))
     }
 
     /// The session with this nonce, if it was evicted while in use.
-    pub(super) fn is_evicted(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
+    pub(super) fn take_evicted(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
         self.evicted_in_use.remove(nonce)?.upgrade()
     }
 
@@ -133,7 +134,7 @@ impl SessionStore {
     }
 
     /// Removes a session for good, and remembers that until its id expires.
-    pub(super) fn delete(&mut self, seal: &Seal, own: &SessionTail, now: u64) {
+    pub(super) fn delete(&mut self, seal: &Seal, tail: &SessionTail, now: u64) {
         self.entries.swap_remove(seal);
         while self
             .deleted
@@ -147,7 +148,7 @@ impl SessionStore {
         {
             self.forgotten_deletions = expires;
         }
-        self.deleted.insert((own.expires, own.nonce));
+        self.deleted.insert((tail.expires, tail.nonce));
     }
 }
 
@@ -158,36 +159,36 @@ mod tests {
 
     const MAX_DELETIONS: usize = 1_000;
 
-    fn own(n: usize, expires: u64) -> SessionTail {
+    fn tail(n: usize, expires: u64) -> SessionTail {
         let mut nonce = Nonce::default();
         nonce[..8].copy_from_slice(&n.to_be_bytes());
-        id::tests::own(expires, nonce)
+        id::tests::tail(expires, nonce)
     }
 
     /// Deletions stay in force even if there are too many; the cost is that other ids are refused.
     #[test]
     fn no_deletion_is_ever_undone() {
-        let mut table = SessionStore::new(1, MAX_DELETIONS);
-        let deleted = |n: usize| own(n, 2_000 + n as u64);
+        let mut store = SessionStore::new(1, MAX_DELETIONS);
+        let deleted = |n: usize| tail(n, 2_000 + n as u64);
         for n in 0..MAX_DELETIONS + 9 {
-            table.delete(&[0; _], &deleted(n), 1_000);
+            store.delete(&[0; _], &deleted(n), 1_000);
         }
-        assert_eq!(table.deleted.len(), MAX_DELETIONS);
+        assert_eq!(store.deleted.len(), MAX_DELETIONS);
         for n in [0, 1, 8, 9, MAX_DELETIONS + 8] {
-            assert!(!table.admits(&deleted(n)), "{n}");
+            assert!(!store.admits(&deleted(n)), "{n}");
         }
-        assert!(!table.admits(&own(usize::MAX, 2_008)));
-        assert!(table.admits(&own(usize::MAX, 2_009)));
+        assert!(!store.admits(&tail(usize::MAX, 2_008)));
+        assert!(store.admits(&tail(usize::MAX, 2_009)));
     }
 
     #[test]
     fn a_deletion_is_remembered_until_it_would_have_expired() {
-        let mut table = SessionStore::new(1, MAX_DELETIONS);
+        let mut store = SessionStore::new(1, MAX_DELETIONS);
         for (n, now) in [(1, 1_000), (2, 1_999), (3, 2_000)] {
-            table.delete(&[0; _], &own(n, 2_000 + now), now);
+            store.delete(&[0; _], &tail(n, 2_000 + now), now);
         }
-        assert_eq!(table.deleted.len(), 3);
-        table.delete(&[0; _], &own(4, 9_000), 4_000);
-        assert_eq!(table.deleted.len(), 1);
+        assert_eq!(store.deleted.len(), 3);
+        store.delete(&[0; _], &tail(4, 9_000), 4_000);
+        assert_eq!(store.deleted.len(), 1);
     }
 }

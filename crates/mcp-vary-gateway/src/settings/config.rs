@@ -144,11 +144,11 @@ impl Config {
         self
     }
 
-    /// Starts even if no server is reachable, after waiting for them for `patience`.
+    /// Starts even if no server is reachable, after waiting for them for `wait`.
     #[must_use]
-    pub fn allow_empty_start(mut self, patience: Duration) -> Self {
+    pub fn allow_empty_start(mut self, wait: Duration) -> Self {
         self.allow_empty_start = true;
-        self.start_wait = patience;
+        self.start_wait = wait;
         self
     }
 

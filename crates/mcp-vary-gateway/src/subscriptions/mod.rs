@@ -165,7 +165,7 @@ impl Subscriber {
     }
 
     /// The subscribed resources that its variant no longer has.
-    fn mark_missed(&mut self) -> Vec<Arc<str>> {
+    fn take_lost(&mut self) -> Vec<Arc<str>> {
         let catalog = self.placement.class.catalog.current();
         let mut missed = Vec::new();
         for (uri, resource) in &mut self.resources {
@@ -327,7 +327,7 @@ impl SubscriptionHub {
         let (mut removed, mut missed) = (Vec::new(), Vec::new());
         let mut notifications = EncodedLists::default();
         for (number, subscriber) in present {
-            let lost: Vec<_> = subscriber.mark_missed();
+            let lost: Vec<_> = subscriber.take_lost();
             if !send_list_changes(subscriber, &changed, &lost, &mut notifications) {
                 removed.push(*number);
             }

@@ -52,7 +52,7 @@ impl ConnectionObserver for ServerEvents {
     }
 
     fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool {
-        self.tasks.proxied.has_recipient(server, request)
+        self.tasks.proxied.owns_request(server, request)
     }
 
     fn task_id(&self, server: &Arc<str>, id: &str, client: ClientId) -> Option<String> {

@@ -106,7 +106,7 @@ impl TaskObserver for SubscriptionHub {
             .map(|(number, notifier)| {
                 (
                     number,
-                    EncodedNotification::task_changed(&notifier.notification(params)),
+                    EncodedNotification::task_changed(&notifier.params_to_client(params)),
                 )
             })
             .collect();

@@ -25,11 +25,11 @@ impl TaskNotifier {
     /// The notification of a task with the status `params`, in the client's dialect.
     pub(crate) fn status(&self, params: &str) -> Bytes {
         let dialect = self.dialects.client;
-        dialect.status_notification(&self.notification(params))
+        dialect.status_notification(&self.params_to_client(params))
     }
 
     /// The params of a server's notification, as the client receives them.
-    pub(crate) fn notification(&self, params: &str) -> String {
+    pub(crate) fn params_to_client(&self, params: &str) -> String {
         let task = self.dialects.task_to_client(params);
         let task = rename_task(&task, &|_| Some(self.client_id.to_string()));
         let Some(result) = edit::get(&task, RESULT).filter(|it| it.starts_with('{')) else {

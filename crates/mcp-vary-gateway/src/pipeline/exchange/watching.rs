@@ -10,7 +10,7 @@ impl InFlightRequest {
         let road = self.leases.task_connection.take()?;
         let names = self.response.plan.task.as_ref()?;
         let own = names.created_id(result)?;
-        let road = road.leased(self.leases.dedicated.take(), self.leases.class.take());
+        let road = road.with_leases(self.leases.dedicated.take(), self.leases.class.take());
         let retelling = || self.response.rewriter();
         let made = names.proxy(result, &own, &self.response.client, retelling, road);
         Some(match made {

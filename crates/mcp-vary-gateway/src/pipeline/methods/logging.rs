@@ -25,11 +25,16 @@ impl RequestContext<'_> {
             session.set_log_level(level);
         }
         match self.class.sources() {
-            [only] if !only.is_starting() => only.log_from(level).await?,
+            [only] if !only.is_starting() => only.set_log_level(level).await?,
             // One that is starting or down takes the level with its next call.
-            several => {
-                drop(join_all(several.iter().map(|it| it.log_from_if_possible(level))).await)
-            }
+            several => drop(
+                join_all(
+                    several
+                        .iter()
+                        .map(|it| it.set_log_level_if_supported(level)),
+                )
+                .await,
+            ),
         }
         Ok(self.answer("{}"))
     }

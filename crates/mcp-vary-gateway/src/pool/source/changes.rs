@@ -118,7 +118,7 @@ impl PendingChanges {
     }
 
     /// Events were missed: anything may have changed.
-    pub(super) fn has_changes() -> Self {
+    pub(super) fn missed() -> Self {
         Self {
             reconnected: true,
             kinds: BTreeSet::from(ListKind::ALL),
@@ -139,7 +139,7 @@ impl PendingChanges {
 pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<PendingChanges> {
     match events.recv().await {
         Ok(event) => Some(PendingChanges::of(&event)),
-        Err(RecvError::Lagged(_)) => Some(PendingChanges::has_changes()),
+        Err(RecvError::Lagged(_)) => Some(PendingChanges::missed()),
         Err(RecvError::Closed) => None,
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn also_received(
     loop {
         match events.try_recv() {
             Ok(event) => news.add(PendingChanges::of(&event)),
-            Err(TryRecvError::Lagged(_)) => news.add(PendingChanges::has_changes()),
+            Err(TryRecvError::Lagged(_)) => news.add(PendingChanges::missed()),
             Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
         }
     }

@@ -32,7 +32,7 @@ const UNDECLARED_LIMIT: Duration = Duration::from_secs(10);
 
 impl ServerSource {
     /// Whether it is unknown if the server has a list that it does not declare.
-    pub(crate) fn is_unrequested(&self, kind: ListKind) -> bool {
+    pub(crate) fn is_undecided(&self, kind: ListKind) -> bool {
         let snapshot = self.snapshot.load();
         let is_known =
             snapshot.listings.contains_key(&kind) || snapshot.undeclared.contains_key(&kind);
@@ -43,7 +43,7 @@ impl ServerSource {
     ///
     /// A server that is not connected is asked once it is.
     pub(crate) async fn request_undeclared(self: &Arc<Self>, kind: ListKind) {
-        if !self.is_unrequested(kind) {
+        if !self.is_undecided(kind) {
             return;
         }
         let upstream = self.connection.current();
@@ -74,7 +74,7 @@ impl ServerSource {
     }
 
     async fn probe(&self, upstream: &UpstreamConnection, kind: ListKind) {
-        if !self.is_unrequested(kind) {
+        if !self.is_undecided(kind) {
             return;
         }
         let (learned, method) = (self.connection.server_facts(), kind.method());

@@ -53,7 +53,7 @@ pub(crate) struct TaskBounds {
 
 impl TaskConnection {
     /// Prepares `line` for a task. Call it before anything is sent on it, so that no event is missed.
-    pub(crate) fn pooled(connection: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
+    pub(crate) fn new(connection: &Arc<SupervisedConnection>, bounds: TaskBounds) -> Self {
         Self {
             connection: Arc::clone(connection),
             events: connection.events(),
@@ -68,7 +68,7 @@ impl TaskConnection {
     }
 
     /// The same for a task that already exists.
-    pub(crate) fn reconnected(self) -> Self {
+    pub(crate) fn for_existing_task(self) -> Self {
         Self {
             is_new: false,
             ..self
@@ -76,7 +76,7 @@ impl TaskConnection {
     }
 
     /// Adds the leases that keep the connection open.
-    pub(crate) fn leased(
+    pub(crate) fn with_leases(
         mut self,
         lease: Option<DedicatedLease>,
         class: Option<ConnectionUse>,
@@ -195,7 +195,7 @@ impl TaskConnection {
                 message = exchange.next() => match message? {
                     Message::Answer(answer) => return Ok(answer),
                     Message::Request(request) => self.receive_server_request(request, task),
-                    Message::Notification(message) => self.notify_client(&message, task),
+                    Message::Notification(message) => self.receive_notification(&message, task),
                 },
             }
         }
@@ -221,14 +221,14 @@ impl TaskConnection {
                 self.receive_server_request(request, task);
             }
             Event::Notification(message) if self.is_dedicated() => {
-                self.notify_client(&message, task)
+                self.receive_notification(&message, task)
             }
             _ => {}
         }
     }
 
     /// Handles a notification that may be about the task.
-    fn notify_client(&self, message: &[u8], task: &ProxiedTask) {
+    fn receive_notification(&self, message: &[u8], task: &ProxiedTask) {
         let Ok(message) = envelope::Message::read(message) else {
             return;
         };

@@ -148,7 +148,7 @@ impl ProxiedTasks {
     }
 
     /// Whether a server request belongs to a running task of a session.
-    pub(crate) fn has_recipient(&self, server: &str, request: &ServerRequest) -> bool {
+    pub(crate) fn owns_request(&self, server: &str, request: &ServerRequest) -> bool {
         let Some(id) = related_task(request) else {
             return false;
         };

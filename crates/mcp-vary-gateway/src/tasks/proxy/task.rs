@@ -96,11 +96,11 @@ impl ProxiedTask {
     ///
     /// The server's error, or why it cannot be reached.
     pub(crate) async fn status(&self, params: String) -> Result<String, RpcError> {
-        if !self.has_unsent() {
+        if !self.has_outcome_or_input() {
             match self.ask_server("tasks/get", Some(params)).await? {
                 Ok(task) => {
                     self.receive_status(&task);
-                    self.settle().await;
+                    self.wait_for_details().await;
                 }
                 // The server may have dropped the task together with its result.
                 Err(why) if why.code() == INVALID_PARAMS => {
@@ -114,14 +114,14 @@ impl ProxiedTask {
     }
 
     /// Whether the input requests or the outcome are known.
-    pub(super) fn has_unsent(&self) -> bool {
+    pub(super) fn has_outcome_or_input(&self) -> bool {
         let mut state = self.lock();
         state.input.forget_settled();
         state.outcome.is_some() || !state.input.is_empty()
     }
 
     /// Waits a moment for the input requests or the outcome that the status announces; they arrive separately.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn wait_for_details(&self) {
         let limit = match string(&self.lock().task, "status").as_deref() {
             Some("completed" | "failed") => STATUS_WAIT,
             // The status may refer to input requests that were answered or refused.
@@ -136,7 +136,7 @@ impl ProxiedTask {
         let waited = async {
             loop {
                 let changed = self.changed.notified();
-                if self.has_unsent() {
+                if self.has_outcome_or_input() {
                     return;
                 }
                 changed.await;
@@ -306,8 +306,9 @@ impl ProxiedTask {
                 .or_else(|| session.upgrade())
         {
             // A client without an open stream can ask for the status.
-            let _ = session
-                .enqueue(TaskDialect::Extension.status_notification(&notifier.notification(&task)));
+            let _ = session.enqueue(
+                TaskDialect::Extension.status_notification(&notifier.params_to_client(&task)),
+            );
         }
         self.context.observer.task_changed(&self.key, &task, None);
     }

@@ -65,13 +65,13 @@ impl RequestContext<'_> {
         id: String,
     ) -> Result<Dispatch, RpcError> {
         let finish = self.task_response(found)?;
-        let inquiry = self.task_client(found);
+        let task_client = self.task_client(found);
         let taken = Leases {
             class: Some(ConnectionUse::new(&self.class)),
             ..Leases::default()
         };
         let lasting = Arc::clone(&self.snapshot.services);
-        let awaited = lasting.tasks.core_over_ext.wait(inquiry, id);
+        let awaited = lasting.tasks.core_over_ext.wait(task_client, id);
         let running = InFlightRequest::awaiting(lasting, awaited, taken, finish);
         Ok(Dispatch::InFlight(Box::new(running)))
     }
@@ -83,13 +83,13 @@ impl RequestContext<'_> {
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
     pub(super) async fn cancel_task(mut self, found: &FoundTask) -> Result<Dispatch, RpcError> {
         let finish = self.task_response(found)?;
-        let inquiry = self.task_client(found);
+        let task_client = self.task_client(found);
         let lasting = &self.snapshot.services;
-        let said = match inquiry.status().await? {
+        let said = match task_client.status().await? {
             Ok(task) if is_terminal(&status(&task)) => {
                 return Err(not_to_be_cancelled(&status(&task)));
             }
-            Ok(task) => cancelled(&inquiry, task).await?,
+            Ok(task) => cancelled(&task_client, task).await?,
             Err(error) => Err(error),
         };
         Ok(Dispatch::Done(match said {
@@ -105,23 +105,25 @@ impl RequestContext<'_> {
         };
         let cursor: Option<String> = serde_json::from_str(cursor).ok();
         let number = cursor.and_then(|cursor| cursor.parse().ok());
-        number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not made here"))
+        number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not registry here"))
     }
 
-    /// The tasks that the client had made by servers of the extension, each as its server says that it stands now,
+    /// The tasks that the client created on servers of the extension, each with its current status,
     /// and where the next page begins.
     pub(super) async fn list_extension_tasks(
         &self,
         after: u64,
     ) -> Result<(Vec<String>, Option<u64>), RpcError> {
-        let made = &self.snapshot.services.tasks.registry;
-        let mut own = made.core_over_ext_after(self.client.id, after, PAGE + 1);
+        let registry = &self.snapshot.services.tasks.registry;
+        let mut own = registry.core_over_ext_after(self.client.id, after, PAGE + 1);
         let is_last = own.len() <= PAGE;
         own.truncate(PAGE);
         let next = own.last().map(|(number, ..)| *number);
         let mut told = Vec::new();
         for some in own.chunks(AT_ONCE) {
-            let asked = some.iter().map(|(_, key, teller)| self.listed(key, teller));
+            let asked = some
+                .iter()
+                .map(|(_, key, notifier)| self.listed(key, notifier));
             for listed in join_all(asked).await {
                 told.extend(listed?);
             }
@@ -133,30 +135,30 @@ impl RequestContext<'_> {
     async fn listed(
         &self,
         key: &TaskKey,
-        teller: &TaskNotifier,
+        notifier: &TaskNotifier,
     ) -> Result<Option<String>, RpcError> {
         let (server, own) = key;
         let mut sources = ServerIndex::enumerate(self.class.sources());
         let Some((at, source)) = sources.find(|(_, source)| source.name() == &**server) else {
             return Ok(None);
         };
-        let inquiry = TaskClient {
+        let task_client = TaskClient {
             connection: Arc::clone(&source.connection),
             upstream_id: Arc::clone(own),
             params: self.task_params(at, Params::default()),
             client: self.client.id,
         };
-        let made = &self.snapshot.services.tasks.registry;
-        match inquiry.status().await? {
+        let registry = &self.snapshot.services.tasks.registry;
+        match task_client.status().await? {
             Ok(task) => {
                 if is_terminal(&status(&task)) {
-                    made.unsubscribe(key);
+                    registry.unsubscribe(key);
                 }
-                Ok(Some(teller.notification(&task)))
+                Ok(Some(notifier.params_to_client(&task)))
             }
             Err(error) => {
                 if RpcError::from_upstream_or_internal(&error).code() == INVALID_PARAMS {
-                    made.forget(key);
+                    registry.forget(key);
                 }
                 Ok(None)
             }
@@ -209,13 +211,13 @@ impl RequestContext<'_> {
 }
 
 /// Cancels a task that stands so, and waits a little while until it is; how it stands then.
-async fn cancelled(inquiry: &TaskClient, mut task: String) -> Result<TaskAnswer, RpcError> {
-    if let Err(error) = inquiry.query("tasks/cancel", None).await? {
+async fn cancelled(task_client: &TaskClient, mut task: String) -> Result<TaskAnswer, RpcError> {
+    if let Err(error) = task_client.query("tasks/cancel", None).await? {
         return Ok(Err(error));
     }
     for pause in POLL_PAUSES {
         tokio::time::sleep(Duration::from_millis(*pause)).await;
-        match inquiry.status().await? {
+        match task_client.status().await? {
             Ok(stands) => task = stands,
             // > receivers MAY delete cancelled tasks at their discretion at any time, including immediately after
             // > cancellation (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")

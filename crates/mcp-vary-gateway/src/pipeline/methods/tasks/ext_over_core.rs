@@ -32,7 +32,7 @@ impl RequestContext<'_> {
         let names = finish.plan.task.as_ref()?;
         let is_watched = names.is_proxied() && matches!(self.action, MethodAction::CallTool);
         is_watched.then(|| {
-            let road = TaskConnection::pooled(line, self.allowed());
+            let road = TaskConnection::new(line, self.allowed());
             Box::new(road.with_progress(finish.progress.clone()))
         })
     }
@@ -143,7 +143,7 @@ impl RequestContext<'_> {
                 .as_ref()
                 .map_or(&source.connection, DedicatedLease::connection),
         );
-        let road = TaskConnection::pooled(&line, self.allowed()).reconnected();
+        let road = TaskConnection::new(&line, self.allowed()).for_existing_task();
         let turn = line.acquire().await?;
         let mut request = Request::new("tasks/get", Some(params.to_owned()));
         request.caller = Some(CallerId(self.client.id));
@@ -157,7 +157,7 @@ impl RequestContext<'_> {
             let said = self.respell_task(found, RpcError::from_upstream_or_internal(error));
             TaskNotFound::connection_lost(&found.task, said.message()).failure()
         })?;
-        let road = road.leased(alone, Some(ConnectionUse::new(&self.class)));
+        let road = road.with_leases(alone, Some(ConnectionUse::new(&self.class)));
         let (_, own) = split_prefix(&found.task.id);
         let owner = TaskOwner::of(self.client, None);
         proxied_tasks.begin((key, own), task, owner, road)
