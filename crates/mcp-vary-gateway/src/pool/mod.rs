@@ -33,8 +33,8 @@ use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilitie
 use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{BASE_CLASS, PoolKey};
-use mcp_vary_base::lock::Lock;
 use futures_util::future::join_all;
+use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
