@@ -253,7 +253,7 @@ fn rebind(
         view,
         presentation: previous.presentation,
         source: Arc::clone(source),
-        dedicated: dedicated,
+        dedicated,
         subscription,
         memory: Arc::clone(&previous.memory),
         was_listed: listed.is_some(),

@@ -197,9 +197,9 @@ impl Subscribers {
         let number = self.next;
         self.next += 1;
         let subscriber = Subscriber {
-            sink: sink,
+            sink,
             session: client,
-            placement: placement,
+            placement,
             resources: BTreeMap::new(),
             tasks: BTreeMap::new(),
         };
