@@ -58,7 +58,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Verdict, Failure> {
     log::start(args.log.as_deref(), &args.command)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let mut builder = match std::thread::available_parallelism() {
+        // Several workers look at the clock and at each other's queues around every task.
+        Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Failure::command(format!("no runtime could be started: {error}")))?;
