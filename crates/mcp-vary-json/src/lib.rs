@@ -112,16 +112,57 @@ impl<'a> Members<'a> {
     /// The fast path for nearly all texts; `None` for unusual ones and for errors, which [`parse`](Self::parse)
     /// explains.
     fn parse_plain(text: &'a str) -> Option<Self> {
-        let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
         let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
-        while let Some((key, value)) = reader.member().ok()? {
+        let (members, _) = Self::read_plain(&mut reader, None)?;
+        reader.is_at_end().then_some(members)
+    }
+
+    /// Reads the object that is the value of the key that `reader` read last, and in the same pass the members of its
+    /// member `inner`: the text of the object, its members, and those of `inner` (none if it does not exist).
+    ///
+    /// `None` for unusual texts and for errors, which [`parse`](Self::parse) explains: if the value or `inner` is not
+    /// an object, repeats a key, or has a key with an escape.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_json::{Members, ObjectReader};
+    ///
+    /// let mut reader = ObjectReader::open(r#"{"params": {"a": 1, "_meta": {"b": 2}}}"#, 9).unwrap();
+    /// assert_eq!(reader.key(), Ok(Some("params")));
+    /// let (text, members, meta) = Members::read_nested(&mut reader, "_meta").unwrap();
+    /// assert_eq!(text, r#"{"a": 1, "_meta": {"b": 2}}"#);
+    /// assert_eq!((members.get("_meta"), meta.get("b")), (Some(r#"{"b": 2}"#), Some("2")));
+    /// assert_eq!(reader.member(), Ok(None));
+    /// ```
+    pub fn read_nested(
+        reader: &mut ObjectReader<'a>,
+        inner: &str,
+    ) -> Option<(&'a str, Self, Self)> {
+        let (text, (members, nested)) =
+            reader.object(|object| Self::read_plain(object, Some(inner)))?;
+        Some((text, members, nested))
+    }
+
+    /// The members that `reader` has still to read, and those of the member `inner`.
+    fn read_plain(reader: &mut ObjectReader<'a>, inner: Option<&str>) -> Option<(Self, Self)> {
+        let mut members = Vec::with_capacity(TYPICAL_MEMBERS);
+        let mut nested = Self::default();
+        while let Some(key) = reader.key().ok()? {
             if key.contains('\\') {
                 return None;
             }
+            let value = if Some(key) == inner {
+                let (text, (inside, _)) = reader.object(|object| Self::read_plain(object, None))?;
+                nested = inside;
+                text
+            } else {
+                reader.value().ok()?
+            };
             members.push((Cow::Borrowed(key), Cow::Borrowed(value)));
         }
-        let is_whole = reader.is_at_end() && duplicate_key(&members).is_none();
-        is_whole.then_some(Self { members })
+        let is_unique = duplicate_key(&members).is_none();
+        is_unique.then_some((Self { members }, nested))
     }
 
     /// The value of `key`, as written.

@@ -75,10 +75,54 @@ impl<'a> ObjectReader<'a> {
     ///
     /// When the next member is invalid; do not continue then.
     pub fn member(&mut self) -> Result<Option<(&'a str, &'a str)>, Invalid> {
-        self.next_member().ok_or(Invalid)
+        let Some(key) = self.key()? else {
+            return Ok(None);
+        };
+        Ok(Some((key, self.value()?)))
     }
 
-    fn next_member(&mut self) -> Option<Option<(&'a str, &'a str)>> {
+    /// The next key, as written; `None` at the end of the object. Read its [`value`](Self::value) before the next key.
+    ///
+    /// # Errors
+    ///
+    /// When no valid key is next; do not continue then.
+    #[inline]
+    pub fn key(&mut self) -> Result<Option<&'a str>, Invalid> {
+        self.next_key().ok_or(Invalid)
+    }
+
+    /// The value of the [`key`](Self::key) that was read last, as written.
+    ///
+    /// # Errors
+    ///
+    /// When the value is invalid or nests too deep; do not continue then.
+    #[inline]
+    pub fn value(&mut self) -> Result<&'a str, Invalid> {
+        let start = self.at;
+        self.at = value(self.text.as_bytes(), start, self.depth).ok_or(Invalid)?;
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Reads the value of the [`key`](Self::key) that was read last, which is an object, by `read`; its text, and
+    /// what `read` returned. `None` if the value is not an object, or `read` did not get to its end.
+    pub(super) fn object<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<(&'a str, T)> {
+        let bytes = self.text.as_bytes();
+        let is_object = bytes.get(self.at) == Some(&b'{');
+        let mut inside = (is_object && self.depth > 0).then(|| Self {
+            text: self.text,
+            at: self.at + 1,
+            depth: self.depth - 1,
+            is_first: true,
+        })?;
+        let found = read(&mut inside)?;
+        let start = std::mem::replace(&mut self.at, inside.at);
+        (bytes[inside.at - 1] == b'}').then(|| (&self.text[start..inside.at], found))
+    }
+
+    fn next_key(&mut self) -> Option<Option<&'a str>> {
         let bytes = self.text.as_bytes();
         let at = space(bytes, self.at);
         let at = match (*bytes.get(at)?, self.is_first) {
@@ -92,12 +136,8 @@ impl<'a> ObjectReader<'a> {
         };
         self.is_first = false;
         let end = quoted(bytes, at)?;
-        let start = space(bytes, colon(bytes, end)?);
-        self.at = value(bytes, start, self.depth)?;
-        Some(Some((
-            &self.text[at + 1..end - 1],
-            &self.text[start..self.at],
-        )))
+        self.at = space(bytes, colon(bytes, end)?);
+        Some(Some(&self.text[at + 1..end - 1]))
     }
 
     /// Whether nothing follows the object; call it after the last member.

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcp_vary::json;
+use mcp_vary::json::{self, Members};
 use serde_json::value::RawValue;
 
+use crate::params::Params;
 use crate::raw_envelope::RawEnvelope;
 
 /// One JSON-RPC message: a request, a notification or a response.
@@ -77,13 +78,39 @@ impl<'a> Message<'a> {
     /// When the bytes are not UTF-8 or not JSON, nest deeper than [`json::MAX_DEPTH`], repeat a key of the envelope,
     /// or are not a JSON-RPC 2.0 message.
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|e| WireError::parse(format!("the message is not UTF-8: {e}")))?;
+        let text = utf8(bytes)?;
         let envelope = match RawEnvelope::read_plain(text) {
             Some(envelope) => envelope,
             None => read_unusual(text)?,
         };
         Self::checked(&envelope).map_err(|error| error.with_id_of(text))
+    }
+
+    /// Reads one message, and its params in the same pass; `None` for params that only [`Params::read`] can read or
+    /// explain.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_with_params(bytes: &'a [u8]) -> Result<(Self, Option<Params<'a>>), WireError> {
+        let text = utf8(bytes)?;
+        let mut params = None;
+        let envelope = RawEnvelope::read_plain_with(text, |reader| {
+            let Some((text, members, meta)) = Members::read_nested(reader, "_meta") else {
+                return reader.value().ok();
+            };
+            params = Some(Params { members, meta });
+            Some(text)
+        });
+        let envelope = match envelope {
+            Some(envelope) => envelope,
+            None => {
+                params = None;
+                read_unusual(text)?
+            }
+        };
+        let message = Self::checked(&envelope).map_err(|error| error.with_id_of(text))?;
+        Ok((message, params))
     }
 
     #[inline]
@@ -133,6 +160,11 @@ impl<'a> Message<'a> {
     pub fn is_notification(&self) -> bool {
         self.method.is_some() && self.id.is_none()
     }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, WireError> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| WireError::parse(format!("the message is not UTF-8: {error}")))
 }
 
 /// `part` as a slice of `whole`, without a copy; `None` if it is not a part of it.
@@ -306,6 +338,51 @@ mod tests {
         assert_eq!(message.id, Some(r#""x\u0041""#));
         assert_eq!(message.params, Some(r#"{"b": 1.0, "a":[ ]}"#));
         assert!(message.is_request() && !message.is_notification());
+    }
+
+    /// Keys and values.
+    type Pairs = Vec<(String, String)>;
+
+    /// The members of `params` and of `_meta` that one pass reads; `None` for params that it leaves to `Params::read`.
+    fn read_in_one_pass(params: &str) -> Option<(Pairs, Pairs)> {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"params":{params},"method":"m"}}"#);
+        let (message, read) = Message::read_with_params(text.as_bytes()).unwrap();
+        assert_eq!(message.params, Some(params));
+        let owned = |members: &Members<'_>| -> Pairs {
+            let pairs = members.iter();
+            pairs
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect()
+        };
+        read.map(|params| (owned(&params.members), owned(&params.meta)))
+    }
+
+    #[test]
+    fn params_are_read_with_the_message() {
+        let pairs = |all: &[(&str, &str)]| -> Pairs {
+            let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            all.iter().map(owned).collect()
+        };
+        let read = read_in_one_pass(r#"{"name" : "t", "_meta":{"a": [1.0], "b":{}} ,"x":null}"#);
+        let members = pairs(&[
+            ("name", r#""t""#),
+            ("_meta", r#"{"a": [1.0], "b":{}}"#),
+            ("x", "null"),
+        ]);
+        assert_eq!(read, Some((members, pairs(&[("a", "[1.0]"), ("b", "{}")]))));
+        assert_eq!(read_in_one_pass("{}"), Some((vec![], vec![])));
+    }
+
+    #[test]
+    fn params_that_repeat_a_key_or_escape_one_are_left_to_be_explained() {
+        for params in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"\u0061":1}"#,
+            r#"{"_meta":{"a":1,"a":2}}"#,
+            r#"{"_meta":[]}"#,
+        ] {
+            assert_eq!(read_in_one_pass(params), None, "{params}");
+        }
     }
 
     #[test]

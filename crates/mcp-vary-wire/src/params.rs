@@ -2,6 +2,7 @@
 
 use mcp_vary::json::Members;
 
+use crate::envelope::Message;
 use crate::meta::PROTOCOL_VERSION;
 use crate::refusal::ParamsError;
 use crate::response::RpcError;
@@ -33,6 +34,18 @@ impl<'a> Params<'a> {
             None => Members::default(),
         };
         Ok(Self { members, meta })
+    }
+
+    /// The params of `message`: those that were `read` with it, or else read now.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn of(message: &Message<'a>, read: Option<Self>) -> Result<Self, ParamsError> {
+        match read {
+            Some(params) => Ok(params),
+            None => Self::read(message.params),
+        }
     }
 
     /// Whether the request names its revision, as modern requests do.

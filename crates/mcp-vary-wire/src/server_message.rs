@@ -131,16 +131,6 @@ fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
     Some(elements.into_iter().map(part).collect())
 }
 
-/// Whether `text` has a line break; scanned in blocks, since nearly no text has one.
-fn has_line_break(text: &str) -> bool {
-    let breaks = |block: &[u8]| {
-        block.iter().fold(false, |found, byte| {
-            found | (*byte == b'\n') | (*byte == b'\r')
-        })
-    };
-    text.as_bytes().chunks(256).any(breaks)
-}
-
 /// A JSON-RPC request, or a notification when `id` is `None`, on one line.
 pub fn write_request(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
     let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
@@ -191,10 +181,9 @@ pub fn error_json(code: i64, message: &str) -> String {
 
 /// Replaces line breaks, which are white space in JSON and would end the message on stdio.
 fn on_one_line(text: &str) -> Cow<'_, str> {
-    if has_line_break(text) {
-        Cow::Owned(text.replace(['\n', '\r'], " "))
-    } else {
-        Cow::Borrowed(text)
+    match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace(['\n', '\r'], " ")),
+        None => Cow::Borrowed(text),
     }
 }
 

@@ -8,6 +8,7 @@ use mcp_vary_gateway::call_headers;
 use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive;
 use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::params::Params;
 use mcp_vary_wire::sse::{self, Parser};
 
 pub use self::http_front::http_front;
@@ -107,11 +108,36 @@ fn is_in(text: &str, mistake: &Diagnostic) {
     );
 }
 
-/// A message is of one kind, and its parts are parts of the bytes.
+/// Both ways to read the params of a message agree, on errors too.
+fn reads_params_alike(data: &[u8]) {
+    let (message, with) = match (Message::read(data), Message::read_with_params(data)) {
+        (Ok(message), Ok((same, params))) => {
+            assert_eq!(message, same);
+            (message, params)
+        }
+        (Err(one), Err(other)) => return assert_eq!(one, other),
+        (one, other) => panic!("{one:?} is not {other:?}"),
+    };
+    if let Some(with) = with {
+        let after = Params::read(message.params).expect("what one pass reads, two read");
+        let members = |params: &Params<'_>| {
+            let of = |members: &Members<'_>| -> Vec<(String, String)> {
+                let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+                members.iter().map(owned).collect()
+            };
+            (of(&params.members), of(&params.meta))
+        };
+        assert_eq!(members(&with), members(&after));
+    }
+}
+
+/// A message is of one kind, its parts are parts of the bytes, and its params are the same whether they are read with
+/// it or after it.
 pub fn envelope(data: &[u8]) {
     if let Some(Ok(messages)) = envelope::batch(data) {
         assert!(!messages.is_empty());
     }
+    reads_params_alike(data);
     let message = match Message::read(data) {
         Ok(message) => message,
         Err(why) => {

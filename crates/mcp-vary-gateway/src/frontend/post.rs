@@ -59,8 +59,8 @@ pub(crate) async fn answer(
     if let Some(messages) = envelope::batch(&bytes) {
         return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
     }
-    let message = match Message::read(&bytes) {
-        Ok(message) => message,
+    let (message, params) = match Message::read_with_params(&bytes) {
+        Ok(read) => read,
         Err(why) => {
             let reply = RpcError::from(&why).reply(why.id.as_deref(), Era::Legacy);
             return Ok(json(Reply {
@@ -69,7 +69,7 @@ pub(crate) async fn answer(
             }));
         }
     };
-    let begun = dispatch_message(&gateway, head, told, (&bytes, &message)).await;
+    let begun = dispatch_message(&gateway, head, told, (&bytes, &message), params).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
     let lasting = Arc::clone(&gateway.services);
@@ -111,12 +111,13 @@ async fn dispatch_message(
     head: &Parts,
     told: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
+    params: Option<Params<'_>>,
 ) -> Result<Dispatched, Reply> {
     let bad = |failure: RpcError, era| Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(message.id, era)
     };
-    let params = Params::read(message.params).map_err(|refusal| {
+    let params = Params::of(message, params).map_err(|refusal| {
         let failure = refusal.into_counted_error(&gateway.services.counters);
         bad(failure, Era::Legacy)
     })?;

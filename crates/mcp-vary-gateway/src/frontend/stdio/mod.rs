@@ -143,8 +143,8 @@ impl StdioConnection {
                 Err(failure) => self.write_response(failure.to_bytes(None)).await,
             };
         }
-        match Message::read(&line) {
-            Ok(message) => self.receive_message(&message, memory).await,
+        match Message::read_with_params(&line) {
+            Ok((message, params)) => self.receive_message(&message, params, memory).await,
             Err(why) => {
                 self.write_response(RpcError::from(&why).to_bytes(why.id.as_deref()))
                     .await
@@ -152,8 +152,13 @@ impl StdioConnection {
         }
     }
 
-    async fn receive_message(&mut self, message: &Message<'_>, memory: usize) {
-        let params = match Params::read(message.params) {
+    async fn receive_message(
+        &mut self,
+        message: &Message<'_>,
+        params: Option<Params<'_>>,
+        memory: usize,
+    ) {
+        let params = match Params::of(message, params) {
             Ok(params) => params,
             // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
             Err(_) if message.id.is_none() => return,
