@@ -1,6 +1,7 @@
 //! The configuration file as a value.
 
 mod negotiation;
+pub(crate) mod schema;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -260,7 +261,12 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     };
     let mut draft = PartialFile::default();
     if let Some(servers) = mcp_json::servers(entries) {
-        mcp_json::read(reader, &field, entries, servers, &mut draft.servers);
+        let servers = mcp_json::ClientServers {
+            root: &field,
+            entries,
+            servers,
+        };
+        servers.read(reader, is_setting, &mut draft.servers);
     } else {
         reader.settings(
             &field,

@@ -28,7 +28,7 @@ pub use self::file::{File, Source};
 
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};
 
-pub use self::schema::schema;
+pub use self::file::schema::schema;
 pub use self::server::LeftOut;
 pub use self::variants::VariantSpans;
 pub use self::watch::{Watch, text};

@@ -2,7 +2,6 @@
 //!
 //! Claude, Cursor and many others call the table so; VS Code calls it `servers` and has `inputs` beside it.
 
-use super::file::is_setting;
 use super::reader::{Located, Reader};
 use super::server::{self, Servers, TO_OURS};
 use crate::diagnostic::Diagnostic;
@@ -14,21 +13,29 @@ pub(super) fn servers(entries: &[Entry]) -> Option<&Entry> {
     find("mcpServers").or_else(|| find("inputs").and_then(|_| find("servers")))
 }
 
-/// Reads the servers, and says what of ours is ignored beside them.
-pub(super) fn read<'t>(
-    reader: &mut Reader<'_>,
-    root: &Located<'t>,
-    entries: &'t [Entry],
-    servers: &'t Entry,
-    into: &mut Servers,
-) {
-    reader.foreign = true;
-    for entry in entries {
-        if entry.key != servers.key && is_setting(&entry.key) {
-            let what = "is ignored in the file of a client";
-            let note = Diagnostic::new(entry.at, root.member(entry).path, what);
-            reader.notes.push(note.with_fix(TO_OURS));
+/// The servers in the file of a client.
+pub(super) struct ClientServers<'a, 't> {
+    pub(super) root: &'a Located<'t>,
+    pub(super) entries: &'t [Entry],
+    pub(super) servers: &'t Entry,
+}
+
+impl ClientServers<'_, '_> {
+    /// Reads the servers, and notes which keys beside them are ignored although Vary has settings with these names.
+    pub(super) fn read(
+        &self,
+        reader: &mut Reader<'_>,
+        is_setting: fn(&str) -> bool,
+        into: &mut Servers,
+    ) {
+        reader.foreign = true;
+        for entry in self.entries {
+            if entry.key != self.servers.key && is_setting(&entry.key) {
+                let what = "is ignored in the file of a client";
+                let note = Diagnostic::new(entry.at, self.root.member(entry).path, what);
+                reader.notes.push(note.with_fix(TO_OURS));
+            }
         }
+        server::read_all(reader, &self.root.member(self.servers), into);
     }
-    server::read_all(reader, &root.member(servers), into);
 }

@@ -1,53 +1,23 @@
-//! The JSON Schema of the configuration, for editors.
+//! The shapes of values in the JSON Schema of the configuration.
 //!
-//! It is made of the tables by which the file is read: each [`KeySpec`] says to both what may be written. What a schema cannot say is left to the reader: which variants there are, the range of a
-//! duration with units, whether braces of a pattern are closed.
+//! They come from the tables by which the file is read: each [`KeySpec`] describes for both what may be written. What a schema
+//! cannot express is left to the reader: which variants exist, the range of a duration with units, whether the braces of a
+//! pattern are closed.
 
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
 
-use super::file;
 use super::units;
 use crate::key_spec::KeySpec;
 
 /// What may be written as the value of a setting.
 pub(super) type Shape = fn(&mut Schema) -> Value;
 
-/// The [JSON Schema](https://json-schema.org/draft/2020-12) of a configuration file, as text.
-///
-/// # Properties
-///
-/// What a file may say, it allows; of what a file may not say, it refuses what can be told without reading
-/// the file as a whole.
-///
-/// # Examples
-///
-/// ```
-/// let schema: serde_json::Value = serde_json::from_str(&mcp_vary_config::schema()).unwrap();
-/// assert_eq!(schema["required"], serde_json::json!(["servers"]));
-/// assert_eq!(schema["properties"]["naming"]["default"], "as-needed");
-/// // No key but those of the reader, those that begin with `x-`, and YAML's `<<`.
-/// assert_eq!(schema["additionalProperties"], false);
-/// ```
-#[must_use]
-pub fn schema() -> String {
-    let mut schema = Schema::default();
-    let mut root = Map::new();
-    root.insert("$schema".to_owned(), json!(DIALECT));
-    root.insert("title".to_owned(), json!("Configuration of Vary"));
-    if let Value::Object(shape) = file::shape(&mut schema) {
-        root.extend(shape);
-    }
-    root.insert("$defs".to_owned(), Value::Object(schema.definitions));
-    let text = serde_json::to_string_pretty(&root);
-    text.expect("JSON values can be written") + "\n"
-}
-
-/// What is referred to by name, while the rest is made.
+/// A schema under construction: the definitions that its shapes refer to.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
-    definitions: Map<String, Value>,
+    pub(super) definitions: Map<String, Value>,
 }
 
 impl Schema {
@@ -285,7 +255,7 @@ impl Schema {
 }
 
 /// What the reference calls the default, as YAML has it.
-fn as_written(default: &str) -> Value {
+pub(super) fn as_written(default: &str) -> Value {
     if let Some(items) = default
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
@@ -304,8 +274,6 @@ fn any_case(word: &str) -> String {
     word.chars().map(letter).collect()
 }
 
-const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-
 /// What stands in `${}`: see `variables`. A default ends at the first brace, and holds no variable.
 const VARIABLE: &str = r"(?:env:)?[A-Za-z0-9_]+(?::-(?:[^}$]|\$(?!\{))*)?";
 
@@ -314,6 +282,3 @@ const BESIDE: &str = "^(?:x-|<<$)";
 
 /// Any key.
 pub(super) const ANYTHING: &str = r"[\s\S]*";
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,4 @@
-//! What the operator makes of results: another value, in other words, for other clients.
+//! How operators change results: projections to other values, templates for other texts, by client.
 
 #![expect(
     clippy::exhaustive_enums,
@@ -7,6 +7,7 @@
 )]
 
 mod failures;
+mod limits;
 pub mod negotiation_log;
 mod output;
 mod projection;
@@ -19,6 +20,7 @@ pub mod shaper;
 mod template;
 
 pub use self::failures::RuleFailures;
+pub use self::limits::LARGEST;
 pub use self::output::OutputValidator;
 pub use self::projection::Projection;
 pub use self::prompt::{PromptRule, apply_prompt_rules};
@@ -29,6 +31,3 @@ pub use self::rule::{
     CallContext, ResultRule, ResultTransform, ToolResultRules, TransformedResult,
 };
 pub use self::template::{Scope, Template};
-
-/// The largest value or text that a projection or template may make of a result.
-pub const LARGEST: usize = 8 << 20;

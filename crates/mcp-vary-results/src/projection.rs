@@ -15,7 +15,7 @@ use jaq_json::{Val, read};
 use mcp_vary::json::Json;
 
 use self::library::{Effort, NAME};
-use super::LARGEST;
+use crate::limits::LARGEST;
 
 /// A jq filter that makes one value of one value.
 ///

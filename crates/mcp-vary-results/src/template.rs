@@ -16,7 +16,7 @@ use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter,
 };
 
-use super::LARGEST;
+use crate::limits::LARGEST;
 use mcp_vary_base::lock::Lock;
 
 /// A template of Jinja's language that makes a text of a value.

@@ -6,7 +6,7 @@
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
-use super::super::LARGEST;
+use crate::limits::LARGEST;
 
 /// Adds each filter under its own name, and the original under one that templates do not know.
 macro_rules! bounded {

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{as_written, schema};
+use super::schema;
 use crate::Source;
 use crate::document::{self, Node};
+use crate::schema::as_written;
 
-const COMMITTED: &str = include_str!("../../../../docs/vary.schema.json");
-const PAGE: &str = include_str!("../../../../docs/configuration.md");
-const README: &str = include_str!("../../../../README.md");
+const COMMITTED: &str = include_str!("../../../../../docs/vary.schema.json");
+const PAGE: &str = include_str!("../../../../../docs/configuration.md");
+const README: &str = include_str!("../../../../../README.md");
 
 #[test]
 fn the_committed_schema_is_the_programs() {

@@ -1,0 +1,40 @@
+//! The JSON Schema of a configuration file, for editors.
+
+use serde_json::{Map, Value, json};
+
+use crate::schema::Schema;
+
+/// The [JSON Schema](https://json-schema.org/draft/2020-12) of a configuration file, as text.
+///
+/// # Properties
+///
+/// It allows everything that a file may contain, and refuses every mistake that can be seen without reading the file as a
+/// whole.
+///
+/// # Examples
+///
+/// ```
+/// let schema: serde_json::Value = serde_json::from_str(&mcp_vary_config::schema()).unwrap();
+/// assert_eq!(schema["required"], serde_json::json!(["servers"]));
+/// assert_eq!(schema["properties"]["naming"]["default"], "as-needed");
+/// // No key but those of the reader, those that begin with `x-`, and YAML's `<<`.
+/// assert_eq!(schema["additionalProperties"], false);
+/// ```
+#[must_use]
+pub fn schema() -> String {
+    let mut schema = Schema::default();
+    let mut root = Map::new();
+    root.insert("$schema".to_owned(), json!(DIALECT));
+    root.insert("title".to_owned(), json!("Configuration of Vary"));
+    if let Value::Object(shape) = super::shape(&mut schema) {
+        root.extend(shape);
+    }
+    root.insert("$defs".to_owned(), Value::Object(schema.definitions));
+    let text = serde_json::to_string_pretty(&root);
+    text.expect("JSON values can be written") + "\n"
+}
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! How large results may become.
+
+/// The largest value or text that a projection or template may return, in bytes.
+pub const LARGEST: usize = 8 << 20;
