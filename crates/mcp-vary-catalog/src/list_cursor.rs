@@ -45,7 +45,7 @@ impl CursorIndex {
     }
 
     /// The bookmark before the item at `next`.
-    pub fn bookmark(&self, next: usize) -> String {
+    pub fn cursor_at(&self, next: usize) -> String {
         let next = next.min(self.fingerprints.len());
         let marks: Vec<u8> = reference_positions(next)
             .flat_map(|at| self.fingerprints[at])
@@ -59,8 +59,8 @@ impl CursorIndex {
     ///
     /// As long as the items that remain keep their order, none of them that stood behind the bookmark is
     /// skipped. One is repeated only if the last four before it have gone.
-    pub fn position(&self, bookmark: &str) -> Option<usize> {
-        let (next, marks) = bookmark.split_once('.')?;
+    pub fn position(&self, cursor: &str) -> Option<usize> {
+        let (next, marks) = cursor.split_once('.')?;
         let next: usize = next.parse().ok()?;
         let marks = URL_SAFE_NO_PAD.decode(marks).ok()?;
         let (marks, []) = marks.as_chunks::<FINGERPRINT_BYTES>() else {
@@ -138,13 +138,13 @@ mod tests {
         for turn in 0.. {
             let list = list(turn, read.last().copied());
             let marks = marks(&list);
-            let first = next.map_or(0, |bookmark: String| marks.position(&bookmark).unwrap());
+            let first = next.map_or(0, |cursor: String| marks.position(&cursor).unwrap());
             let last = (first + size).min(list.len());
             read.extend(&list[first..last]);
             if last == list.len() {
                 break;
             }
-            next = Some(marks.bookmark(last));
+            next = Some(marks.cursor_at(last));
         }
         read
     }
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn what_is_gone_repeats_as_little_as_it_can() {
         let all: Vec<(u8, u8)> = (0..40).map(|item| (0, item)).collect();
-        let bookmark = marks(&all).bookmark(20);
+        let cursor = marks(&all).cursor_at(20);
         let without = |gone: std::ops::Range<u8>| {
             let rest = all.iter().filter(|(_, item)| !gone.contains(item)).copied();
             let rest: Vec<_> = rest.collect();
-            rest.get(marks(&rest).position(&bookmark).unwrap())
+            rest.get(marks(&rest).position(&cursor).unwrap())
                 .map(|(_, item)| *item)
         };
         assert_eq!(without(50..60), Some(20));
@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn a_bookmark_is_short() {
         let all: Vec<(u8, u8)> = (0..200).map(|item| (0, item)).collect();
-        assert_eq!(marks(&all).bookmark(150).len(), "150.".len() + 60);
+        assert_eq!(marks(&all).cursor_at(150).len(), "150.".len() + 60);
     }
 }

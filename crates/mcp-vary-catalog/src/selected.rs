@@ -29,7 +29,8 @@ impl SelectedResources {
     /// Where the variant is not valid.
     #[must_use]
     pub fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
-        let faces = VariantSet::new(vec![variant]).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let faces =
+            VariantSet::new(vec![variant]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         let variants = Arc::new(faces);
         let layout = Layout {
             naming: Naming::Never,

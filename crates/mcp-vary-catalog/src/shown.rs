@@ -23,7 +23,7 @@ pub struct ViewItem {
     /// `None` when the variant does not show it.
     pub visible: Option<VisibleItem>,
     /// What is wrong with the variant's configuration, as far as this item shows.
-    pub mistakes: Vec<ViewDiagnostic>,
+    pub diagnostics: Vec<ViewDiagnostic>,
 }
 
 /// One item as a variant lists it.
@@ -99,8 +99,8 @@ impl ViewItem {
         server: &str,
         results: &[ResultRule],
     ) -> Self {
-        let mut mistakes = Vec::new();
-        let shown = face.show(names, kind, item, server, &mut mistakes);
+        let mut diagnostics = Vec::new();
+        let shown = face.show(names, kind, item, server, &mut diagnostics);
         let visible = shown.map(|shown| {
             let json = match shown.json {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
@@ -117,7 +117,7 @@ impl ViewItem {
         Self {
             item: Arc::clone(item),
             visible,
-            mistakes,
+            diagnostics,
         }
     }
 }

@@ -135,9 +135,9 @@ fn build(parts: &BTreeMap<ListKind, Parts>, layout: &Layout, before: &Catalogue)
 fn read(view: &View) -> Vec<Result<String, ()>> {
     let mut pages = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
-        let mut bookmark = None;
+        let mut cursor = None;
         loop {
-            let page = match view.page(era, bookmark.as_deref()) {
+            let page = match view.page(era, cursor.as_deref()) {
                 Ok(page) => page,
                 Err(failure) => {
                     assert!(failure.is_some(), "the bookmark is good");
@@ -148,7 +148,7 @@ fn read(view: &View) -> Vec<Result<String, ()>> {
             let (open, end) = page.result(None);
             pages.push(Ok(format!("{}{end}", str::from_utf8(open).unwrap())));
             match page.next() {
-                Some(next) => bookmark = Some(view.bookmark(next)),
+                Some(next) => cursor = Some(view.cursor_at(next)),
                 None => break,
             }
         }
@@ -173,7 +173,7 @@ fn facts(view: &View) -> String {
         .filter_map(|(id, _)| view.tool(id))
         .map(|tool| (&tool.item_ref, tool.facts, tool.idempotent))
         .collect();
-    format!("{places:?} {tools:?} {:?}", view.mistakes)
+    format!("{places:?} {tools:?} {:?}", view.diagnostics)
 }
 
 /// The variants of [`layout`].

@@ -36,8 +36,8 @@ impl Catalog {
                     .iter()
                     .flat_map(|items| unmatched(key, kinds, face, items));
                 let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
-                let shown = shown.flat_map(|view| view.mistakes.iter().cloned());
-                slips.extend(missing.chain(shown).map(|mistake| (at, mistake)));
+                let shown = shown.flat_map(|view| view.diagnostics.iter().cloned());
+                slips.extend(missing.chain(shown).map(|diagnostic| (at, diagnostic)));
             }
         }
         slips
@@ -92,7 +92,7 @@ fn unmatched(
     let names: Vec<_> = ids
         .chain(items.iter().map(|(item, _)| &*item.item_ref.upstream_name))
         .collect();
-    let mut mistakes = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
+    let mut diagnostics = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
     let candidates: Vec<_> = candidates.collect();
     let selection = face.selection(*kind);
@@ -107,12 +107,12 @@ fn unmatched(
                     .any(|item| may_match_template(rule, *item))
             })
         };
-        idle.retain(|mistake| !matches!(mistake, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
+        idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
     }
     // What is said of everything is said of what is yet to come, too.
-    idle.retain(|mistake| !matches!(mistake, ViewDiagnostic::UnmatchedRule { rule, .. } if rule == EVERYTHING));
-    mistakes.extend(idle);
-    mistakes
+    idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if rule == EVERYTHING));
+    diagnostics.extend(idle);
+    diagnostics
 }
 
 /// Whether a URI that the template `item` stands for may be one that `rule` holds for: whoever reads it is asked for

@@ -250,7 +250,7 @@ impl VariantConfig {
         kind: ListKind,
         item: &'a Item,
         server: &str,
-        mistakes: &mut Vec<ViewDiagnostic>,
+        diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<RenderedItem<'a>> {
         let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
@@ -268,10 +268,10 @@ impl VariantConfig {
             call: None,
         };
         match kind {
-            ListKind::Tools => self.show_tool(names, &mut shown, mistakes)?,
-            ListKind::Prompts => self.show_prompt(names, &mut shown, mistakes)?,
+            ListKind::Tools => self.show_tool(names, &mut shown, diagnostics)?,
+            ListKind::Prompts => self.show_prompt(names, &mut shown, diagnostics)?,
             ListKind::Resources | ListKind::Templates => {
-                self.show_resource(&names.uris, &mut shown, mistakes)?
+                self.show_resource(&names.uris, &mut shown, diagnostics)?
             }
         }
         Some(shown)
@@ -281,7 +281,7 @@ impl VariantConfig {
         &self,
         names: &NameScope,
         shown: &mut RenderedItem<'_>,
-        mistakes: &mut Vec<ViewDiagnostic>,
+        diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         if let Some(json) = names.with_view_page(&shown.json) {
             shown.json = Cow::Owned(json);
@@ -295,7 +295,7 @@ impl VariantConfig {
         let Ok((tool, found)) = prepared else {
             return unless_restricted(change.map(|change| &change.arguments));
         };
-        mistakes.extend(found);
+        diagnostics.extend(found);
         if let Some(json) = tool.json() {
             shown.json = Cow::Owned(json.to_owned());
         }
@@ -310,7 +310,7 @@ impl VariantConfig {
         &self,
         names: &NameScope,
         shown: &mut RenderedItem<'_>,
-        mistakes: &mut Vec<ViewDiagnostic>,
+        diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         let change = names.find_override(&self.prompt_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
@@ -321,7 +321,7 @@ impl VariantConfig {
         let Ok((prompt, found)) = prepared else {
             return unless_restricted(change.map(|change| &change.arguments));
         };
-        mistakes.extend(found);
+        diagnostics.extend(found);
         if let Some(json) = prompt.json() {
             shown.json = Cow::Owned(json.to_owned());
         }
@@ -337,7 +337,7 @@ impl VariantConfig {
         &self,
         uris: &UriMap,
         shown: &mut RenderedItem<'_>,
-        mistakes: &mut Vec<ViewDiagnostic>,
+        diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         let own = &*shown.item.id;
         let change = self.resource_overrides.get(own);
@@ -345,9 +345,9 @@ impl VariantConfig {
             return Some(());
         }
         let mut change = change.cloned().unwrap_or_default();
-        mistakes.extend(unfit_uri(own, change.uri.as_deref()));
+        diagnostics.extend(unfit_uri(own, change.uri.as_deref()));
         let Some(uri) = uris.to_view(own) else {
-            mistakes.extend(uri_taken(uris, own));
+            diagnostics.extend(uri_taken(uris, own));
             return None;
         };
         change.uri = (uri != own).then(|| uri.clone().into_owned());
@@ -537,7 +537,7 @@ impl VariantSet {
     pub fn built_in() -> Self {
         match Self::new(built_in()) {
             Ok(faces) => faces,
-            Err(mistakes) => unreachable!("the built-in variants are valid: {mistakes}"),
+            Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }
     }
 

@@ -42,7 +42,7 @@ pub struct View {
     is_complete: bool,
     layout: Layout,
     /// What is wrong with how the variant shows the items that there are.
-    pub mistakes: Vec<ViewDiagnostic>,
+    pub diagnostics: Vec<ViewDiagnostic>,
 }
 
 /// How lists are named, shown, cut and cached.
@@ -91,15 +91,17 @@ impl View {
         if let Some(view) = before.filter(|view| view.is_current(&showings, merged, whole)) {
             return Arc::clone(view);
         }
-        let found = showings.iter().flat_map(|it| it.mistakes.iter().cloned());
-        let mut mistakes: Vec<_> = found.collect();
+        let found = showings
+            .iter()
+            .flat_map(|it| it.diagnostics.iter().cloned());
+        let mut diagnostics: Vec<_> = found.collect();
         let contents = Contents {
             kind: merged.kind,
             frame: Arc::clone(&merged.frame),
             passthrough: whole.cloned(),
-            items: visible_items(merged.kind, &showings, &mut mistakes),
+            items: visible_items(merged.kind, &showings, &mut diagnostics),
         };
-        log_new_collisions(face, &mistakes, before.map(AsRef::as_ref));
+        log_new_collisions(face, &diagnostics, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
             Ok(_) => {
@@ -124,7 +126,7 @@ impl View {
             layout: layout.clone(),
             contents,
             pages,
-            mistakes,
+            diagnostics,
         };
         view.index_items();
         Arc::new(view)
@@ -290,10 +292,10 @@ impl View {
     /// # Errors
     ///
     /// The failure of the list when it could not be read, `None` when the bookmark is none.
-    pub fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<RpcError>> {
+    pub fn page(&self, era: Era, cursor: Option<&str>) -> Result<Page, Option<RpcError>> {
         let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
-        let first = match bookmark {
-            Some(bookmark) => self.cursor_index().position(bookmark).ok_or(None)?,
+        let first = match cursor {
+            Some(cursor) => self.cursor_index().position(cursor).ok_or(None)?,
             None => 0,
         };
         let page = pages.starting_at(era, first).cloned();
@@ -302,8 +304,8 @@ impl View {
     }
 
     /// The bookmark of the page that starts at item `next`.
-    pub fn bookmark(&self, next: usize) -> String {
-        self.cursor_index().bookmark(next)
+    pub fn cursor_at(&self, next: usize) -> String {
+        self.cursor_index().cursor_at(next)
     }
 
     fn cursor_index(&self) -> &CursorIndex {
@@ -349,7 +351,7 @@ fn view_items(
 fn visible_items(
     kind: ListKind,
     showings: &[Arc<ViewItem>],
-    mistakes: &mut Vec<ViewDiagnostic>,
+    diagnostics: &mut Vec<ViewDiagnostic>,
 ) -> Vec<Arc<ViewItem>> {
     let hidden = showings.iter().filter(|it| it.visible.is_none());
     let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
@@ -369,17 +371,17 @@ fn visible_items(
     let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
     if all.len() < named.len() {
         let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
-        mistakes.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
+        diagnostics.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
     }
     all
 }
 
 /// Says which items are newly hidden behind others of their names.
-fn log_new_collisions(face: &VariantConfig, mistakes: &[ViewDiagnostic], before: Option<&View>) {
+fn log_new_collisions(face: &VariantConfig, diagnostics: &[ViewDiagnostic], before: Option<&View>) {
     const FEW: usize = 20;
-    let known = before.map_or(&[][..], |view| &view.mistakes);
-    let new = mistakes.iter().filter(|mistake| {
-        matches!(mistake, ViewDiagnostic::Collision { .. }) && !known.contains(mistake)
+    let known = before.map_or(&[][..], |view| &view.diagnostics);
+    let new = diagnostics.iter().filter(|diagnostic| {
+        matches!(diagnostic, ViewDiagnostic::Collision { .. }) && !known.contains(diagnostic)
     });
     for collision in new.take(FEW) {
         let variant = face.variant.id.as_str();
@@ -567,7 +569,10 @@ mod tests {
             assert_eq!(view.contents.items.len(), 1);
             let is_collision = |it: &ViewDiagnostic| matches!(it, ViewDiagnostic::Collision { .. });
             assert_eq!(
-                view.mistakes.iter().filter(|it| is_collision(it)).count(),
+                view.diagnostics
+                    .iter()
+                    .filter(|it| is_collision(it))
+                    .count(),
                 1
             );
         }

@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         .unmatched_overrides()
         .into_iter()
         .map(|(variant, slip)| {
-            let slip = file.places.slip(&variant, &slip);
+            let slip = file.places.diagnostic(&variant, &slip);
             (variant, slip)
         });
     let mut slips: Vec<_> = slips.collect();

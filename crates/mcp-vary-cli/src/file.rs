@@ -29,7 +29,7 @@ pub(crate) fn parse_and_report(
     text: &str,
     only: Option<&str>,
 ) -> Result<File, Failure> {
-    let file = parse(name, text, only).map_err(|mistakes| invalid_file(&mistakes))?;
+    let file = parse(name, text, only).map_err(|diagnostics| invalid_file(&diagnostics))?;
     for note in &file.notes {
         notice(&crate::print::sanitize(&format!("note: {name}:{note}")));
     }
@@ -43,16 +43,17 @@ pub(crate) fn parse_and_report(
 pub(crate) fn left_out(name: &str, file: &File) -> Vec<String> {
     let servers = file.left_out.iter();
     let lines = servers.flat_map(|server| {
-        let mistakes = server.mistakes.iter();
-        mistakes.map(move |mistake| format!("`{}` is left out: {name}:{mistake}", server.name))
+        let diagnostics = server.diagnostics.iter();
+        diagnostics
+            .map(move |diagnostic| format!("`{}` is left out: {name}:{diagnostic}", server.name))
     });
     lines.collect()
 }
 
-fn invalid_file(mistakes: &Diagnostics) -> Failure {
-    Failure::command(match mistakes.all.len() {
-        1 => mistakes.to_string(),
-        count => format!("{} has {count} mistakes\n{mistakes}", mistakes.file),
+fn invalid_file(diagnostics: &Diagnostics) -> Failure {
+    Failure::command(match diagnostics.all.len() {
+        1 => diagnostics.to_string(),
+        count => format!("{} has {count} mistakes\n{diagnostics}", diagnostics.file),
     })
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn unmatched_warnings(gateway: &Gateway, name: &str, places: &Variant
         .unmatched_overrides()
         .into_iter()
         .map(|(variant, slip)| {
-            let slip = places.slip(&variant, &slip);
+            let slip = places.diagnostic(&variant, &slip);
             format!("\nwarning: {name}:{slip}")
         });
     let mut lines: Vec<_> = lines.collect();

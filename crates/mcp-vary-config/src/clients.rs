@@ -62,8 +62,8 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
         let fix = meant_or_known(id.as_str(), &names);
-        let mistake = Diagnostic::new(*at, key.as_str(), "is not a variant");
-        reader.mistakes.push(mistake.with_fix(fix));
+        let diagnostic = Diagnostic::new(*at, key.as_str(), "is not a variant");
+        reader.diagnostics.push(diagnostic.with_fix(fix));
     }
 }
 
@@ -186,7 +186,7 @@ several, upper and lower case are the same",
         about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
 say so themselves",
         default: "",
-        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
             draft.rule.features = Some(Arc::new(features(reader, field)));
         }),
     },

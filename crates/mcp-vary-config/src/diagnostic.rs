@@ -106,9 +106,9 @@ pub struct Diagnostics {
 /// One mistake a line, each after `file:line:column`, as editors and terminals make links of.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, mistake) in self.all.iter().enumerate() {
+        for (index, diagnostic) in self.all.iter().enumerate() {
             let line_break = if index == 0 { "" } else { "\n" };
-            write!(f, "{line_break}{}:{mistake}", self.file)?;
+            write!(f, "{line_break}{}:{diagnostic}", self.file)?;
         }
         Ok(())
     }

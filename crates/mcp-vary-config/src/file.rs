@@ -135,8 +135,8 @@ impl File {
     #[must_use]
     pub fn into_config(self, outside: Environment) -> Config {
         let left_out = self.left_out.iter().map(|server| {
-            let mistakes: Vec<_> = server.mistakes.iter().map(ToString::to_string).collect();
-            (server.name.clone(), mistakes.join("; "))
+            let diagnostics: Vec<_> = server.diagnostics.iter().map(ToString::to_string).collect();
+            (server.name.clone(), diagnostics.join("; "))
         });
         let left_out = left_out.collect();
         let mut config = Config::with_servers(self.servers, outside)
@@ -218,22 +218,22 @@ impl<'a> Source<'a> {
         reader.today = self.today;
         let file = match document::read(self.name, self.text) {
             Ok(root) => read_root(&mut reader, &root),
-            Err(mistakes) => {
-                reader.mistakes = mistakes;
+            Err(diagnostics) => {
+                reader.diagnostics = diagnostics;
                 None
             }
         };
-        let mut mistakes = reader.mistakes;
-        mistakes.sort_by_key(|mistake| mistake.at);
+        let mut diagnostics = reader.diagnostics;
+        diagnostics.sort_by_key(|diagnostic| diagnostic.at);
         match file {
-            Some(mut file) if mistakes.is_empty() => {
+            Some(mut file) if diagnostics.is_empty() => {
                 file.notes = reader.notes;
                 file.notes.sort_by_key(|note| note.at);
                 Ok(file)
             }
             _ => Err(Diagnostics {
                 file: self.name.to_owned(),
-                all: mistakes,
+                all: diagnostics,
             }),
         }
     }
@@ -255,8 +255,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         node: root,
     };
     let document::Value::Table(entries) = &root.value else {
-        let mistake = Diagnostic::new(root.at, "", "the file is not a table of keys");
-        reader.mistakes.push(mistake.with_fix(FIRST_LINES));
+        let diagnostic = Diagnostic::new(root.at, "", "the file is not a table of keys");
+        reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
         return None;
     };
     let mut draft = PartialFile::default();
@@ -275,8 +275,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             FIRST_LINES,
         );
         if entries.iter().all(|entry| entry.key != "servers") {
-            let mistake = Diagnostic::new(Position::START, "", "the file names no server");
-            reader.mistakes.push(mistake.with_fix(FIRST_LINES));
+            let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
+            reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
         }
     }
     clients::check(reader, &draft.named, &draft.variants.ids());

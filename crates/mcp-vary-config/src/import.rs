@@ -106,11 +106,11 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
             note,
         };
         let mut notes = found.notes;
-        if let Err(mut mistakes) = read {
-            mistakes.sort_by_key(|mistake| mistake.at);
+        if let Err(mut diagnostics) = read {
+            diagnostics.sort_by_key(|diagnostic| diagnostic.at);
             return Err(Diagnostics {
                 file: file.name.to_owned(),
-                all: mistakes,
+                all: diagnostics,
             });
         }
         for server in found.servers {

@@ -73,7 +73,7 @@ pub(super) struct Reader<'a> {
     pub(super) today: Option<Date>,
     /// Whether the file is of another program, which has keys of its own.
     pub(super) foreign: bool,
-    pub(super) mistakes: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<Diagnostic>,
     /// What a person should know although nothing is wrong.
     pub(super) notes: Vec<Diagnostic>,
 }
@@ -85,24 +85,24 @@ impl<'a> Reader<'a> {
             only,
             today: None,
             foreign: false,
-            mistakes: Vec::new(),
+            diagnostics: Vec::new(),
             notes: Vec::new(),
         }
     }
 
     /// Says what is wrong with a field, and what to write.
     pub(super) fn report(&mut self, field: &Located<'_>, what: impl Into<String>, fix: &str) {
-        let mistake = Diagnostic::new(field.node.at, field.path.as_str(), what);
-        self.mistakes.push(mistake.with_fix(fix));
+        let diagnostic = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        self.diagnostics.push(diagnostic.with_fix(fix));
     }
 
     /// Whether a key of `field`, the last one that was read, was said to mean one of `keys`.
     pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
         let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
-        let last = self.mistakes.iter().rev();
-        let mut own =
-            last.map_while(|mistake| Some((mistake.key.strip_prefix(&field.path)?, mistake)));
-        own.any(|(below, mistake)| below.starts_with('.') && fixes.contains(&mistake.fix))
+        let last = self.diagnostics.iter().rev();
+        let mut own = last
+            .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
+        own.any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
     }
 
     /// Reads a table of settings; what it has and `known` has not is a mistake.
@@ -134,9 +134,9 @@ impl<'a> Reader<'a> {
         if let Some(new) = renamed::new_key(&member.path, &entry.key, &keys) {
             let table = member.path.strip_suffix(&entry.key).unwrap_or_default();
             let what = format!("is called `{table}{new}` now");
-            let mistake =
+            let diagnostic =
                 Diagnostic::new(entry.at, member.path.as_str(), what).with_fix("rename it");
-            return self.mistakes.push(mistake);
+            return self.diagnostics.push(diagnostic);
         }
         let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
         let meant = said
@@ -146,8 +146,8 @@ impl<'a> Reader<'a> {
             Some(meant) => did_you_mean(meant),
             None => format!("there are {}", quoted(&keys)),
         };
-        let mistake = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
-        self.mistakes.push(mistake.with_fix(fix));
+        let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
+        self.diagnostics.push(diagnostic.with_fix(fix));
     }
 
     /// The entries of a table.
@@ -221,19 +221,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of words.
-    pub(super) fn words(&mut self, field: &Located<'_>) -> Vec<String> {
+    pub(super) fn strings(&mut self, field: &Located<'_>) -> Vec<String> {
         let items = self.list(field).into_iter();
         items.filter_map(|item| self.word(&item)).collect()
     }
 
     /// A table of words.
-    pub(super) fn named_words(&mut self, field: &Located<'_>) -> BTreeMap<String, String> {
+    pub(super) fn named_strings(&mut self, field: &Located<'_>) -> BTreeMap<String, String> {
         let entries = self.table(field, "{NAME: value}").unwrap_or_default();
-        let words = entries.iter().filter_map(|entry| {
+        let strings = entries.iter().filter_map(|entry| {
             let word = self.word(&field.member(entry))?;
             Some((entry.key.clone(), word))
         });
-        words.collect()
+        strings.collect()
     }
 
     /// Sets a duration.

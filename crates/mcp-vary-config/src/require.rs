@@ -60,9 +60,9 @@ pub(super) fn check(
             .any(|(known, is_on)| id.as_str() == *known && !is_on);
         let name = OWN.iter().find(|(_, known)| id.as_str() == *known);
         if let (true, Some((name, _))) = (is_off, name) {
-            let mistake = Diagnostic::new(*at, key.as_str(), "is required and switched off");
+            let diagnostic = Diagnostic::new(*at, key.as_str(), "is required and switched off");
             let fix = format!("leave it out, or remove `{name}: off`");
-            reader.mistakes.push(mistake.with_fix(fix));
+            reader.diagnostics.push(diagnostic.with_fix(fix));
         }
     }
 }

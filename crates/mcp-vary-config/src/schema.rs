@@ -98,13 +98,13 @@ impl Schema {
     }
 
     /// A list of words.
-    pub(super) fn words(&mut self) -> Value {
+    pub(super) fn strings(&mut self) -> Value {
         let word = self.word();
         self.list(&word)
     }
 
     /// A table of words.
-    pub(super) fn named_words(&mut self) -> Value {
+    pub(super) fn named_strings(&mut self) -> Value {
         let word = self.word();
         self.named(ANYTHING, &word)
     }
@@ -130,10 +130,10 @@ impl Schema {
     /// On or off.
     pub(super) fn switch(&mut self) -> Value {
         self.define("switch", |schema| {
-            let words = ["on", "off", "true", "false", "yes", "no"].map(any_case);
+            let strings = ["on", "off", "true", "false", "yes", "no"].map(any_case);
             json!({"anyOf": [
                 {"enum": ["on", "off", true, false]},
-                {"type": "string", "pattern": format!(r"^\s*(?:{})\s*$", words.join("|"))},
+                {"type": "string", "pattern": format!(r"^\s*(?:{})\s*$", strings.join("|"))},
                 schema.variable(),
             ]})
         })

@@ -32,7 +32,7 @@ pub struct LeftOut {
     /// Its name in the file.
     pub name: String,
     /// What is wrong with its entry.
-    pub mistakes: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Reads the table of servers, or the one that is wanted.
@@ -61,8 +61,8 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
     } else if into.enabled.is_empty() {
         // Nothing is left to serve.
         let left_out = std::mem::take(&mut into.left_out);
-        let mistakes = left_out.into_iter().flat_map(|it| it.mistakes);
-        reader.mistakes.extend(mistakes);
+        let diagnostics = left_out.into_iter().flat_map(|it| it.diagnostics);
+        reader.diagnostics.extend(diagnostics);
     }
 }
 
@@ -74,12 +74,12 @@ fn read_one<'t>(
     into: &mut Servers,
 ) {
     let field = servers.member(entry);
-    let before = (reader.mistakes.len(), reader.notes.len());
+    let before = (reader.diagnostics.len(), reader.notes.len());
     let mut draft = PartialServer::default();
     read_settings(reader, &field, &mut draft);
     if draft.disabled && reader.only.is_none() {
         // Half of what is switched off is switched off because something is missing.
-        reader.mistakes.truncate(before.0);
+        reader.diagnostics.truncate(before.0);
         reader.notes.truncate(before.1);
         return into.disabled.push(entry.key.clone());
     }
@@ -90,10 +90,10 @@ fn read_one<'t>(
     }
     let config = draft.finish(reader, &field, name);
     // A client's file is not written for Vary: what one program cannot use, another one may.
-    if reader.foreign && reader.only.is_none() && reader.mistakes.len() > before.0 {
+    if reader.foreign && reader.only.is_none() && reader.diagnostics.len() > before.0 {
         return into.left_out.push(LeftOut {
             name: entry.key.clone(),
-            mistakes: reader.mistakes.split_off(before.0),
+            diagnostics: reader.diagnostics.split_off(before.0),
         });
     }
     if let Some(config) = config {
@@ -136,9 +136,9 @@ fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
         let what = format!(
             "is not a server name, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
         );
-        let mistake = Diagnostic::new(entry.at, field.path.as_str(), what);
+        let diagnostic = Diagnostic::new(entry.at, field.path.as_str(), what);
         let fix = format!("call it `{better}`");
-        reader.mistakes.push(mistake.with_fix(fix));
+        reader.diagnostics.push(diagnostic.with_fix(fix));
     }
     better
 }
@@ -149,9 +149,9 @@ pub(super) fn plain_name(name: &str) -> String {
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
         return name.to_owned();
     }
-    let words = name.split(|c| !allowed(c));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let mut better = words.join("-");
+    let strings = name.split(|c| !allowed(c));
+    let strings: Vec<&str> = strings.filter(|word| !word.is_empty()).collect();
+    let mut better = strings.join("-");
     better.truncate(LONGEST_NAME);
     if better.is_empty() {
         "server".clone_into(&mut better);

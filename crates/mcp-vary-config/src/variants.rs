@@ -81,7 +81,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
     if !matches!(field.node.value, Value::Table(_)) {
         return reader.switch(field, &mut into.on);
     }
-    let before = reader.mistakes.len();
+    let before = reader.diagnostics.len();
     let entries = reader.table(field, EXAMPLE).unwrap_or_default();
     let mut all: Vec<(Located<'_>, PartialVariant)> = Vec::new();
     for entry in entries {
@@ -97,14 +97,14 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         match entry.key.parse::<VariantId>() {
             Ok(id) => draft.id = Some(id),
             Err(error) => {
-                let mistake = Diagnostic::new(
+                let diagnostic = Diagnostic::new(
                     entry.at,
                     member.path.as_str(),
                     format!("is not a variant id: {error}"),
                 );
                 reader
-                    .mistakes
-                    .push(mistake.with_fix("rename it, `reviewer` for example"));
+                    .diagnostics
+                    .push(diagnostic.with_fix("rename it, `reviewer` for example"));
             }
         }
         all.push((member, draft));
@@ -118,7 +118,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         .collect();
     let faces = resolved(reader, &all);
     check(reader, field, &all, &faces);
-    if reader.mistakes.len() == before {
+    if reader.diagnostics.len() == before {
         into.faces = VariantSet::new(faces).ok().map(Arc::new);
     }
 }
@@ -146,7 +146,7 @@ fn check(
     let today = reader.today.unwrap_or(Date::from_unix(0));
     match Variants::new(declared.collect(), today) {
         Ok((_, warnings)) => warn(reader, field, &warnings),
-        Err(mistakes) => {
+        Err(diagnostics) => {
             // One whose name or status is wrong may be stable.
             let is_read = |(field, draft): &(Located<'_>, PartialVariant)| {
                 let says_status = field.deepest(&["status"]).path != field.path;
@@ -154,8 +154,8 @@ fn check(
             };
             let is_whole = all.iter().all(is_read);
             let is_sure = |it: &&_| is_whole || **it != variant::VariantDiagnostic::NoneStable;
-            for mistake in mistakes.as_slice().iter().filter(is_sure) {
-                refuse(reader, field, mistake);
+            for diagnostic in diagnostics.as_slice().iter().filter(is_sure) {
+                refuse(reader, field, diagnostic);
             }
         }
     }
@@ -185,14 +185,14 @@ fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warni
 }
 
 /// Says at its place why the variants cannot be offered.
-fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, mistake: &variant::VariantDiagnostic) {
+fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::VariantDiagnostic) {
     use variant::VariantDiagnostic::{Date, NoneStable, ReplacesItself, UnknownReplacement};
-    let id = match mistake {
+    let id = match diagnostic {
         Date(id, _) | ReplacesItself(id) | UnknownReplacement(id, _) => id.as_str(),
         _ => "",
     };
     let at = |key: &str| field.deepest(&[id, "deprecation", key]);
-    match mistake {
+    match diagnostic {
         NoneStable => {
             let fix =
                 "clients that choose none get the first stable one; mark one as `status: stable`";

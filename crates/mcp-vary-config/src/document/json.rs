@@ -15,8 +15,8 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
     let plain = plain(text).map_err(|open| {
         let what = "is not JSON: a comment is not closed";
-        let mistake = Diagnostic::new(lines.position(open), "", what);
-        vec![mistake.with_fix("write `*/` where it ends")]
+        let diagnostic = Diagnostic::new(lines.position(open), "", what);
+        vec![diagnostic.with_fix("write `*/` where it ends")]
     })?;
     let raw: &RawValue =
         serde_json::from_str(&plain).map_err(|error| vec![no_json(text, &error)])?;
@@ -24,7 +24,8 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         lines,
         start: plain.as_ptr().addr(),
     };
-    file.node(raw, DEEPEST).map_err(|mistake| vec![mistake])
+    file.node(raw, DEEPEST)
+        .map_err(|diagnostic| vec![diagnostic])
 }
 
 /// The text with spaces in place of comments and of commas before a closing bracket; else where a comment
@@ -104,14 +105,14 @@ fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     // The error's own text ends with its place.
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
-    let mistake = Diagnostic::new(at, "", format!("is not JSON: {what}"));
+    let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {what}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The parser counts bytes.
     match line.as_bytes().get(at.column - 1) {
-        Some(b'/' | b'#') => mistake.with_fix("comments begin with `//`"),
-        Some(b'\'') => mistake.with_fix("its quotes are double"),
-        _ if what.starts_with("EOF") => mistake.with_fix("close what is open, or write `{}`"),
-        _ => mistake
+        Some(b'/' | b'#') => diagnostic.with_fix("comments begin with `//`"),
+        Some(b'\'') => diagnostic.with_fix("its quotes are double"),
+        _ if what.starts_with("EOF") => diagnostic.with_fix("close what is open, or write `{}`"),
+        _ => diagnostic
             .with_fix("look for a comma, colon, quote or bracket that is missing just before"),
     }
 }

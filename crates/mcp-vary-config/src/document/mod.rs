@@ -85,8 +85,8 @@ fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Diagnostic>) {
                 let path = join(path, &entry.key);
                 if let Some(first) = seen.insert(entry.key.as_str(), entry.at) {
                     let what = format!("is given twice, first in line {}", first.line);
-                    let mistake = Diagnostic::new(entry.at, path.as_str(), what);
-                    twice.push(mistake.with_fix("keep one of them"));
+                    let diagnostic = Diagnostic::new(entry.at, path.as_str(), what);
+                    twice.push(diagnostic.with_fix("keep one of them"));
                 }
                 find_doubles(&entry.node, &path, twice);
             }
@@ -170,8 +170,8 @@ mod tests {
 
     #[track_caller]
     fn refuses(name: &str, text: &str, expected: &[&str]) {
-        let mistakes = read(name, text).err().unwrap_or_default();
-        let said: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        let diagnostics = read(name, text).err().unwrap_or_default();
+        let said: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         assert_eq!(said, expected, "{text}");
     }
 
@@ -278,8 +278,11 @@ mod tests {
             let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
             text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
         }
-        let mistakes = read("x", &text).err().unwrap();
-        assert!(mistakes[0].what.contains("more than 8 MiB"), "{mistakes:?}");
+        let diagnostics = read("x", &text).err().unwrap();
+        assert!(
+            diagnostics[0].what.contains("more than 8 MiB"),
+            "{diagnostics:?}"
+        );
     }
 
     /// VS Code and others write such files; every place stays what it is.

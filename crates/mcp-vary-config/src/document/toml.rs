@@ -22,12 +22,12 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         let at = Position::START;
         return Ok(Node { at, value });
     }
-    let mistakes = errors.iter().map(|error| {
+    let diagnostics = errors.iter().map(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        let mistake = Diagnostic::new(lines.position(at), "", error.message());
-        mistake.with_fix("look at quotes, brackets and `=` just before")
+        let diagnostic = Diagnostic::new(lines.position(at), "", error.message());
+        diagnostic.with_fix("look at quotes, brackets and `=` just before")
     });
-    Err(mistakes.collect())
+    Err(diagnostics.collect())
 }
 
 fn too_deep(at: Position) -> Diagnostic {

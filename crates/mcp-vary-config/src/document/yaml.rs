@@ -20,16 +20,16 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         let taken = match event {
             Ok((event, span)) => tree.take(event, span),
             Err(error) => {
-                let mistake = Diagnostic::new(place(*error.marker()), "", error.info());
+                let diagnostic = Diagnostic::new(place(*error.marker()), "", error.info());
                 Err(
-                    mistake.with_fix(match error.info().contains("unknown anchor") {
+                    diagnostic.with_fix(match error.info().contains("unknown anchor") {
                         true => "write `&` and its name before what it stands for, above",
                         false => "look at quotes, brackets, colons and indentation just before",
                     }),
                 )
             }
         };
-        taken.map_err(|mistake| vec![mistake])?;
+        taken.map_err(|diagnostic| vec![diagnostic])?;
     }
     Ok(tree.root.unwrap_or(Node {
         at: Position::START,
@@ -52,7 +52,7 @@ struct Tree {
     /// What can be repeated, by the parser's number.
     anchors: BTreeMap<usize, Node>,
     /// Bytes of all that was written out in place of aliases.
-    repeated: usize,
+    expanded: usize,
     documents: usize,
     root: Option<Node>,
 }
@@ -92,7 +92,7 @@ impl Tree {
             Event::MappingStart(_, anchor, tag) => self.open(true, at, anchor, tag.as_deref())?,
             Event::SequenceEnd | Event::MappingEnd => self.close()?,
             Event::Alias(anchor) => {
-                let node = self.repeat(anchor, at)?;
+                let node = self.expand_alias(anchor, at)?;
                 self.put(node, 0)?;
             }
             _ => {}
@@ -160,8 +160,8 @@ impl Tree {
                 Value::Text(text) | Value::Scalar(text) => text,
                 Value::Null => String::new(),
                 Value::List(_) | Value::Table(_) => {
-                    let mistake = Diagnostic::new(node.at, "", "a key is a list or a table");
-                    return Err(mistake.with_fix("keys are text"));
+                    let diagnostic = Diagnostic::new(node.at, "", "a key is a list or a table");
+                    return Err(diagnostic.with_fix("keys are text"));
                 }
             };
             open.key = Some((key, node.at));
@@ -169,10 +169,10 @@ impl Tree {
         Ok(())
     }
 
-    fn repeat(&mut self, anchor: usize, at: Position) -> Result<Node, Diagnostic> {
+    fn expand_alias(&mut self, anchor: usize, at: Position) -> Result<Node, Diagnostic> {
         let Some(node) = self.anchors.get(&anchor) else {
-            let mistake = Diagnostic::new(at, "", "an alias stands inside of what it names");
-            return Err(mistake.with_fix("write out what it means"));
+            let diagnostic = Diagnostic::new(at, "", "an alias stands inside of what it names");
+            return Err(diagnostic.with_fix("write out what it means"));
         };
         let node = node.clone();
         self.spend(&node)?;
@@ -180,8 +180,8 @@ impl Tree {
     }
 
     fn spend(&mut self, node: &Node) -> Result<(), Diagnostic> {
-        self.repeated += weight(node);
-        if self.repeated <= MOST_REPEATED {
+        self.expanded += weight(node);
+        if self.expanded <= MOST_REPEATED {
             return Ok(());
         }
         let what = "anchors and aliases would be more than 8 MiB written out";
@@ -218,8 +218,8 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
         };
         for table in tables {
             let Value::Table(entries) = table.value else {
-                let mistake = Diagnostic::new(table.at, "", "`<<` merges tables only");
-                return Err(mistake.with_fix("write an alias of a table"));
+                let diagnostic = Diagnostic::new(table.at, "", "`<<` merges tables only");
+                return Err(diagnostic.with_fix("write an alias of a table"));
             };
             for entry in entries {
                 if keys.insert(entry.key.clone()) {

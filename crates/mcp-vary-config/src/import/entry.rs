@@ -126,11 +126,11 @@ impl Taking<'_> {
         match entry.key.as_str() {
             "command" if is_list => self.command_line(field),
             "command" => self.text("command", field),
-            "args" => self.words("args", field),
-            "env" | "environment" => self.named_words("env", field),
+            "args" => self.strings("args", field),
+            "env" | "environment" => self.named_strings("env", field),
             "cwd" | "workingDirectory" => self.text("cwd", field),
             "url" | "serverUrl" | "httpUrl" => self.text("url", field),
-            "headers" | "http_headers" => self.named_words("headers", field),
+            "headers" | "http_headers" => self.named_strings("headers", field),
             "type" | "transport" => self.kind(field),
             "disabled" => self.server.disabled |= is_true(field),
             "enabled" => self.server.disabled |= is_false(field),
@@ -254,8 +254,8 @@ impl Taking<'_> {
             .collect()
     }
 
-    fn words(&mut self, key: &'static str, field: &Located<'_>) {
-        let mut words = Vec::new();
+    fn strings(&mut self, key: &'static str, field: &Located<'_>) {
+        let mut strings = Vec::new();
         let mut flag = String::new();
         for item in self.items(field) {
             let Some(word) = self.word(&item) else {
@@ -268,15 +268,15 @@ impl Taking<'_> {
                 // What follows `--token` is one.
                 flag = text.strip_prefix("--").unwrap_or_default().to_owned();
             }
-            words.push(word);
+            strings.push(word);
         }
-        if !words.is_empty() {
-            self.set(key, Out::List(words));
+        if !strings.is_empty() {
+            self.set(key, Out::List(strings));
         }
     }
 
     fn command_line(&mut self, field: &Located<'_>) {
-        self.words("args", field);
+        self.strings("args", field);
         let Some(at) = self
             .server
             .settings
@@ -285,16 +285,16 @@ impl Taking<'_> {
         else {
             return;
         };
-        if let (_, Out::List(mut words)) = self.server.settings.remove(at) {
-            let program = words.remove(0);
+        if let (_, Out::List(mut strings)) = self.server.settings.remove(at) {
+            let program = strings.remove(0);
             self.set("command", program);
-            if !words.is_empty() {
-                self.set("args", Out::List(words));
+            if !strings.is_empty() {
+                self.set("args", Out::List(strings));
             }
         }
     }
 
-    fn named_words(&mut self, key: &'static str, field: &Located<'_>) {
+    fn named_strings(&mut self, key: &'static str, field: &Located<'_>) {
         let mut table = Vec::new();
         for (name, member) in self.members(field) {
             if matches!(member.node.value, Value::Null) {
@@ -443,8 +443,8 @@ fn is_false(field: &Located<'_>) -> bool {
 
 /// The text as a comment.
 fn one_line(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    Some(words.join(" ")).filter(|line| !line.is_empty())
+    let strings: Vec<&str> = text.split_whitespace().collect();
+    Some(strings.join(" ")).filter(|line| !line.is_empty())
 }
 
 /// Why a key is left out, and what to do.

@@ -83,14 +83,14 @@ pub(super) fn read(file: &ImportSource<'_>, found: &mut Found) -> Result<(), Vec
     };
     let format = match file.format {
         Some(format) => format,
-        None => detect(&field).map_err(|mistake| vec![mistake])?,
+        None => detect(&field).map_err(|diagnostic| vec![diagnostic])?,
     };
     let Some((way, servers)) = servers(&field, format) else {
         let way = format.ways()[0].join(".");
         let what = format!("has no `{way}`, in which the format {format} has its servers");
-        let mistake = Diagnostic::new(root.at, "", what);
+        let diagnostic = Diagnostic::new(root.at, "", what);
         return Err(vec![
-            mistake.with_fix("choose another with `--format`, or leave it out"),
+            diagnostic.with_fix("choose another with `--format`, or leave it out"),
         ]);
     };
     let inputs = Inputs::read(&field, &way);
@@ -99,14 +99,14 @@ pub(super) fn read(file: &ImportSource<'_>, found: &mut Found) -> Result<(), Vec
     }
     beside(&field, &way, found);
     if found.servers.is_empty() {
-        let mistake = Diagnostic::new(
+        let diagnostic = Diagnostic::new(
             servers.node.at,
             servers.path,
             "has no server that can be used",
         );
-        let mut mistakes = std::mem::take(&mut found.notes);
-        mistakes.push(mistake.with_fix("name at least one with `command` or `url`"));
-        return Err(mistakes);
+        let mut diagnostics = std::mem::take(&mut found.notes);
+        diagnostics.push(diagnostic.with_fix("name at least one with `command` or `url`"));
+        return Err(diagnostics);
     }
     Ok(())
 }
@@ -152,8 +152,8 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
         .find(|key| **key != "servers" && is_setting(key));
     if let Some(ours) = ours.filter(|_| !has("inputs")) {
         let what = format!("is a configuration of Vary already: it has `{ours}`");
-        let mistake = Diagnostic::new(root.node.at, "", what);
-        return Err(mistake.with_fix("use it as it is, with `--config`"));
+        let diagnostic = Diagnostic::new(root.node.at, "", what);
+        return Err(diagnostic.with_fix("use it as it is, with `--config`"));
     }
     if has("servers") {
         return Ok(Format::VsCode);

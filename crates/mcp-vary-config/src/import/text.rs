@@ -98,8 +98,8 @@ pub(super) fn variable_name(text: &str) -> String {
         }
     };
     let name: String = text.chars().map(letter).collect();
-    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    let name = words.join("_");
+    let strings: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    let name = strings.join("_");
     match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         true => name,
         false => format!("VALUE_{name}"),

@@ -50,21 +50,21 @@ impl<D: Default, R> Section<D, R> {
         let root = document::read(self.name, text).map_err(|all| sorted(&file, all))?;
         let path = file.clone();
         let rules = self.read(&mut reader, &Located { path, node: &root });
-        match reader.mistakes.is_empty() {
+        match reader.diagnostics.is_empty() {
             true => Ok(rules),
-            false => Err(sorted(&file, reader.mistakes)),
+            false => Err(sorted(&file, reader.diagnostics)),
         }
     }
 }
 
 fn sorted(file: &str, mut all: Vec<Diagnostic>) -> Diagnostics {
-    all.sort_by_key(|mistake| mistake.at);
+    all.sort_by_key(|diagnostic| diagnostic.at);
     let file = file.to_owned();
     Diagnostics { file, all }
 }
 
 /// Whether one of `keys` stands in the table that `field` is, whatever its value is worth.
-fn says(field: &Located<'_>, keys: &[&str]) -> bool {
+fn has_key(field: &Located<'_>, keys: &[&str]) -> bool {
     field.keys().iter().any(|key| keys.contains(key))
 }
 

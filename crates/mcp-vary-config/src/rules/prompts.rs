@@ -7,7 +7,7 @@ use mcp_vary_results::{PromptRule, RuleFailures, Template};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
-use super::{Section, predicate, says, template};
+use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
@@ -82,7 +82,7 @@ impl Default for PartialPromptRule {
 
 impl PartialPromptRule {
     fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PromptRule> {
-        if !says(field, &["text"]) {
+        if !has_key(field, &["text"]) {
             reader.report(field, "has no `text`", "add `text: ...`");
         }
         Some(PromptRule {

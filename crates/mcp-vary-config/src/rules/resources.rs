@@ -7,7 +7,7 @@ use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
-use super::{Section, predicate, says, template};
+use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
@@ -71,7 +71,7 @@ pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
 struct PartialResourceRule {
     uris: Selection,
     when: Option<Predicate>,
-    told: Option<As>,
+    format: Option<As>,
     template: Option<Template>,
     media_type: Option<MediaType>,
 }
@@ -85,11 +85,11 @@ enum As {
 impl PartialResourceRule {
     fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
         let (uris, when) = (self.uris.clone(), self.when.clone());
-        match self.told(field) {
-            Ok(told) => Some(ResourceRule {
+        match self.format(field) {
+            Ok(format) => Some(ResourceRule {
                 uris,
                 when,
-                format: told?,
+                format: format?,
                 failures: RuleFailures::default(),
             }),
             Err((what, fix)) => {
@@ -100,12 +100,12 @@ impl PartialResourceRule {
     }
 
     /// How a resource is told; none where a value of it is worth nothing, which was said.
-    fn told(self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
-        let says = |key| says(field, &[key]);
-        match (says("as"), says("template"), says("type")) {
+    fn format(self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
+        let has_key = |key| has_key(field, &[key]);
+        match (has_key("as"), has_key("template"), has_key("type")) {
             (false, false, _) => Err(("does not say how", "add `as`, or `template` and `type`")),
             (true, false, false) => self.by_name(),
-            (false, true, true) => self.in_words(),
+            (false, true, true) => self.by_template(),
             (false, true, false) => Err((
                 "does not say what its `template` makes",
                 "add `type`, such as `text/markdown`",
@@ -118,7 +118,7 @@ impl PartialResourceRule {
     }
 
     fn by_name(self) -> Result<Option<ResourceFormat>, Problem> {
-        match self.told {
+        match self.format {
             Some(As::Served) if self.when.is_none() => Err((
                 "applies to no client",
                 "add `when`: without it everybody gets what is served",
@@ -129,7 +129,7 @@ impl PartialResourceRule {
         }
     }
 
-    fn in_words(self) -> Result<Option<ResourceFormat>, Problem> {
+    fn by_template(self) -> Result<Option<ResourceFormat>, Problem> {
         let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
             return Ok(None);
         };
@@ -178,10 +178,10 @@ const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
         takes: ValueKind::Other(
             |schema| schema.choice(AS),
             |reader, field, draft| {
-                let mut told = As::Served;
-                let before = reader.mistakes.len();
-                reader.choice(field, AS, &mut told);
-                draft.told = (reader.mistakes.len() == before).then_some(told);
+                let mut format = As::Served;
+                let before = reader.diagnostics.len();
+                reader.choice(field, AS, &mut format);
+                draft.format = (reader.diagnostics.len() == before).then_some(format);
             },
         ),
     },

@@ -9,7 +9,7 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_results::{Projection, ResultRule, ResultTransform};
 use serde_json::json;
 
-use super::{Section, predicate, says, template};
+use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
@@ -79,7 +79,7 @@ struct PartialResultRule {
 
 impl PartialResultRule {
     fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResultRule> {
-        if !says(field, &HOW) {
+        if !has_key(field, &HOW) {
             let fix = "add `project`, `markdown`, `text`, `hints` or `limits`";
             reader.report(field, "does not say how", fix);
             return None;

@@ -24,7 +24,7 @@ pub(super) struct PartialServer {
     pub(super) headers: HeaderMap,
     pub(super) limits: Limits,
     pub(super) isolation: Isolation,
-    pub(super) repeat: RetryPolicy,
+    pub(super) retry: RetryPolicy,
     pub(super) mirrored: Option<Vec<String>>,
     pub(super) allowed_methods: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl PartialServer {
         let mut config = UpstreamConfig::new(name, target)
             .with_limits(self.limits)
             .with_isolation(self.isolation);
-        config.retry = self.repeat;
+        config.retry = self.retry;
         config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
             config.forwarded_extensions = mirrored;

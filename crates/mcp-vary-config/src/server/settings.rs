@@ -29,18 +29,18 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "args",
         about: "its arguments, a list",
         default: "",
-        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
             draft.given.insert("args");
-            draft.args = reader.words(field);
+            draft.args = reader.strings(field);
         }),
     },
     KeySpec {
         key: "env",
         about: "environment variables that are added to those that it inherits",
         default: "",
-        takes: ValueKind::Other(Schema::named_words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::named_strings, |reader, field, draft| {
             draft.given.insert("env");
-            draft.env = reader.named_words(field);
+            draft.env = reader.named_strings(field);
         }),
     },
     KeySpec {
@@ -167,15 +167,15 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         default: "never",
         takes: ValueKind::Other(
             |schema| schema.choice(REPEATS),
-            |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
+            |reader, field, draft| reader.choice(field, REPEATS, &mut draft.retry),
         ),
     },
     KeySpec {
         key: "forward-extensions",
         about: "extensions whose settings are forwarded to the server when a client declares them",
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
-        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
-            draft.mirrored = Some(reader.words(field))
+        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
+            draft.mirrored = Some(reader.strings(field))
         }),
     },
     KeySpec {
@@ -183,7 +183,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
 pass only under variants that hide nothing",
         default: "[]",
-        takes: ValueKind::Other(Schema::words, read_allowed_methods),
+        takes: ValueKind::Other(Schema::strings, read_allowed_methods),
     },
     KeySpec {
         key: "idle-timeout",
@@ -248,7 +248,7 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
 ];
 
 fn read_allowed_methods(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.allowed_methods = reader.words(field);
+    draft.allowed_methods = reader.strings(field);
     let of_the_protocol = |method: &&String| is_of_the_protocol(method);
     if let Some(method) = draft.allowed_methods.iter().find(of_the_protocol) {
         let what = format!("has `{method}`, which is not a method of an extension");
@@ -307,9 +307,9 @@ fn read_headers(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Partia
 
 fn read_kind(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
     let mut kind = Kind::Stdio;
-    let before = reader.mistakes.len();
+    let before = reader.diagnostics.len();
     reader.choice(field, KINDS, &mut kind);
-    if reader.mistakes.len() == before {
+    if reader.diagnostics.len() == before {
         draft.kind = Some(kind);
     }
 }

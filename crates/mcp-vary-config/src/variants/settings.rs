@@ -35,8 +35,8 @@ variant shows is said, such as `Some of the tools: git_*.`",
         about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
 it: what the variant of `from` is made for; nothing, where there is no `from`",
         default: "",
-        takes: ValueKind::Other(Schema::named_words, |reader, field, draft| {
-            draft.hints = Some(reader.named_words(field))
+        takes: ValueKind::Other(Schema::named_strings, |reader, field, draft| {
+            draft.hints = Some(reader.named_strings(field))
         }),
     },
     KeySpec {
@@ -151,7 +151,7 @@ links and errors stay, and so do the data of a user interface; `content` lists n
         about: "the feature tags that clients are taken to have declared that declare none, such as \
 `[human, format=markdown]`",
         default: "",
-        takes: ValueKind::Other(Schema::words, |reader, field, draft| {
+        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
             draft.features = Some(features(reader, field))
         }),
     },
@@ -218,7 +218,7 @@ pub(crate) fn choice<T: Copy>(
     choices: &[(&str, T)],
 ) -> Option<T> {
     let mut chosen = choices.first()?.1;
-    let before = reader.mistakes.len();
+    let before = reader.diagnostics.len();
     reader.choice(field, choices, &mut chosen);
-    (reader.mistakes.len() == before).then_some(chosen)
+    (reader.diagnostics.len() == before).then_some(chosen)
 }

@@ -54,9 +54,13 @@ impl VariantSpans {
     ///
     /// A variant that the file does not declare has its mistakes at the file's start.
     #[must_use]
-    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::ViewDiagnostic) -> Diagnostic {
-        let (at, key) = self.place(variant.as_str(), mistake.key());
-        let (what, fix) = said(mistake);
+    pub fn diagnostic(
+        &self,
+        variant: &VariantId,
+        diagnostic: &mcp_vary_view::ViewDiagnostic,
+    ) -> Diagnostic {
+        let (at, key) = self.place(variant.as_str(), diagnostic.key());
+        let (what, fix) = message_and_fix(diagnostic);
         Diagnostic::new(at, key, what).with_fix(fix)
     }
 
@@ -96,13 +100,13 @@ impl VariantSpans {
 }
 
 /// What is wrong, to be read after the key, and what to do.
-fn said(mistake: &mcp_vary_view::ViewDiagnostic) -> (String, String) {
+fn message_and_fix(diagnostic: &mcp_vary_view::ViewDiagnostic) -> (String, String) {
     use mcp_vary_view::ViewDiagnostic as Is;
     let meant = |meant: &Option<String>| match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "take it out".to_owned(),
     };
-    let (what, fix) = match mistake {
+    let (what, fix) = match diagnostic {
         Is::UnknownItem {
             suggestion: name, ..
         } => {

@@ -554,7 +554,7 @@ fn the_file_of_a_client_is_read_as_it_is() {
     let file = read("mcp.json", twice);
     assert_eq!((file.servers.len(), &*file.left_out[0].name), (1, "a-b"));
     assert_eq!(
-        file.left_out[0].mistakes[0].to_string(),
+        file.left_out[0].diagnostics[0].to_string(),
         "1:49: `mcpServers.a-b` would be called `a-b` like another one; rename one of them"
     );
 }

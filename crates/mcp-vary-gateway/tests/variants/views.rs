@@ -435,7 +435,7 @@ async fn behind_two(variants: &str) -> ((Harness, ScriptedServer), Vec<String>, 
     let list = ask(&harness, "v", "tools/list", json!({})).await;
     let names = names(&list).into_iter().map(str::to_owned).collect();
     let slips = harness.gateway.unmatched_overrides().into_iter();
-    let slips = slips.map(|(id, slip)| file.places.slip(&id, &slip).to_string());
+    let slips = slips.map(|(id, slip)| file.places.diagnostic(&id, &slip).to_string());
     let slips = slips.collect();
     ((harness, two), names, slips)
 }

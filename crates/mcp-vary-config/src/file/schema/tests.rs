@@ -46,7 +46,7 @@ fn json_of(name: &str, text: &str) -> Value {
         }
     }
     let root = document::read(name, text);
-    value(&root.unwrap_or_else(|mistakes| panic!("{mistakes:?}")))
+    value(&root.unwrap_or_else(|diagnostics| panic!("{diagnostics:?}")))
 }
 
 /// The blocks of one language on a page.
@@ -230,8 +230,8 @@ fn the_schema_has_the_keys_of_the_reader() {
     let schema = parsed();
     for place in places() {
         let file = file_with(place, "zzzzzzzz", &json!(1)).to_string();
-        let mistakes = Source::new("x.json", &file).read(&|_| None).unwrap_err();
-        let fix = mistakes.all[0].fix.clone().unwrap();
+        let diagnostics = Source::new("x.json", &file).read(&|_| None).unwrap_err();
+        let fix = diagnostics.all[0].fix.clone().unwrap();
         let known = fix.trim_start_matches("there are ").split(", ");
         let mut known: Vec<_> = known.map(|key| key.trim_matches('`').to_owned()).collect();
         let mut said: Vec<_> = settings_at(&schema, place).keys().cloned().collect();
@@ -263,7 +263,7 @@ fn the_schema_says_what_the_reference_says() {
 
 /// Values as people may write them, right and wrong.
 fn values() -> Vec<Value> {
-    let words = [
+    let strings = [
         "",
         " ",
         "on",
@@ -331,8 +331,8 @@ fn values() -> Vec<Value> {
         ["a", 1], [null], [[]], [{}], ["${input:a}"], {}, {"a": "b"}, {"a": 1}, {"a": null}, {"a": {}},
         {"a": []}, {"a b": "c"}, {"x-a": 1}, {"$schema": "x"},
     ]);
-    let words = words.into_iter().map(Value::from);
-    words.chain(others.as_array().unwrap().clone()).collect()
+    let strings = strings.into_iter().map(Value::from);
+    strings.chain(others.as_array().unwrap().clone()).collect()
 }
 
 /// All values for a shape that was not seen before, else those that tell it from others.
@@ -356,10 +356,10 @@ fn refused(file: &Value) -> Vec<String> {
     let text = file.to_string();
     let said = |v: &str| match Source::new("x.json", &text).read(&|_| Some(v.to_owned())) {
         Ok(_) => Vec::new(),
-        Err(mistakes) => mistakes
+        Err(diagnostics) => diagnostics
             .all
             .into_iter()
-            .map(|mistake| mistake.what)
+            .map(|diagnostic| diagnostic.what)
             .collect(),
     };
     const BEST: &[&str] = &[

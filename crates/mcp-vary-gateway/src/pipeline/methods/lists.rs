@@ -15,16 +15,16 @@ impl RequestContext<'_> {
             return self.empty_list(kind);
         }
         let view = self.active_view()?;
-        let bookmark = self.list_cursor(view, kind)?;
+        let cursor = self.list_cursor(view, kind)?;
         let catalog = self.class.catalog.fresh(kind).await;
         // A server that was replaced in the meantime may have taken the list with it.
         let list = catalog.view(kind, view);
         let list = list.ok_or_else(|| method_not_found(self.request.method))?;
         let page = list
-            .page(self.client.era(), bookmark.as_deref())
+            .page(self.client.era(), cursor.as_deref())
             .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(view)))?;
-        let next = page.next().map(|next| list.bookmark(next));
-        let next = next.map(|bookmark| self.seal_cursor(view, kind, &bookmark));
+        let next = page.next().map(|next| list.cursor_at(next));
+        let next = next.map(|cursor| self.seal_cursor(view, kind, &cursor));
         let (start, end) = page.result(next.as_deref());
         if kind == ListKind::Tools && next.is_none() && self.snapshot.config.read_result {
             let text = format!("{}{end}", String::from_utf8_lossy(start));
