@@ -1,4 +1,4 @@
-//! The gateway as a whole: what it is configured to be now, and what it has from its start to its end.
+//! The gateway: its current configuration, and what it has from its start to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,35 +16,34 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use crate::settings::config::Config;
 
-/// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
-/// [`serve_stdio`](Self::serve_stdio), any number of them at once, and can be configured anew while it does:
-/// [`reload`](Self::reload).
+/// A running gateway. It serves any number of clients at once through [`serve_http`](Self::serve_http) and
+/// [`serve_stdio`](Self::serve_stdio), and can replace its configuration meanwhile: [`reload`](Self::reload).
 #[derive(Debug)]
 pub struct Gateway {
-    /// Requests take it without a lock.
+    /// Requests load it without a lock.
     pub(crate) current: ArcSwap<ConfigSnapshot>,
     pub(crate) services: Arc<Services>,
-    /// Held while one configuration takes the place of another, and at the end.
+    /// Held during a reload and during the close.
     pub(crate) reloading: Mutex<()>,
-    /// Whether clients are answered, or wait until the servers are ready.
+    /// Whether clients are answered, or still wait for the servers.
     is_serving: AtomicBool,
-    /// Changes when that does.
+    /// Notifies of that.
     serving: watch::Sender<bool>,
-    /// How many ways in there are for clients.
+    /// How many endpoints serve clients.
     endpoints: Arc<AtomicUsize>,
-    /// Whoever drops the gateway without closing it ends what runs in the background, too.
+    /// Stops the background tasks if the gateway is dropped without being closed.
     _stop_when_dropped: DropGuard,
 }
 
 impl Gateway {
     /// Connects to the servers and reads what they offer.
     ///
-    /// A server that cannot be connected to does not stop the others, and is tried again. When there is none
-    /// yet, the gateway starts only if the configuration says so.
+    /// If a server cannot be reached, the others work, and the gateway keeps retrying. If none can be reached, the
+    /// gateway starts only if the configuration allows that.
     ///
     /// # Errors
     ///
-    /// When no server can be started or reached, or speaks MCP; the error says which and why.
+    /// When no server can be started or reached, or speaks MCP. The error names the server and the reason.
     pub async fn start(config: Config) -> Result<Arc<Self>, ConnectError> {
         let gateway = Self::open(config).await;
         gateway.connected().await?;
@@ -72,7 +71,7 @@ impl Gateway {
         gateway
     }
 
-    /// Answers clients as soon as the servers were read, or when they have been waited for long enough.
+    /// Serves clients as soon as the lists of the servers were read, or at the timeout.
     fn serve_when_ready(self: &Arc<Self>) {
         let setup = self.current();
         let (base, limit) = (Arc::clone(setup.pool.base()), setup.config.start_wait);
@@ -87,7 +86,7 @@ impl Gateway {
         });
     }
 
-    /// Answers clients from now on with what the servers have listed; what the others list is announced later.
+    /// Serves clients from now on with the lists that were read. Later lists are announced as changes.
     pub async fn serve_now(&self) {
         if self.is_serving.load(Ordering::Acquire) {
             return;
@@ -97,7 +96,7 @@ impl Gateway {
         self.serving.send_replace(true);
     }
 
-    /// Waits until clients are answered.
+    /// Waits until clients are served.
     pub(crate) async fn until_serving(&self) {
         if !self.is_serving.load(Ordering::Acquire) {
             // An error would mean that the gateway is gone.
@@ -105,7 +104,7 @@ impl Gateway {
         }
     }
 
-    /// Waits until the servers were connected to and read, or could not be.
+    /// Waits until each server was connected and its lists were read, or that failed.
     ///
     /// # Errors
     ///
@@ -114,8 +113,7 @@ impl Gateway {
         self.connected_until(|_| false).await
     }
 
-    /// The same, or until `is_enough`, which is asked again whenever another server was read or could not be
-    /// connected to.
+    /// The same, or until `is_enough`, which is called after each server.
     ///
     /// # Errors
     ///
@@ -157,13 +155,12 @@ impl Gateway {
         }
     }
 
-    /// What the gateway is configured to be at this moment.
+    /// The current configuration.
     pub(crate) fn current(&self) -> Arc<ConfigSnapshot> {
         self.current.load_full()
     }
 
-    /// Closes connections that nobody uses any more, gives up streams that nobody came back to and lets go of
-    /// sessions that have expired, in the background.
+    /// Closes unused connections, and drops expired streams, sessions and tasks, in the background.
     fn sweep(self: &Arc<Self>) {
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         let pause = move || {
@@ -186,14 +183,13 @@ impl Gateway {
         });
     }
 
-    /// Opens a way in for clients.
+    /// Registers an endpoint for clients.
     pub(crate) fn new_endpoint(&self) -> Endpoint {
         self.endpoints.fetch_add(1, Ordering::Relaxed);
         Endpoint(Arc::clone(&self.endpoints))
     }
 
-    /// Ends the connections to the servers, so that calls which still wait there are answered: that nothing
-    /// comes of them any more.
+    /// Closes the connections to the servers, so that calls in flight are answered with an error.
     pub(crate) fn cancel_calls(&self) {
         let setup = self.current();
         self.services
@@ -201,11 +197,11 @@ impl Gateway {
             .spawn(async move { setup.pool.close().await });
     }
 
-    /// Ends what runs in the background and the connections to the servers.
+    /// Ends the background tasks and the connections to the servers.
     pub async fn close(&self) {
         self.services.shutdown.cancel();
-        // What was about to take the place of this configuration is given up now.
-        let _replacing = self.reloading.lock().await;
+        // A reload in progress ends before.
+        let _reloading = self.reloading.lock().await;
         self.services.background_tasks.close();
         let setup = self.current();
         setup.pool.close().await;
@@ -219,12 +215,12 @@ impl Gateway {
     }
 }
 
-/// A way in for clients; closed when dropped.
+/// A registered endpoint for clients. Dropping it unregisters it.
 #[derive(Debug)]
 pub(crate) struct Endpoint(Arc<AtomicUsize>);
 
 impl Endpoint {
-    /// Whether clients have no other.
+    /// Whether it is the only endpoint.
     pub(crate) fn is_last(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 1
     }

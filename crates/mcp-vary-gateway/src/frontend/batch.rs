@@ -1,4 +1,4 @@
-//! JSON-RPC batches, which revision 2025-03-26 has and no other.
+//! JSON-RPC batches, which only revision 2025-03-26 has.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 
-/// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
+/// Messages of a batch that wait to be sent. When the client reads slowly, the requests wait.
 const BATCH_BUFFER: usize = 16;
 
-/// Answers a batch over HTTP: an event for each message, the answers in the order they come.
+/// Answers a batch over HTTP: an event for each message, the answers in the order of arrival.
 ///
 /// > If the input contains any number of JSON-RPC requests, the server MUST either return
 /// > `Content-Type: text/event-stream`, to initiate an SSE stream, or `Content-Type:
@@ -96,7 +96,7 @@ pub(crate) fn open_batch<'a>(
     Err(RpcError::invalid_request(why))
 }
 
-/// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
+/// Starts every message of a batch. Their messages arrive in the channel, which closes after the last.
 pub(crate) fn run(
     gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
@@ -155,7 +155,7 @@ async fn request(
         }
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        // A member without an answer has no status either: what nobody asked is in the log.
+        // A notification or a response has no answer, so an error in it is only logged.
         let _ = receive_client_message(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
             && let Ok(client) = legacy_client(&gateway, session, told, &params)
@@ -188,14 +188,14 @@ async fn request(
     let mut running = match outcome {
         Dispatch::Done(reply) => return Some(reply.body),
         Dispatch::InFlight(running) => running,
-        // No revision with batches has what is answered so.
+        // The revision with batches has no method that is answered so.
         Dispatch::Listen(_) => return None,
     };
     running.hold_guard(place);
     loop {
         let step = tokio::select! {
             biased;
-            // It runs on as any request whose client is gone.
+            // It runs on, like any request whose client is gone.
             () = answers.closed() => return None,
             step = running.next() => step,
         };

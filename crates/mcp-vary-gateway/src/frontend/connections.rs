@@ -1,8 +1,8 @@
-//! The open HTTP connections, and which of them is closed when all places are taken and a new one arrives.
+//! The open HTTP connections, and which of them is closed when the limit is reached and a new one arrives.
 //!
-//! On a loopback address all peers have one address, so a session is what tells one peer from another. Anybody can open
-//! sessions and connections without end; a fixed share for each would not help. So a new connection always gets a
-//! place, and the session with the most connections loses one.
+//! On a loopback address all peers have one address, so peers are distinguished by their sessions. Any peer can open
+//! sessions and connections without end, so a fixed share for each would not help. A new connection is therefore always
+//! admitted, and the session with the most connections loses one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,13 +32,13 @@ use crate::pipeline::runtime::Services;
 ///
 /// # Properties
 ///
-/// There are at most `limit`. A new one waits for no peer longer than `patience`: one that is idle or only listens
-/// is closed for it at once, one with a request in flight only after that time.
+/// There are at most `limit`. A new one waits for at most `header_timeout`: a connection that is idle or only listens is
+/// closed for it at once, one with a request in flight only after that time.
 #[derive(Debug)]
 pub(super) struct Connections {
     limit: usize,
     header_timeout: Duration,
-    counters_: Arc<Services>,
+    services: Arc<Services>,
     started: Instant,
     open: Lock<Open>,
     freed: Notify,
@@ -53,16 +53,16 @@ struct Open {
 /// One open connection.
 #[derive(Debug)]
 struct Connection {
-    /// What it does: one of [`Activity`].
+    /// One of [`Activity`].
     activity: AtomicU8,
-    /// Since when, in milliseconds after the start.
+    /// The start of the activity, in milliseconds after the start of the listener.
     since: AtomicU64,
     /// The session of its last request; 0 without one.
     session: AtomicU64,
     evicted: CancellationToken,
 }
 
-/// What a connection does, in the order in which it gives way.
+/// The activity of a connection, in the order of eviction.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 enum Activity {
@@ -80,7 +80,7 @@ impl Activity {
     const ALL: [Self; 4] = [Self::Idle, Self::Listening, Self::New, Self::Calling];
 }
 
-/// The place of one connection, free again when this is dropped.
+/// One admitted connection. Dropping it frees its place.
 #[derive(Debug)]
 pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
@@ -93,14 +93,14 @@ impl Connections {
         Arc::new(Self {
             limit: limit.max(1),
             header_timeout: patience,
-            counters_: Arc::clone(lasting),
+            services: Arc::clone(lasting),
             started: Instant::now(),
             open: Lock::default(),
             freed: Notify::new(),
         })
     }
 
-    /// A place for a new connection. When all are taken, another one is closed first; `closed` ends this one.
+    /// Admits a new connection. At the limit, another one is closed first. `closed` ends this one.
     pub(super) async fn admit(self: &Arc<Self>, closed: &CancellationToken) -> ConnectionGuard {
         let deadline = Instant::now() + self.header_timeout;
         loop {
@@ -109,7 +109,7 @@ impl Connections {
                 return place;
             }
             self.evict_one(Instant::now() >= deadline);
-            // What gives way now may be in use a moment later, and the other way round.
+            // A connection that is idle now may be in use a moment later, and the reverse.
             let _ = timeout(EVICTION_RETRY, freed).await;
         }
     }
@@ -135,7 +135,7 @@ impl Connections {
         })
     }
 
-    /// Closes one connection, unless one closes already.
+    /// Closes one connection, unless one is closing already.
     fn evict_one(&self, may_end_calls: bool) {
         let open = self.lock();
         if open.all.values().any(|it| it.evicted.is_cancelled()) {
@@ -147,7 +147,7 @@ impl Connections {
         };
         if let Some(evicted) = open.all.values().nth(at) {
             evicted.evicted.cancel();
-            let counters: &Counters = &self.counters_.counters;
+            let counters: &Counters = &self.services.counters;
             let count = counters.increment(Counter::EvictedConnections);
             if count.is_power_of_two() {
                 let (limit, activity) = (self.limit, all[at].activity);
@@ -181,7 +181,7 @@ impl Connection {
     }
 }
 
-/// A connection as the choice of a victim sees it.
+/// A connection as the choice of the victim sees it.
 #[derive(Clone, Copy, Debug)]
 struct VictimView {
     activity: Activity,
@@ -189,11 +189,11 @@ struct VictimView {
     session: u64,
 }
 
-/// Which connection gives way to a new one.
+/// The connection that is closed for a new one.
 ///
 /// First the oldest of those that have sent nothing, if they are more than an eighth: they are the cheapest to open. Then
-/// one of the session that holds the most, calls not counted; of several the idlest, then the oldest. Connections
-/// without a session count one each.
+/// one of the session with the most connections, calls not counted; of several the least active, then the oldest.
+/// Connections without a session count one each.
 fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize> {
     let new = || {
         let all = all.iter().enumerate();
@@ -222,7 +222,7 @@ impl ConnectionGuard {
         self.connection.evicted.clone()
     }
 
-    /// A request has come in.
+    /// Marks the start of a request.
     pub(super) fn start_request(self: &Arc<Self>, head: &Parts) -> InFlight {
         let session = head.headers.get(SESSION_ID);
         let session = session.map_or(0, |id| tail(id.as_bytes()));
@@ -258,7 +258,7 @@ impl Drop for ConnectionGuard {
 pub(super) struct InFlight(Arc<ConnectionGuard>);
 
 impl InFlight {
-    /// The response, which carries this to its end.
+    /// The response. Its body ends the request.
     pub(super) fn respond(self, response: Response<Body>) -> Response<Tracked> {
         if response.body().only_listens() {
             self.0.note_session(Activity::Listening);
@@ -303,9 +303,9 @@ impl http_body::Body for Tracked {
     }
 }
 
-/// How soon a new connection looks again for one that can be closed.
+/// The pause before a new connection looks again for one to close.
 const EVICTION_RETRY: Duration = Duration::from_millis(50);
-/// Connections that have sent nothing yet may be one of so many.
+/// At most one in so many connections may have sent nothing yet.
 const NEW_SHARE: usize = 8;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::connections::{ConnectionGuard, Connections};
 use super::responses::rejected;
 use super::validation;
 use super::write_timeout::WriteTimeout;
-use super::{cancel_orphans, endpoint};
+use super::{cancel_late_calls, endpoint};
 use crate::gateway::{Endpoint, Gateway};
 
 impl Gateway {
@@ -171,7 +171,7 @@ impl HttpServer {
         let mut finished = pin!(self.graceful.shutdown());
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
-            cancel_orphans(gateway, endpoint.as_ref(), finished).await;
+            cancel_late_calls(gateway, endpoint.as_ref(), finished).await;
             self.closed.cancel();
         }
         self.connections.wait().await;

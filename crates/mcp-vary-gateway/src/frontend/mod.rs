@@ -1,4 +1,4 @@
-//! The two doors that clients come in by.
+//! The two frontends: HTTP and stdio.
 
 pub(crate) mod admin;
 mod batch;
@@ -26,20 +26,20 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
-/// How long a client has, at the end, to read that nothing comes of its request any more.
-const SHUTDOWN_REASON: Duration = Duration::from_secs(1);
+/// The time in which a client can read the error for its request at the end.
+const FINAL_ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Has clients answered that wait after the time for that is over, and waits for what `finished` says of them.
+/// Answers clients that still wait after the drain time with an error, and waits until they are `finished`.
 ///
-/// Where others come in another way they need the servers, and nobody is answered.
-async fn cancel_orphans(gateway: &Gateway, entrance: Option<&Endpoint>, finished: impl Future) {
-    if entrance.is_some_and(Endpoint::is_last) {
+/// If another listener still has clients, those need the servers, and no client is answered.
+async fn cancel_late_calls(gateway: &Gateway, endpoint: Option<&Endpoint>, finished: impl Future) {
+    if endpoint.is_some_and(Endpoint::is_last) {
         gateway.cancel_calls();
-        let _ = tokio::time::timeout(SHUTDOWN_REASON, finished).await;
+        let _ = tokio::time::timeout(FINAL_ERRORS_TIMEOUT, finished).await;
     }
 }
 
-/// Takes the place of a request in its session.
+/// Registers a request in its session.
 pub(crate) fn admit(
     gateway: &ConfigSnapshot,
     session: &Arc<Session>,
@@ -58,11 +58,11 @@ pub(crate) fn admit(
         })
 }
 
-/// Acts on a notification or a response; what is unknown is ignored, as JSON-RPC says.
+/// Handles a notification or a response. Unknown ones are ignored, as JSON-RPC requires.
 ///
 /// # Errors
 ///
-/// When a response answers what nobody here asked.
+/// When a response answers no request of the gateway.
 pub(crate) fn receive_client_message(
     gateway: &ConfigSnapshot,
     session: &Session,

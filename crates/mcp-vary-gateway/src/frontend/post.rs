@@ -1,4 +1,4 @@
-//! One `POST`: a message in, its answer or its stream out.
+//! One `POST`: a message, and its answer or stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ use crate::session::replay::ReplayStreams;
 use crate::session::{InFlightGuard, Session};
 use crate::subscriptions::ListenStream;
 
-/// Answers a `POST` whose head was found in order.
+/// Answers a `POST` whose head was validated.
 pub(crate) async fn answer(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
     let lasting = Arc::clone(&gateway.services);
-    // What the server works on needs nothing more of a configuration that may be replaced.
+    // A request that its server works on no longer needs the configuration, which may be replaced.
     drop(gateway);
     Ok(match begun {
         Ok(Dispatched::Answered(response)) => response,
@@ -94,15 +94,14 @@ pub(crate) async fn answer(
     })
 }
 
-/// What became of a message so far.
+/// A message after its dispatch.
 enum Dispatched {
     Answered(Response<Body>),
-    /// To a request that needs nothing more; with the client, if it can resume streams that begin with a priming
-    /// event.
+    /// The answer, and the client if it can resume streams that begin with a priming event.
     Replied(Reply, Option<ClientId>),
     /// The server works on it.
     Running(Box<InFlightRequest>),
-    /// The client hears of changes.
+    /// A stream of notifications.
     Listening(Box<ListenStream>),
 }
 
@@ -121,7 +120,7 @@ async fn dispatch_message(
         let failure = refusal.into_counted_error(&gateway.services.counters);
         bad(failure, Era::Legacy)
     })?;
-    // Where the body names a revision, it is held against the header.
+    // A revision in the body is compared with the header.
     if params.is_modern() {
         return modern(gateway, head, told, (body, message), params).await;
     }
@@ -144,7 +143,7 @@ async fn dispatch_message(
     legacy(gateway, &session, told, message, params).await
 }
 
-/// The revision that the version header names, if there is one.
+/// The revision in the version header, if there is one.
 ///
 /// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
 /// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
@@ -258,7 +257,7 @@ async fn modern(
     Ok(dispatched(outcome, None, None))
 }
 
-/// Holds the headers of a modern request against its body.
+/// Compares the headers of a modern request with its body.
 fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), RpcError> {
     let named = headers::name_key(method).and_then(|key| params.members.get_text(key));
     let version = headers
@@ -297,8 +296,8 @@ fn resume_stream(client: &Client) -> Option<ClientId> {
     is_primed.then_some(client.id)
 }
 
-/// The answer in the form that the client prefers; as a stream it is `resumable` by a client, which asked with an id.
-/// What has a status of its own is JSON: a stream has none.
+/// The answer in the form that the client prefers. `resumable` is the client that can resume a stream, and the id of its
+/// request. An answer with another status than 200 is always JSON.
 fn replied(
     reply: Reply,
     is_streamed: bool,
@@ -316,11 +315,10 @@ fn replied(
     event_stream(Body::Stream(stream))
 }
 
-/// The first message decides: an answer is sent as JSON unless the client prefers otherwise, anything else opens
-/// a stream.
+/// The first message decides: an answer is sent as JSON unless the client prefers a stream, anything else opens a stream.
 ///
-/// So does an answer that takes its time, for clients that can come back to a stream: what waits for JSON
-/// has neither signs of life nor another try when its connection is lost.
+/// For clients that can resume streams, a late answer opens one, too: a client that waits for JSON gets no keep-alives,
+/// and cannot resume when its connection is lost.
 async fn buffer_or_stream(
     mut running: Box<InFlightRequest>,
     patience: Duration,
@@ -350,13 +348,13 @@ async fn buffer_or_stream(
     }
 }
 
-/// Whether the session of a request exists, before a body is read that takes memory of others.
+/// Checks that the session of a request exists, before its body takes memory from others.
 fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     let version = requested_version(&head.headers).ok().flatten();
     let is_legacy = version.is_none_or(|version| version.era() == Era::Legacy);
-    // The answer to a small one can name its id.
+    // For a small body the check comes later, so that the answer can repeat its id.
     if memory_cost::of_message(length) == 0 || !is_legacy || !head.headers.contains_key(SESSION_ID)
     {
         return Ok(());
@@ -364,7 +362,7 @@ fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Res
     session_of(gateway, head).map(drop)
 }
 
-/// The body, and the memory that it is held in.
+/// The body, and the lease of its memory.
 async fn read_body(
     gateway: &ConfigSnapshot,
     head: &Parts,
@@ -404,8 +402,8 @@ async fn read_body(
     }
 }
 
-/// Reads the rest of a body that was refused, beside the response: many clients read only when they have written all,
-/// and a connection that is closed before that takes the response with it. Not for long, and not much.
+/// Reads the remainder of a refused body while the response is sent: many clients read only after they have written
+/// everything, and would lose the response if the connection was closed before. Time and bytes are bounded.
 fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
     // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
@@ -425,12 +423,12 @@ fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
     gateway.services.background_tasks.spawn(rest);
 }
 
-/// Bytes of a refused body that are read.
+/// The most bytes of a refused body that are read.
 const MAX_DISCARDED: usize = 64 << 20;
-/// For how long.
+/// The longest time for that.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Room that is made for a body that was only announced; more is made as it comes.
+/// The most bytes that are reserved for an announced body. The buffer grows as the body arrives.
 const PREALLOCATED: usize = 1 << 20;
 
 enum BodyError {
@@ -445,7 +443,7 @@ async fn collect(
     limit: usize,
     memory: &mut Lease,
 ) -> Result<Bytes, BodyError> {
-    // A length that was declared is enough to refuse; nothing has to be sent first.
+    // The declared length is enough to refuse a body before it is sent.
     if body.size_hint().lower() > limit as u64 {
         return Err(BodyError::TooLarge);
     }

@@ -32,7 +32,7 @@ impl Body {
         Self::Whole(None)
     }
 
-    /// Whether it is a stream that answers no call, and that its client can open again.
+    /// Whether it is a stream that answers no call, so that its client can open it again.
     pub(super) fn only_listens(&self) -> bool {
         match self {
             Self::Whole(_) => false,
@@ -79,7 +79,7 @@ impl http_body::Body for Body {
     }
 }
 
-/// Events one after the other, with a comment now and then so that nobody thinks the stream dead.
+/// Events in order, with keep-alive comments.
 pub(crate) struct Stream {
     source: Source,
     first: Option<Bytes>,
@@ -93,18 +93,19 @@ impl std::fmt::Debug for Stream {
 }
 
 enum Source {
-    /// A request that the server works on, for as long as its client is there.
+    /// A request in flight, for as long as its client is connected.
     Request(Next),
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
-    /// A stream that can be come back to, and what feeds it if that is nobody else.
+    /// A stream that can be resumed, and its source unless a request writes to it.
     Replay(ReplayReader, Option<StandaloneStream>),
-    /// What a modern client wants to hear of.
+    /// The notifications that a modern client subscribed to.
     Listener(Box<ListenStream>),
     Finished,
 }
 
-/// What the client is told on its own, until its session ends or expires, or the listener stops.
+/// The messages for a client that belong to none of its requests, until its session ends or expires, or the listener
+/// stops.
 pub(crate) struct StandaloneStream {
     pub(crate) messages: OutboxStream,
     pub(crate) ended: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -113,23 +114,21 @@ pub(crate) struct StandaloneStream {
 
 type Next = Pin<Box<dyn Future<Output = (Box<InFlightRequest>, ResponseEvent)> + Send>>;
 
-/// A comment is sent after this long without an event.
+/// A keep-alive comment is sent after this long without an event.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(15);
 
 impl Stream {
-    /// The stream of `running` for a client that hears it on this connection or not at all; its first message
-    /// has arrived.
+    /// The stream of `running`, whose first message has arrived, for a client that cannot resume it.
     pub(crate) fn of_request(running: Box<InFlightRequest>, first: &[u8]) -> Box<Self> {
         Self::new(Source::Request(next(running)), Some(event(first)))
     }
 
-    /// A stream that is one message.
+    /// A stream of one message.
     pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
         Self::new(Source::Finished, Some(event(answer)))
     }
 
-    /// The stream of an answer that `client` can ask for again if it loses its connection; it begins with a priming
-    /// event.
+    /// The stream of an answer that `client` can resume. It begins with a priming event.
     ///
     /// > the server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in order
     /// > to prime the client to reconnect (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
@@ -144,7 +143,7 @@ impl Stream {
         Self::of_replay(connection, None, None)
     }
 
-    /// The same for a client that may lose its connection and come back.
+    /// The stream of `running` for a client that can resume it.
     pub(crate) fn of_call(running: Box<InFlightRequest>, first: Option<&[u8]>) -> Box<Self> {
         let lasting = Arc::clone(running.services());
         let (client, streams) = (running.client(), &lasting.replay_streams);
@@ -165,7 +164,7 @@ impl Stream {
         Self::new(Source::Channel(messages), Some(event(first)))
     }
 
-    /// What a client reads of a stream that it may come back to, after `first`.
+    /// A stream that can be resumed, after `first`.
     pub(crate) fn of_replay(
         connection: ReplayReader,
         told: Option<StandaloneStream>,
@@ -174,7 +173,7 @@ impl Stream {
         Self::new(Source::Replay(connection, told), first)
     }
 
-    /// What a modern client wants to hear of; the acknowledgement comes first.
+    /// The notifications that a modern client subscribed to, after the acknowledgement.
     pub(crate) fn of_listener(listener: Box<ListenStream>) -> Box<Self> {
         Self::new(Source::Listener(listener), None)
     }
@@ -250,7 +249,7 @@ impl Source {
     }
 }
 
-/// The next event of a stream; what the client is told on its own becomes one first.
+/// The next event of a stream. A message that belongs to no request becomes an event first.
 fn poll_replay(
     connection: &ReplayReader,
     mut told: Option<&mut StandaloneStream>,
@@ -276,7 +275,7 @@ fn poll_replay(
     }
 }
 
-/// Whether clients of `revision` know events without data, which are no messages.
+/// Whether clients of `revision` know that events without data are not messages.
 pub(crate) fn understands_priming(revision: Revision) -> bool {
     revision >= Revision::V2025_11_25
 }

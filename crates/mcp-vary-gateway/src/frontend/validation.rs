@@ -1,4 +1,4 @@
-//! Who may knock: the checks on a request's head before its body is read.
+//! Validation of a request's head, before its body is read.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use crate::pipeline::snapshot::ConfigSnapshot;
 
-/// Why a request is turned away at the door.
+/// Why a request is rejected before it is read.
 #[derive(Debug)]
 pub(crate) struct Rejection {
     pub(crate) status: StatusCode,
@@ -22,12 +22,12 @@ fn rejection(status: StatusCode, reason: impl Into<String>) -> Rejection {
     }
 }
 
-/// Lets only requests pass that were meant for this machine and come from it.
+/// Accepts only requests that come from this machine and address it.
 ///
 /// > Servers MUST validate the `Origin` header on all incoming connections to prevent DNS rebinding
 /// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
 ///
-/// The name that the client looked up is in `Host`: after rebinding it is the attacker's.
+/// `Host` has the name that the client resolved: after DNS rebinding it is the attacker's.
 pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Rejection> {
     let is_ours = |host: &HeaderValue| {
         if is_plainly_loopback(host.as_bytes()) {
@@ -64,7 +64,7 @@ pub(crate) fn check_target(uri: &Uri) -> Result<(), Rejection> {
     Err(rejection(StatusCode::FORBIDDEN, reason))
 }
 
-/// Whether this is the usual spelling, with a port or without; others are parsed.
+/// Whether this is a usual spelling, with or without a port. Other spellings are parsed.
 fn is_plainly_loopback(authority: &[u8]) -> bool {
     let rest = [b"127.0.0.1".as_slice(), b"localhost"]
         .into_iter()
@@ -92,7 +92,7 @@ pub(crate) fn check_chain(headers: &HeaderMap, setup: &ConfigSnapshot) -> Result
     checked.map_err(|reason| rejection(StatusCode::LOOP_DETECTED, reason))
 }
 
-/// A body is JSON.
+/// Checks that the body is JSON.
 pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Rejection> {
     let told = headers
         .get(CONTENT_TYPE)
@@ -109,7 +109,7 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Rejection> {
     ))
 }
 
-/// A client of a `POST` takes JSON and an event stream, one of a `GET` an event stream.
+/// Checks that the client accepts what the method may answer: `POST` JSON and an event stream, `GET` an event stream.
 pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), Rejection> {
     if is_usual(headers) || wanted.iter().all(|media| accepts(headers, media)) {
         return Ok(());
@@ -118,14 +118,14 @@ pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), R
     Err(rejection(StatusCode::NOT_ACCEPTABLE, reason))
 }
 
-/// As nearly all clients write it.
+/// The spelling of nearly all clients.
 fn is_usual(headers: &HeaderMap) -> bool {
     let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
     headers.get(ACCEPT).is_some_and(usual)
 }
 
-/// Whether the client of a `POST` would rather have an event stream than JSON: by the weights that it gives the
-/// two (RFC 9110, section 12.4.2), and by their order where those are the same.
+/// Whether the client of a `POST` prefers an event stream to JSON: by the weights of the two (RFC 9110, section 12.4.2),
+/// and by their order if the weights are equal.
 pub(crate) fn prefers_stream(headers: &HeaderMap) -> bool {
     if is_usual(headers) {
         return false;
@@ -141,7 +141,7 @@ pub(crate) fn prefers_stream(headers: &HeaderMap) -> bool {
     rank("text/event-stream") > rank("application/json")
 }
 
-/// The weight in thousandths that `range` gives to `media`, where it names it.
+/// The weight of `media` in `range` in thousandths, if it is named.
 fn weight_of(range: &str, media: &str) -> Option<u32> {
     let mut parts = range.split(';').map(str::trim);
     let is_named = parts.next()?.eq_ignore_ascii_case(media);

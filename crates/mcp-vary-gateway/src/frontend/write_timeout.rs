@@ -1,4 +1,4 @@
-//! A connection whose peer must go on reading.
+//! A connection that fails when its peer stops reading.
 
 use std::io;
 use std::pin::Pin;
@@ -8,15 +8,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream that fails when bytes wait to be written and none goes out for a while.
+/// A stream that fails when bytes wait to be written and none can be written for a while.
 ///
-/// What waits for a peer that has stopped reading would otherwise wait for ever, with the connection
-/// and the request behind it.
+/// Otherwise a peer that has stopped reading would hold its connection and its request for ever.
 #[derive(Debug)]
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Runs since the stream took no more bytes.
+    /// Runs from the time at which the stream accepted no more bytes.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -29,7 +28,7 @@ impl<S> WriteTimeout<S> {
         }
     }
 
-    /// What came of an attempt to write, unless the peer has had its time.
+    /// The result of an attempt to write, or an error after the timeout.
     fn poll_deadline(
         &mut self,
         cx: &mut Context<'_>,
@@ -106,7 +105,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    /// The time begins anew with every byte that goes out.
+    /// The timeout restarts with every byte that is written.
     #[tokio::test]
     async fn who_reads_slowly_is_waited_for() {
         let (mut reader, stream) = duplex(4);

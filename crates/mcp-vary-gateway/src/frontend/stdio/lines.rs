@@ -1,4 +1,4 @@
-//! Messages on a pair of streams, one a line.
+//! Messages on a pair of streams, one on each line.
 
 use std::io;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 /// A line of a client.
 pub(super) enum Line {
     Whole(Vec<u8>),
-    /// Longer than so many bytes; they were passed over.
+    /// Longer than this many bytes, and skipped.
     TooLong(usize),
 }
 
-/// The next line without its end; none at the end of the input.
+/// The next line without its line break; `None` at the end of the input.
 pub(super) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
     limit: impl Fn() -> usize,
@@ -51,7 +51,7 @@ fn complete_line(line: Vec<u8>, too_long: Option<usize>) -> Line {
     too_long.map_or(Line::Whole(line), Line::TooLong)
 }
 
-/// Lets a client read what was said to it, for a while.
+/// Gives the client some time to read what was written.
 pub(super) async fn written(
     mut writer: JoinHandle<io::Result<()>>,
     drain: Duration,
@@ -66,7 +66,7 @@ pub(super) async fn written(
     }
 }
 
-/// Writes lines until nobody has any more; what is ready goes out in one flush.
+/// Writes lines until the senders are gone. Lines that are ready together are flushed together.
 pub(super) async fn write(
     mut output: impl AsyncWrite + Unpin,
     mut lines: mpsc::Receiver<Bytes>,
@@ -83,7 +83,7 @@ pub(super) async fn write(
 
 /// > Messages are delimited by newlines, and MUST NOT contain embedded newlines. (MCP, transports/stdio)
 ///
-/// Between the tokens of JSON a line break is a space; inside a string it cannot stand.
+/// Between the tokens of JSON a line break is white space. Inside a string there is none.
 fn on_one_line(message: &[u8]) -> Vec<u8> {
     let mut line = message.to_vec();
     for byte in &mut line {

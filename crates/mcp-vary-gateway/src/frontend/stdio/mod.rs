@@ -1,4 +1,4 @@
-//! The stdio front: one client, one message a line.
+//! The stdio frontend: one client, one message on each line.
 
 mod lines;
 mod session;
@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use self::lines::{Line, read_line, write, written};
 use self::session::LegacySession;
 use self::work::ExtensionNotification;
-use super::{admit, batch, cancel_orphans, receive_client_message};
+use super::{admit, batch, cancel_late_calls, receive_client_message};
 use crate::gateway::{Endpoint, Gateway};
 use crate::pipeline::methods::is_of_an_extension;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -32,12 +32,12 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
-/// Lines that wait to be written; requests wait when the client reads slowly.
+/// Lines that wait to be written. When the client reads slowly, requests wait.
 const WRITE_QUEUE: usize = 64;
 
 impl Gateway {
-    /// Serves one client on a pair of streams until it closes its side or `shutdown`, then lets
-    /// requests in flight finish, as [`serve_http`](Self::serve_http) does.
+    /// Serves one client on a pair of streams until the client closes its input or `shutdown`, then lets requests in
+    /// flight finish, as [`serve_http`](Self::serve_http) does.
     ///
     /// # Errors
     ///
@@ -71,27 +71,27 @@ impl Gateway {
     }
 }
 
-/// What one client has going on.
+/// The connection of one client.
 pub(super) struct StdioConnection {
     gateway: Arc<Gateway>,
     entrance: Endpoint,
-    /// Made by `initialize`.
+    /// Opened by `initialize`.
     legacy: Option<LegacySession>,
-    /// Keeps the modern requests in flight, so that they can be cancelled.
+    /// Has the modern requests in flight, so that they can be cancelled.
     modern: Arc<Session>,
-    /// Legacy sessions of before, of which requests are in flight.
+    /// Previous legacy sessions with requests in flight.
     former_session: Vec<Arc<Session>>,
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
-    /// Where notifications of extensions are put, once there was one.
+    /// The queue of extension notifications, after the first one.
     running_requests: OnceLock<mpsc::Sender<ExtensionNotification>>,
     client_gone: CancellationToken,
-    /// Cancelled when what only listens must end.
+    /// Cancelled when streams that only listen must end.
     stopping: CancellationToken,
 }
 
 impl StdioConnection {
-    /// One that writes to `output`, and what does so.
+    /// A connection that writes to `output`, and its writer.
     pub(super) fn over<W>(gateway: &Arc<Gateway>, output: W) -> (Self, JoinHandle<io::Result<()>>)
     where
         W: AsyncWrite + Send + Unpin + 'static,
@@ -160,7 +160,7 @@ impl StdioConnection {
     ) {
         let params = match Params::of(message, params) {
             Ok(params) => params,
-            // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
+            // A notification has no reply (JSON-RPC 2.0, section 4.1).
             Err(_) if message.id.is_none() => return,
             Err(refusal) => {
                 let failure = refusal.into_counted_error(&self.gateway.current().services.counters);
@@ -170,7 +170,7 @@ impl StdioConnection {
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
             let setup = self.gateway.current();
             for session in self.sessions() {
-                // Nobody else could have asked on these pipes: it is a mistake of the client, and in the log.
+                // No other gateway uses these pipes, so this is a fault of the client, and logged.
                 let _ = receive_client_message(&setup, session, message, &params);
             }
             let method = message.method.as_deref();
@@ -198,7 +198,7 @@ impl StdioConnection {
         }
     }
 
-    /// All whose requests may be in flight.
+    /// All sessions that may have requests in flight.
     fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
         let legacy = self.legacy.iter().map(|legacy| &legacy.session);
         legacy.chain(&self.former_session).chain([&self.modern])
@@ -216,7 +216,7 @@ impl StdioConnection {
         }
     }
 
-    /// The messages of a batch, and the session that they are of.
+    /// The messages of a batch, and its session.
     async fn open_batch<'a>(
         &mut self,
         setup: &ConfigSnapshot,
@@ -235,7 +235,7 @@ impl StdioConnection {
         let _ = self.lines.send(message).await;
     }
 
-    /// Lets what is in flight finish, for a while.
+    /// Lets requests in flight finish for at most `limits.drain`.
     pub(super) async fn finish(mut self) {
         drop(
             self.legacy
@@ -244,7 +244,7 @@ impl StdioConnection {
         );
         self.stopping.cancel();
         drop(self.running_requests.take());
-        // What the client is asked now it cannot answer, and nobody waits for that.
+        // The client cannot answer requests any more, so none of them waits.
         for session in self.sessions() {
             session.close_input();
             self.gateway
@@ -255,7 +255,7 @@ impl StdioConnection {
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if timeout(drain, self.tasks.wait()).await.is_err() {
-            cancel_orphans(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
+            cancel_late_calls(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
             self.client_gone.cancel();
             for session in self.sessions() {
                 session.end();

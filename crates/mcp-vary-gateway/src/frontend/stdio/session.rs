@@ -1,4 +1,4 @@
-//! Who asks on a pair of streams: the session that `initialize` began, or each request by itself.
+//! The client of a pair of streams: the session that `initialize` opened, or each request by itself.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::client::Client;
 
-/// What `initialize` began.
+/// The session that `initialize` opened.
 pub(super) struct LegacySession {
     pub(super) session: Arc<Session>,
-    /// The params of `initialize`, to begin once more when a variant of the session is gone.
+    /// The params of `initialize`, to initialize again when a variant of the session was removed.
     params: String,
-    /// Ends what writes what the client is told on its own.
+    /// Stops the writer of the session's messages.
     pub(super) is_input_closed: Option<DropGuard>,
 }
 
@@ -54,7 +54,7 @@ impl StdioConnection {
         }
     }
 
-    /// Who asks: the session, or what the request says of itself.
+    /// The client of a request: the session, or what the request declares.
     pub(super) async fn client(
         &mut self,
         setup: &ConfigSnapshot,
@@ -82,12 +82,12 @@ impl StdioConnection {
         ))
     }
 
-    /// The session that `initialize` began; none before that.
+    /// The session that `initialize` opened; `None` before that.
     ///
     /// # Errors
     ///
-    /// When a variant of it is gone. Over HTTP the client would begin a new session; here it has no way to, so
-    /// that it is told once, and from then on served as if it had.
+    /// When one of its variants was removed. Over HTTP the client would open a new session. Here it cannot, so it gets
+    /// one error and is then served as if it had.
     pub(super) async fn session(
         &mut self,
         setup: &ConfigSnapshot,
@@ -115,7 +115,7 @@ impl StdioConnection {
         Err(RpcError::invalid_request(REINITIALIZED))
     }
 
-    /// Writes what the client of `session` is told on its own, until the guard is dropped.
+    /// Writes the messages of `session` that belong to no request, until the guard is dropped.
     fn forward_session_messages(&self, session: &Arc<Session>) -> Option<DropGuard> {
         let told = session.open_stream(1)?;
         let (silent, gone) = (CancellationToken::new(), self.client_gone.clone());
@@ -139,6 +139,6 @@ impl StdioConnection {
     }
 }
 
-/// What is said to the first request after a variant of its session was taken out of the configuration.
+/// The error for the first request after a variant of its session was removed from the configuration.
 const REINITIALIZED: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
      sent: list what there is now, then ask again";

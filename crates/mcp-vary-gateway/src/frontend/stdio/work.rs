@@ -1,4 +1,4 @@
-//! What a client has begun, on the side of what it says next.
+//! Requests that run while the client's next messages are read.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use crate::session::client::Client;
 use crate::session::{InFlightGuard, Session};
 use crate::subscriptions::ListenStream;
 
-/// A notification of an extension: by whom, its method and its params as written.
+/// A notification of an extension: its client, method and params as written.
 pub(super) type ExtensionNotification =
     (Arc<ConfigSnapshot>, Client, String, Option<String>, Lease);
 
 impl StdioConnection {
-    /// Runs a request on the side; its answer is written when it comes.
+    /// Runs a request concurrently. Its answer is written when it arrives.
     pub(super) fn spawn_request(
         &self,
         gateway: Arc<ConfigSnapshot>,
@@ -44,7 +44,7 @@ impl StdioConnection {
         let id = id.to_owned();
         let (gone, stopping) = (self.client_gone.clone(), self.stopping.clone());
         self.tasks.spawn(async move {
-            // The params were read before, so that they can be read again.
+            // The params were readable before, so they are now.
             let params = Params::read(params.as_deref()).unwrap_or_default();
             let asked = IncomingRequest {
                 id: &id,
@@ -86,7 +86,7 @@ impl StdioConnection {
         });
     }
 
-    /// Carries a notification of an extension on the side, in order; of too many the last are dropped.
+    /// Forwards a notification of an extension concurrently, in order. If there are too many, the last are dropped.
     pub(super) fn spawn_notification(
         &self,
         setup: Arc<ConfigSnapshot>,
@@ -129,7 +129,7 @@ impl StdioConnection {
     }
 }
 
-/// Runs one request to its end, writing what comes on the way.
+/// Runs one request to its end and writes its messages.
 async fn run(
     gateway: Arc<ConfigSnapshot>,
     client: &Client,
@@ -139,7 +139,7 @@ async fn run(
     stopping: CancellationToken,
 ) {
     let outcome = dispatch(&gateway, client, asked).await;
-    // What the server works on needs nothing more of a configuration that may be replaced.
+    // A request that its server works on no longer needs the configuration, which may be replaced.
     drop(gateway);
     let mut running = match outcome {
         Dispatch::Done(reply) => return drop(lines.send(reply.body).await),
@@ -158,7 +158,7 @@ async fn run(
     }
 }
 
-/// Writes what a client hears of, until it withdraws or the stream ends.
+/// Writes a client's notifications until it cancels the request or the stream ends.
 async fn receive_client_message(
     mut listener: Box<ListenStream>,
     place: &InFlightGuard,
@@ -179,10 +179,10 @@ async fn receive_client_message(
     }
 }
 
-/// Carries one after the other.
+/// Forwards notifications one after the other.
 async fn forward_all(mut carried: mpsc::Receiver<ExtensionNotification>) {
     while let Some((setup, client, method, written, _memory)) = carried.recv().await {
-        // The params were read before, so that they can be read again.
+        // The params were readable before, so they are now.
         let params = Params::read(written.as_deref()).unwrap_or_default();
         forward_notification(&setup, &client, &method, params).await;
     }
