@@ -54,12 +54,12 @@ impl Gateway {
     /// could not be connected to, for [`Config::start_wait`] at most, or until `serve_now`;
     /// what servers list after that is announced. Closing the gateway ends in order what was begun.
     pub async fn open(config: Config) -> Arc<Self> {
-        let lasting = Arc::new(Services::new(&config));
-        let stop_when_dropped = lasting.shutdown.clone().drop_guard();
-        let setup = ConfigSnapshot::open(config, Arc::clone(&lasting), None).await;
+        let services = Arc::new(Services::new(&config));
+        let stop_when_dropped = services.shutdown.clone().drop_guard();
+        let setup = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(setup),
-            services: lasting,
+            services: services,
             reloading: Mutex::default(),
             is_serving: AtomicBool::new(false),
             serving: watch::Sender::new(false),
@@ -166,7 +166,7 @@ impl Gateway {
         let pause = move || {
             let gateway = gateway.upgrade()?;
             let setup = gateway.current();
-            gateway.services.replay_streams.sweep();
+            gateway.services.exchange.replay_streams.sweep();
             gateway.services.sessions.sweep();
             gateway.services.tasks.core_over_ext.completed.sweep();
             let now = (setup.config.environment.now)();

@@ -80,7 +80,7 @@ impl Reloaded {
         Self {
             servers: servers(before, after),
             variants: variants(before, after),
-            at_next_start: after.services.unchangeable_settings(&after.config),
+            at_next_start: after.services.startup.differences(&after.config),
             renamed: renamed(before, after),
         }
     }
@@ -288,8 +288,8 @@ async fn build_snapshot(
     config: Config,
     before: &ConfigSnapshot,
 ) -> Result<Arc<ConfigSnapshot>, ConnectError> {
-    let lasting = Arc::clone(&gateway.services);
-    let setup = ConfigSnapshot::open(config, lasting, Some(before)).await;
+    let services = Arc::clone(&gateway.services);
+    let setup = ConfigSnapshot::open(config, services, Some(before)).await;
     let all = setup.pool.base().sources();
     let old = before.pool.base().sources();
     let is_new = |source: &&Arc<ServerSource>| !old.iter().any(|old| Arc::ptr_eq(old, source));

@@ -15,7 +15,24 @@ pub(super) const CIRCLES: &str = "xtask/circles-allowed.txt";
 
 /// The folders (or files) directly below `src` of a crate, top first. A file imports from its own layer and from
 /// those below it.
-const LAYERS: &[(&str, &[&str])] = &[];
+const LAYERS: &[(&str, &[&str])] = &[(
+    "mcp-vary-gateway",
+    &[
+        "fuzzing",
+        "frontend",
+        "reload",
+        "report",
+        "status",
+        "gateway",
+        "pipeline",
+        "subscriptions",
+        "tasks",
+        "mrtr",
+        "pool",
+        "session",
+        "settings",
+    ],
+)];
 
 /// The imports between the files of one crate, outside its tests.
 #[derive(Debug, Default)]

@@ -89,11 +89,11 @@ pub(super) struct ConnectionGuard {
 }
 
 impl Connections {
-    pub(super) fn new(limit: usize, patience: Duration, lasting: &Arc<Services>) -> Arc<Self> {
+    pub(super) fn new(limit: usize, patience: Duration, services: &Arc<Services>) -> Arc<Self> {
         Arc::new(Self {
             limit: limit.max(1),
             header_timeout: patience,
-            services: Arc::clone(lasting),
+            services: Arc::clone(services),
             started: Instant::now(),
             open: Lock::default(),
             freed: Notify::new(),

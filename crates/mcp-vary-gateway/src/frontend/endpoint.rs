@@ -81,7 +81,7 @@ async fn open_stream(
             Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
         };
     let last = last_event_id(head);
-    let streams = &snapshot.services.replay_streams;
+    let streams = &snapshot.services.exchange.replay_streams;
     match last
         .as_ref()
         .map(|last| streams.resume(session.client, last))
@@ -119,9 +119,9 @@ async fn standalone_stream(
     })?;
     let primed = understands_priming(session.negotiated.revision);
     let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
-    let streams = &snapshot.services.replay_streams;
+    let streams = &snapshot.services.exchange.replay_streams;
     let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
-    let remaining = session.remaining(snapshot.services.now());
+    let remaining = session.remaining(snapshot.services.exchange.now());
     let stopping = stopping.clone();
     let ended = async move {
         let expired = tokio::time::sleep(remaining);
@@ -130,7 +130,7 @@ async fn standalone_stream(
     let source = StandaloneStream {
         messages,
         ended: Box::pin(ended),
-        services: Arc::clone(&snapshot.services),
+        services: Arc::clone(&snapshot.services.exchange),
     };
     snapshot.notify_session(session).await;
     let stream = Stream::of_replay(connection, Some(source), first);
@@ -156,6 +156,7 @@ fn end_session(snapshot: &ConfigSnapshot, head: &Parts) -> Response<Body> {
     snapshot.pool.close_session(session.client);
     snapshot
         .services
+        .exchange
         .replay_streams
         .remove_client(session.client);
     typed_response(StatusCode::OK, "application/json", Body::empty())

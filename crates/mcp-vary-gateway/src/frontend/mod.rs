@@ -69,15 +69,15 @@ pub(crate) fn receive_client_message(
     message: &Message<'_>,
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
-    let lasting = &gateway.services;
-    let names = |sealed: &str| tasks::upstream_id(&lasting.cursor_keys, sealed);
+    let services = &gateway.services;
+    let names = |sealed: &str| tasks::upstream_id(&services.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
         (None, Some(id)) => {
             let outcome = match (message.result, message.error) {
                 (Some(result), _) => Ok(result),
                 (None, error) => Err(error.unwrap_or_default()),
             };
-            let questions = &lasting.pending_server_requests;
+            let questions = &services.pending_server_requests;
             if !questions.answer(session.client, id, outcome, &names) {
                 return Err(RpcError::invalid_request(
                     "this gateway has not asked that; if several share the sessions, send what belongs to one \
@@ -92,13 +92,14 @@ pub(crate) fn receive_client_message(
         }
         (Some("notifications/progress"), _) => {
             let params = message.params.unwrap_or_default();
-            lasting
+            services
                 .pending_server_requests
                 .progress(session.client, params, &names);
         }
         (Some("notifications/roots/list_changed"), _) => {
-            lasting
-                .dedicated_pool
+            services
+                .pool
+                .dedicated
                 .notify_servers(session.client, "notifications/roots/list_changed");
         }
         _ => {}

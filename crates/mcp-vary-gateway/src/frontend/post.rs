@@ -72,14 +72,14 @@ pub(crate) async fn answer(
     let begun = dispatch_message(&gateway, head, told, (&bytes, &message), params).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
-    let lasting = Arc::clone(&gateway.services);
+    let services = Arc::clone(&gateway.services);
     // A request that its server works on no longer needs the configuration, which may be replaced.
     drop(gateway);
     Ok(match begun {
         Ok(Dispatched::Answered(response)) => response,
         Ok(Dispatched::Replied(reply, resuming)) => {
             let id = message.id.unwrap_or_default();
-            let resumable = resuming.map(|client| (&lasting.replay_streams, client, id));
+            let resumable = resuming.map(|client| (&services.exchange.replay_streams, client, id));
             replied(reply, is_streamed, resumable)
         }
         Ok(Dispatched::Running(mut running)) => {
@@ -172,9 +172,9 @@ async fn open_session(
     let (session_id, session) = gateway.services.sessions.open(fixed, lifetime);
     let dropped = declared.saturating_sub(count(session.negotiated.features.as_deref()));
     if dropped > 0 {
-        let lasting = &gateway.services;
-        lasting.counters.add(Counter::DroppedTags, dropped as u64);
-        lasting.ignored_declarations.tags_dropped(dropped);
+        let services = &gateway.services;
+        services.counters.add(Counter::DroppedTags, dropped as u64);
+        services.ignored_declarations.tags_dropped(dropped);
     }
     let mut response = json(response::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {

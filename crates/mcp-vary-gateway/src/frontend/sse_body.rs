@@ -13,9 +13,9 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::sse::{self, event};
 use tokio::time::{Instant, Sleep};
 
+use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::exchange::pump::pump;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
-use crate::pipeline::runtime::Services;
 use crate::session::OutboxStream;
 use crate::session::replay::{ReplayReader, ReplayStreams};
 use crate::subscriptions::ListenStream;
@@ -109,7 +109,7 @@ enum Source {
 pub(crate) struct StandaloneStream {
     pub(crate) messages: OutboxStream,
     pub(crate) ended: Pin<Box<dyn Future<Output = ()> + Send>>,
-    pub(crate) services: Arc<Services>,
+    pub(crate) services: Arc<ExchangeServices>,
 }
 
 type Next = Pin<Box<dyn Future<Output = (Box<InFlightRequest>, ResponseEvent)> + Send>>;
@@ -145,15 +145,15 @@ impl Stream {
 
     /// The stream of `running` for a client that can resume it.
     pub(crate) fn of_call(running: Box<InFlightRequest>, first: Option<&[u8]>) -> Box<Self> {
-        let lasting = Arc::clone(running.services());
-        let (client, streams) = (running.client(), &lasting.replay_streams);
+        let services = Arc::clone(running.services());
+        let (client, streams) = (running.client(), &services.replay_streams);
         let primed = understands_priming(client.revision);
         let connection = streams.open(client.id, Some(running.id()), primed);
         if let Some(first) = first {
             streams.push(connection.log(), first);
         }
-        let feeding = pump(Arc::clone(&lasting), running, Arc::clone(connection.log()));
-        lasting.background_tasks.spawn(feeding);
+        let feeding = pump(Arc::clone(&services), running, Arc::clone(connection.log()));
+        services.background_tasks.spawn(feeding);
         Self::of_replay(connection, None, None)
     }
 

@@ -72,9 +72,13 @@ impl ConfigSnapshot {
         services: Arc<Services>,
         before: Option<&Self>,
     ) -> Self {
-        let gateways = Arc::clone(&services.upstream_gateways);
-        let position =
-            ChainPosition::new(services.id, &config.ancestors, &config.servers, gateways);
+        let gateways = Arc::clone(&services.chain.upstream_gateways);
+        let position = ChainPosition::new(
+            services.chain.id,
+            &config.ancestors,
+            &config.servers,
+            gateways,
+        );
         for server in &mut config.servers {
             server.chain = position.outgoing();
             server.fill_random = config.environment.random;
@@ -100,7 +104,7 @@ impl ConfigSnapshot {
             (layout, config.limits.classes),
             config.start_wait,
             before.map(|before| &*before.pool),
-            &services.pool_services,
+            &services.pool,
         );
         let pool = Arc::new(pool.await);
         let generation = before.map_or(0, |before| before.placements.generation() + 1);
@@ -200,7 +204,7 @@ impl ConfigSnapshot {
 
     /// Notifies a legacy session of changes from now on.
     pub(crate) async fn notify_session(&self, session: &Arc<Session>) {
-        let lists = self.services.dedicated_pool.lists();
+        let lists = self.services.pool.dedicated.lists();
         let hub = &self.services.hub;
         hub.admit(session, &self.placements, lists).await;
     }

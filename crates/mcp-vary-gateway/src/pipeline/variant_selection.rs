@@ -262,8 +262,8 @@ mod tests {
         let outside = Environment::new(|| 1_000, |bytes| bytes.fill(7));
         let config = Config::new(UpstreamConfig::new("none", target), outside);
         let config = config.with_variants(on);
-        let lasting = Arc::new(Services::new(&config));
-        Arc::new(ConfigSnapshot::open(config, lasting, None).await)
+        let services = Arc::new(Services::new(&config));
+        Arc::new(ConfigSnapshot::open(config, services, None).await)
     }
 
     /// What a request by a credential of `compact` says beside its message.

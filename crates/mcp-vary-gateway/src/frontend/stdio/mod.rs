@@ -138,7 +138,7 @@ impl StdioConnection {
         }
         let memory = memory_cost::of_message(line.len());
         if let Some(messages) = envelope::batch(&line) {
-            return match self.gateway.services.lease(memory) {
+            return match self.gateway.services.memory.lease(memory) {
                 Ok(memory) => self.receive_batch(messages, memory).await,
                 Err(failure) => self.write_response(failure.to_bytes(None)).await,
             };
@@ -175,12 +175,12 @@ impl StdioConnection {
             }
             let method = message.method.as_deref();
             if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
-                let memory = self.gateway.services.lease(memory);
+                let memory = self.gateway.services.memory.lease(memory);
                 self.spawn_notification(setup, method, message.params, &params, memory.ok());
             }
             return;
         };
-        let memory = match self.gateway.services.lease(memory) {
+        let memory = match self.gateway.services.memory.lease(memory) {
             Ok(memory) => memory,
             Err(failure) => return self.write_response(failure.to_bytes(Some(id))).await,
         };

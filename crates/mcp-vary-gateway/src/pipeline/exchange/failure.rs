@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 
 use super::ResponseContext;
 use crate::mrtr;
+use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::method::MethodAction;
-use crate::pipeline::runtime::Services;
 
 impl ResponseContext {
-    pub(crate) fn error_response(&self, error: &str, lasting: &Services) -> Reply {
+    pub(crate) fn error_response(&self, error: &str, services: &ExchangeServices) -> Reply {
         let failure = RpcError::from_upstream_or_internal(error);
-        if let Some(result) = self.url_required(&failure, lasting) {
+        if let Some(result) = self.url_required(&failure, services) {
             return response::result(&self.id, result.as_bytes());
         }
         let mut failure = self.upstream_error(failure);
@@ -54,7 +54,7 @@ impl ResponseContext {
     }
 
     /// What the client is asked to visit before the server does anything.
-    fn url_required(&self, failure: &RpcError, lasting: &Services) -> Option<String> {
+    fn url_required(&self, failure: &RpcError, services: &ExchangeServices) -> Option<String> {
         let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
         is_asked.then(|| {
@@ -62,7 +62,7 @@ impl ResponseContext {
                 data,
                 seal,
                 self.client.server_request_support(),
-                &lasting.mrtr,
+                &services.mrtr,
             )
         })?
     }

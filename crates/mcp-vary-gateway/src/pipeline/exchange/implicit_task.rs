@@ -10,10 +10,10 @@ use mcp_vary_upstream::Request;
 use mcp_vary_upstream::sent_request::SentRequest;
 use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::{InFlightRequest, ResponseEvent, unless_cancelled};
-use crate::pipeline::runtime::Services;
 use crate::tasks::task_text::core_task_id;
 
 /// A task that a call becomes, and nobody but its server is told of.
@@ -26,15 +26,15 @@ pub(crate) struct ImplicitTask {
     sent: Arc<SentRequest>,
     /// What the server calls it, once it was made and until it is over.
     upstream_id: Option<String>,
-    services: Arc<Services>,
+    background_tasks: TaskTracker,
 }
 
 impl ImplicitTask {
-    pub(crate) const fn new(sent: Arc<SentRequest>, services: Arc<Services>) -> Self {
+    pub(crate) const fn new(sent: Arc<SentRequest>, background_tasks: TaskTracker) -> Self {
         Self {
             sent,
             upstream_id: None,
-            services,
+            background_tasks,
         }
     }
 
@@ -62,7 +62,7 @@ impl Drop for ImplicitTask {
                 debug!(server = upstream.name(), "task not cancelled");
             }
         };
-        self.services.background_tasks.spawn(cancelled);
+        self.background_tasks.spawn(cancelled);
     }
 }
 

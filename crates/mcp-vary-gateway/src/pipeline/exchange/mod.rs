@@ -8,6 +8,7 @@ pub(crate) mod pump;
 mod response;
 mod retry;
 mod server_requests;
+mod services;
 mod undeclared;
 mod watching;
 
@@ -25,7 +26,7 @@ pub(crate) use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 
 use crate::mrtr::{InputRelay, InputRequests};
 pub(crate) use crate::pipeline::exchange::orphaned::orphaned_for;
-use crate::pipeline::runtime::Services;
+pub(crate) use crate::pipeline::exchange::services::ExchangeServices;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::InFlightGuard;
@@ -58,7 +59,7 @@ pub(crate) struct InFlightRequest {
     in_flight_guard: Option<InFlightGuard>,
     /// What the client's message is held in.
     memory: Option<Lease>,
-    services: Arc<Services>,
+    services: Arc<ExchangeServices>,
 }
 
 /// What a request has for as long as the server works on it.
@@ -100,28 +101,28 @@ pub(crate) enum ResponseEvent {
 
 impl InFlightRequest {
     pub(crate) fn new(
-        lasting: Arc<Services>,
+        services: Arc<ExchangeServices>,
         exchange: Exchange,
         taken: Leases,
         finish: ResponseContext,
     ) -> Self {
-        Self::with_leases(lasting, Some(exchange), taken, finish)
+        Self::with_leases(services, Some(exchange), taken, finish)
     }
 
     /// A request that waits for what a task comes to.
     pub(crate) fn awaiting(
-        lasting: Arc<Services>,
+        services: Arc<ExchangeServices>,
         awaited: ResultWaiter,
         taken: Leases,
         finish: ResponseContext,
     ) -> Self {
-        let mut running = Self::with_leases(lasting, None, taken, finish);
+        let mut running = Self::with_leases(services, None, taken, finish);
         running.task_result = Some(Box::new(awaited));
         running
     }
 
     fn with_leases(
-        services: Arc<Services>,
+        services: Arc<ExchangeServices>,
         exchange: Option<Exchange>,
         leases: Leases,
         response: ResponseContext,
@@ -293,7 +294,7 @@ impl InFlightRequest {
         &self.response.id
     }
 
-    pub(crate) fn services(&self) -> &Arc<Services> {
+    pub(crate) fn services(&self) -> &Arc<ExchangeServices> {
         &self.services
     }
 }

@@ -28,9 +28,9 @@ impl Drop for InFlightRequest {
         // One too many is cancelled instead, as dropping the exchange does.
         let permit = Arc::clone(&self.services.orphan_permits).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
-            let lasting = (self.services.shutdown.clone(), self.services.now());
+            let services = (self.services.shutdown.clone(), self.services.now());
             let kept = (permit, std::mem::take(&mut self.leases));
-            let unheard = run_orphaned(exchange, self.in_flight_guard.take(), lasting, kept);
+            let unheard = run_orphaned(exchange, self.in_flight_guard.take(), services, kept);
             self.services.background_tasks.spawn(unheard);
         }
     }

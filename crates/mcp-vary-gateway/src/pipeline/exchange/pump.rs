@@ -7,8 +7,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tracing::debug;
 
+use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, orphaned_for};
-use crate::pipeline::runtime::Services;
 use crate::session::Session;
 use crate::session::replay::ReplayBuffer;
 
@@ -17,7 +17,7 @@ use crate::session::replay::ReplayBuffer;
 /// Who reads slowly is waited for. While nobody reads it goes on, for as long and with as many others as
 /// requests without a client may.
 pub(crate) async fn pump(
-    lasting: Arc<Services>,
+    services: Arc<ExchangeServices>,
     mut running: Box<InFlightRequest>,
     log: Arc<ReplayBuffer>,
 ) {
@@ -28,18 +28,18 @@ pub(crate) async fn pump(
         if log.is_connected() {
             alone = None;
         } else if alone.is_none() {
-            match DisconnectedDeadline::begin(&lasting, session.as_deref()) {
+            match DisconnectedDeadline::begin(&services, session.as_deref()) {
                 Some(begun) => alone = Some(begun),
                 None => break "too many requests run on without their clients",
             }
         }
         tokio::select! {
             biased;
-            () = lasting.shutdown.cancelled() => break "the gateway stops",
+            () = services.shutdown.cancelled() => break "the gateway stops",
             () = DisconnectedDeadline::too_long(alone.as_ref()) => break "the client is gone",
             () = log.changed() => {}
             step = running.next(), if log.has_room() => match step {
-                ResponseEvent::Message(message) => lasting.replay_streams.push(&log, &message),
+                ResponseEvent::Message(message) => services.replay_streams.push(&log, &message),
                 ResponseEvent::Done(reply) => {
                     // The id of the request is free before its answer is read.
                     drop(running);
@@ -51,7 +51,7 @@ pub(crate) async fn pump(
         }
     };
     debug!(reason = why, "a request was given up");
-    lasting.replay_streams.abandon(&log);
+    services.replay_streams.abandon(&log);
     running.abandon(why);
     drop(feeding);
 }
@@ -72,11 +72,11 @@ struct DisconnectedDeadline {
 }
 
 impl DisconnectedDeadline {
-    fn begin(lasting: &Services, session: Option<&Session>) -> Option<Self> {
-        let place = Arc::clone(&lasting.orphan_permits)
+    fn begin(services: &ExchangeServices, session: Option<&Session>) -> Option<Self> {
+        let place = Arc::clone(&services.orphan_permits)
             .try_acquire_owned()
             .ok()?;
-        let time = session.map_or(Duration::ZERO, |it| orphaned_for(it, lasting.now()));
+        let time = session.map_or(Duration::ZERO, |it| orphaned_for(it, services.now()));
         Some(Self {
             until: Instant::now() + time,
             _permit: place,

@@ -19,9 +19,9 @@ use mcp_vary_wire::task_dialect::TaskDialect;
 
 use super::ResponseEvent;
 use crate::mrtr::{self, RequestStateCodec, is_input_required};
+use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::exchange::undeclared::UndeclaredMethod;
 use crate::pipeline::method::{MethodAction, TaskAction};
-use crate::pipeline::runtime::Services;
 use crate::session::client::Client;
 use crate::tasks::TaskIdCodec;
 use crate::tasks::task_text::RESULT;
@@ -63,12 +63,12 @@ pub(crate) struct ResponsePlan {
 }
 
 impl ResponseContext {
-    pub(crate) fn result(&self, result: &str, lasting: &Services) -> Reply {
+    pub(crate) fn result(&self, result: &str, services: &ExchangeServices) -> Reply {
         if !result.starts_with('{') {
             return self.failed(&RpcError::internal("the server's result is no object"));
         }
         if is_input_required(result) {
-            return self.input_required(result, lasting);
+            return self.input_required(result, services);
         }
         let asks = self.plan.task.as_ref().map(|task| task.dialects.client);
         if let MethodAction::Task(_) = self.action
@@ -105,25 +105,25 @@ impl ResponseContext {
     }
 
     /// How a task stands, for a client that asked.
-    pub(crate) fn task(&self, stands: &str, lasting: &Services) -> Reply {
-        self.record_links(stands, lasting);
+    pub(crate) fn task(&self, stands: &str, services: &ExchangeServices) -> Reply {
+        self.record_links(stands, services);
         match edit::get(stands, "error").and_then(RpcError::from_upstream) {
             Some(failure) => {
                 let error = self.upstream_error(failure).to_json();
-                self.result(&edit::set(stands, "error", &error), lasting)
+                self.result(&edit::set(stands, "error", &error), services)
             }
-            None => self.result(stands, lasting),
+            None => self.result(stands, services),
         }
     }
 
     /// Remembers what the result points to, since that can be read from then on.
-    pub(super) fn record_links(&self, result: &str, lasting: &Services) {
+    pub(super) fn record_links(&self, result: &str, services: &ExchangeServices) {
         let Some(origin) = &self.plan.origin else {
             return;
         };
-        lasting.link_index.record(&self.server, origin, result);
+        services.link_index.record(&self.server, origin, result);
         if let (MethodAction::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
-            lasting.link_index.record(&self.server, origin, result);
+            services.link_index.record(&self.server, origin, result);
         }
     }
 
@@ -205,7 +205,7 @@ impl ResponseContext {
     }
 
     /// What a server asks of the client in a result.
-    fn input_required(&self, result: &str, lasting: &Services) -> Reply {
+    fn input_required(&self, result: &str, services: &ExchangeServices) -> Reply {
         let Some(seal) = &self.request_state else {
             let why = "the server asks for input where a request cannot have a second round";
             return self.failed(&RpcError::internal(why));
@@ -214,7 +214,7 @@ impl ResponseContext {
             result,
             seal,
             self.client.server_request_support(),
-            &lasting.mrtr,
+            &services.mrtr,
         ) {
             Ok(result) => response::result(&self.id, result.as_bytes()),
             Err(failure) => self.failed(&failure),

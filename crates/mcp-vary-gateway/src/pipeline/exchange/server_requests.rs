@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{InFlightRequest, Leases, ResponseContext, ResponseEvent, unless_cancelled};
 use crate::mrtr::{self, InputRelay, RelayEvent, SuspendedCall, is_input_required};
-use crate::pipeline::runtime::Services;
+use crate::pipeline::exchange::ExchangeServices;
 use crate::pool::dedicated;
 use crate::session::pending_server_requests::{self, ForwardedServerRequest};
 
@@ -21,9 +21,9 @@ impl InFlightRequest {
         request: ServerRequest,
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
-            let (made, server) = (&self.services.tasks.registry, &self.response.server);
+            let (made, server) = (&self.services.task_registry, &self.response.server);
             let names = made.client_ids(server, session.client);
-            let questions = &self.services.pending_server_requests;
+            let questions = &self.services.mrtr.pending_server_requests;
             let (question, message) = questions.forward(session, (server, &request), &names)?;
             self.pending_server_requests.push(question);
             return Some(ResponseEvent::Message(message));
@@ -82,7 +82,7 @@ impl InFlightRequest {
 
     /// Goes on with a call that waited for the client, which has come back with `responses`.
     pub(crate) fn resumed(
-        lasting: Arc<Services>,
+        services: Arc<ExchangeServices>,
         mut call: SuspendedCall<Leases>,
         responses: &Members<'_>,
         turn: OwnedSemaphorePermit,
@@ -93,7 +93,7 @@ impl InFlightRequest {
             turn: Some(turn),
             ..call.leases
         };
-        let mut running = Self::new(lasting, call.exchange, taken, finish);
+        let mut running = Self::new(services, call.exchange, taken, finish);
         running.input = call.input;
         running
     }

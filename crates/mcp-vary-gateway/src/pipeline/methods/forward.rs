@@ -82,8 +82,8 @@ impl RequestContext<'_> {
             connection: upstream,
         };
         let by_task = is_by_task.then(|| {
-            let lasting = Arc::clone(&self.snapshot.services);
-            Box::new(ImplicitTask::new(Arc::new(sent.clone()), lasting))
+            let tracker = self.snapshot.services.background_tasks.clone();
+            Box::new(ImplicitTask::new(Arc::new(sent.clone()), tracker))
         });
         let taken = Leases {
             turn: Some(turn),
@@ -163,8 +163,8 @@ impl RequestContext<'_> {
         let is_relayed = self.relays_input(finish.upstream);
         let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
         let exchange = sent.connection.request(sent.request).await?;
-        let lasting = Arc::clone(&self.snapshot.services);
-        let mut running = InFlightRequest::new(lasting, exchange, taken, finish);
+        let services = Arc::clone(&self.snapshot.services.exchange);
+        let mut running = InFlightRequest::new(services, exchange, taken, finish);
         if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
             let limit = self.snapshot.config.limits.max_rounds;
             running.relay_with(InputRelay::new(Arc::clone(sent), limit));
@@ -242,7 +242,13 @@ impl RequestContext<'_> {
             return Err(RpcError::invalid_params(why));
         }
         let theirs = theirs.to_owned();
-        let ours = self.snapshot.services.new_progress_token().to_string();
+        let ours = self
+            .snapshot
+            .services
+            .exchange
+            .progress_tokens
+            .next()
+            .to_string();
         Ok(Some(ProgressTokens {
             upstream: ours,
             client: theirs,
@@ -263,8 +269,8 @@ impl RequestContext<'_> {
         mut finish: ResponseContext,
     ) -> Result<Dispatch, RpcError> {
         let responses = read_responses(self.request.params.members.get(INPUT_RESPONSES))?;
-        let lasting = &self.snapshot.services;
-        let call = lasting
+        let services = &self.snapshot.services.exchange;
+        let call = services
             .suspended_calls
             .take(call)
             .ok_or_else(mrtr::unknown_suspended_call)?;
@@ -276,7 +282,8 @@ impl RequestContext<'_> {
             }),
             _ => None,
         };
-        let running = InFlightRequest::resumed(Arc::clone(lasting), call, &responses, turn, finish);
+        let running =
+            InFlightRequest::resumed(Arc::clone(services), call, &responses, turn, finish);
         Ok(Dispatch::InFlight(Box::new(running)))
     }
 }

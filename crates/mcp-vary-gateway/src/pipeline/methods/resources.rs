@@ -184,7 +184,7 @@ impl RequestContext<'_> {
         may: impl Fn(ServerIndex) -> bool,
     ) -> Option<ServerIndex> {
         let (links, servers) = (
-            &self.snapshot.services.link_index,
+            &self.snapshot.services.exchange.link_index,
             &self.snapshot.config.servers,
         );
         let shows = |server: ServerIndex, origin: &LinkSource| {

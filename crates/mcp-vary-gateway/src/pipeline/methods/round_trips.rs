@@ -65,8 +65,8 @@ impl RequestContext<'_> {
             let failure = ParamsError::ambiguous(&key).into_counted_error(&services.counters);
             return Err(self.with_active_variant(view, failure));
         }
-        let state = codec.open(&services.mrtr, sealed);
+        let state = codec.open(&services.exchange.mrtr, sealed);
         let state = state.map_err(|failure| self.with_active_variant(view, failure))?;
-        codec.round_trip(&services.mrtr, state)
+        codec.round_trip(&services.exchange.mrtr, state)
     }
 }

@@ -37,7 +37,7 @@ impl RequestContext<'_> {
         let (server, own) = self.located(view, &uri).await?;
         self.snapshot.notify_session(session).await;
         if self.may_bind(session, &uri, view)? {
-            let memory = self.snapshot.services.lease_for_subscription(&uri)?;
+            let memory = self.snapshot.services.memory.lease_for_subscription(&uri)?;
             self.class.source(server).connection.ready().await?;
             let alone = self.retained_connection(server).await?;
             let bound = self.bind_resource(view, (server, &own), alone, memory);
@@ -102,7 +102,7 @@ impl RequestContext<'_> {
         audience.catch_up(number).await;
         if let Some(client) = self.client.connection {
             audience
-                .relocate(client, self.snapshot.services.dedicated_pool.lists())
+                .relocate(client, self.snapshot.services.pool.dedicated.lists())
                 .await;
         }
         Ok(Dispatch::Listen(listener))
@@ -126,7 +126,7 @@ impl RequestContext<'_> {
             return Ok(Vec::new());
         };
         let leased = uris.into_iter().map(|uri| {
-            let memory = self.snapshot.services.lease_for_subscription(&uri)?;
+            let memory = self.snapshot.services.memory.lease_for_subscription(&uri)?;
             Ok((uri, memory))
         });
         let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;

@@ -133,7 +133,7 @@ impl RequestContext<'_> {
             true => 0,
             false => memory_cost::of_tree(arguments),
         };
-        let _memory = self.snapshot.services.lease(tree)?;
+        let _memory = self.snapshot.services.memory.lease(tree)?;
         Ok(prepared.arguments(arguments))
     }
 }

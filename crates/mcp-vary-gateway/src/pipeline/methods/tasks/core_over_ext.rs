@@ -70,9 +70,10 @@ impl RequestContext<'_> {
             class: Some(ConnectionUse::new(&self.class)),
             ..Leases::default()
         };
-        let lasting = Arc::clone(&self.snapshot.services);
-        let awaited = lasting.tasks.core_over_ext.wait(task_client, id);
-        let running = InFlightRequest::awaiting(lasting, awaited, taken, finish);
+        let services = &self.snapshot.services;
+        let awaited = services.tasks.core_over_ext.wait(task_client, id);
+        let running =
+            InFlightRequest::awaiting(Arc::clone(&services.exchange), awaited, taken, finish);
         Ok(Dispatch::InFlight(Box::new(running)))
     }
 
@@ -84,7 +85,7 @@ impl RequestContext<'_> {
     pub(super) async fn cancel_task(mut self, found: &FoundTask) -> Result<Dispatch, RpcError> {
         let finish = self.task_response(found)?;
         let task_client = self.task_client(found);
-        let lasting = &self.snapshot.services;
+        let services = &self.snapshot.services.exchange;
         let said = match task_client.status().await? {
             Ok(task) if is_terminal(&status(&task)) => {
                 return Err(not_to_be_cancelled(&status(&task)));
@@ -93,8 +94,8 @@ impl RequestContext<'_> {
             Err(error) => Err(error),
         };
         Ok(Dispatch::Done(match said {
-            Ok(task) => finish.result(&task, lasting),
-            Err(error) => finish.error_response(&error, lasting),
+            Ok(task) => finish.result(&task, services),
+            Err(error) => finish.error_response(&error, services),
         }))
     }
 

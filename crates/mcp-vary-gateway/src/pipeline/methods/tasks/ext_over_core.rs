@@ -84,7 +84,9 @@ impl RequestContext<'_> {
             ..ForwardRequest::default()
         };
         let finish = self.response_context(found.view, &mut forwarding)?;
-        Ok(Dispatch::Done(finish.task(stands, &self.snapshot.services)))
+        Ok(Dispatch::Done(
+            finish.task(stands, &self.snapshot.services.exchange),
+        ))
     }
 
     /// What the client calls a task that is said in its own form already.

@@ -130,8 +130,8 @@ impl RequestContext<'_> {
             && self.offers(place.server, TaskDialect::Core);
         is_crossed.then(|| {
             self.request.params.members.set("task", "{}");
-            let lasting = &self.snapshot.services;
-            let mark = Some(lasting.tasks.proxied.new_prefix());
+            let services = &self.snapshot.services;
+            let mark = Some(services.tasks.proxied.new_prefix());
             let names = self.new_task_codec(EXT_OVER_CORE, view, place, None);
             Box::new(TaskIdCodec {
                 prefix: mark,
@@ -413,7 +413,7 @@ impl RequestContext<'_> {
                 uris: self.changed_uris(found.view),
                 ..ResultRewriter::default()
             },
-            link_index: Arc::clone(&self.snapshot.services.link_index),
+            link_index: Arc::clone(&self.snapshot.services.exchange.link_index),
         };
         Some((found.place.server, teller, found.forms, found.task.id))
     }

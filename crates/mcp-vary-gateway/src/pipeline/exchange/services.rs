@@ -1,0 +1,62 @@
+//! The parts of the gateway that requests in flight use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mcp_vary_base::environment::Environment;
+use mcp_vary_catalog::link_index::LinkIndex;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Leases;
+use crate::mrtr::{MrtrServices, SuspendedCalls};
+use crate::session::replay::ReplayStreams;
+use crate::tasks::TaskRegistry;
+
+/// The parts of the gateway that requests in flight use, from its start to its end.
+///
+/// A request in flight holds these and nothing of the configuration, so that it does not delay the end of a
+/// configuration that was replaced.
+#[derive(Debug)]
+pub(crate) struct ExchangeServices {
+    pub(crate) mrtr: Arc<MrtrServices>,
+    pub(crate) suspended_calls: Arc<SuspendedCalls<Leases>>,
+    pub(crate) task_registry: Arc<TaskRegistry>,
+    /// The links in results.
+    pub(crate) link_index: Arc<LinkIndex>,
+    /// Streams that clients can resume.
+    pub(crate) replay_streams: ReplayStreams,
+    /// Permits for requests whose client is gone.
+    pub(crate) orphan_permits: Arc<Semaphore>,
+    pub(crate) progress_tokens: ProgressTokenCounter,
+    pub(crate) environment: Environment,
+    /// Cancelled when the gateway stops.
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) background_tasks: TaskTracker,
+}
+
+impl ExchangeServices {
+    /// Seconds since 1970-01-01 UTC.
+    pub(crate) fn now(&self) -> u64 {
+        (self.environment.now)()
+    }
+}
+
+/// Numbers the progress tokens towards servers.
+#[derive(Debug)]
+pub(crate) struct ProgressTokenCounter(AtomicU64);
+
+impl Default for ProgressTokenCounter {
+    fn default() -> Self {
+        // Some servers take the token 0 for no token.
+        Self(AtomicU64::new(1))
+    }
+}
+
+impl ProgressTokenCounter {
+    /// A token that no other request to a server has.
+    pub(crate) fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
