@@ -1,8 +1,8 @@
-//! Members of a request that another reader may take for others than the gateway did.
+//! Members of a request that another reader may take for different ones than the gateway does.
 //!
-//! The gateway decides by the members that it reads what a request may reach, and sends on those it does not know.
-//! A server that ignores case, or that takes the other one of two equal keys, would act on something that was
-//! never checked. Such requests are refused.
+//! The gateway checks what a request may reach by the members that it reads, and forwards the members that it does not
+//! know. A server that ignores case, or that reads the other one of two equal keys, would act on values that were never
+//! checked. Such requests are refused.
 //! Source: CVE-2026-27896; docs/decisions/0021-lookalike-members.md.
 
 use mcp_vary::extension::EXTENSIONS;
@@ -15,7 +15,7 @@ use mcp_vary_wire::task_dialect::RELATED_TASK_META;
 
 use crate::pipeline::method::MethodAction;
 
-/// The members of `params` that decide what a request of the protocol reaches or means.
+/// The members of `params` that decide what a request of the protocol reaches.
 const PARAMS: &[&str] = &[
     "name",
     "arguments",
@@ -32,7 +32,7 @@ const PARAMS: &[&str] = &[
     "inputResponses",
 ];
 
-/// The keys of `_meta` that the gateway acts on, beside those of its extensions.
+/// The keys of `_meta` that the gateway reads, in addition to those of its extensions.
 const META: &[&str] = &[
     PROTOCOL_VERSION,
     CLIENT_CAPABILITIES,
@@ -43,9 +43,9 @@ const META: &[&str] = &[
     SUBSCRIPTION_ID,
 ];
 
-/// Refuses `params` that a server may read otherwise than the gateway does.
+/// Refuses `params` that a server may read differently than the gateway.
 ///
-/// Of a method that the protocol does not have the gateway reads `_meta` alone.
+/// For methods that are not of the protocol the gateway reads `_meta` only.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ fn check_meta(meta: &Members<'_>) -> Result<(), ParamsError> {
     Ok(())
 }
 
-/// Checks the object that the member `key` is; another value is checked where it is read.
+/// Checks the member `key` if it is an object. Other values are checked where they are read.
 fn check_object(params: &Params<'_>, key: &str, known: &[&str]) -> Result<(), ParamsError> {
     let object = params.members.get(key);
     let Some(object) = object.filter(|value| value.starts_with('{')) else {

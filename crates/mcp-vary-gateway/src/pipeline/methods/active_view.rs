@@ -1,4 +1,4 @@
-//! Which variant a request runs under, and the cursors that belong to it.
+//! The variant that a request runs under, and the cursors that belong to it.
 
 use mcp_vary::cursor::{self, CursorBinding};
 use mcp_vary::error::Error;
@@ -15,8 +15,8 @@ use tracing::debug;
 use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
-    /// The view that this request runs under: that of its variant (SV-8), in the presentation that rules have for the
-    /// client. A variant that is deprecated is counted (SV-25).
+    /// The view that this request runs under: that of its variant (SV-8), in the presentation that rules set for the
+    /// client. Uses of deprecated variants are counted (SV-25).
     pub(crate) fn active_view(&self) -> Result<ViewIndex, RpcError> {
         let (index, decided_by) = self.selected_variant()?;
         self.record_selection(index);
@@ -39,7 +39,7 @@ impl RequestContext<'_> {
             .presented_view(index, self.client.presentation))
     }
 
-    /// How the client calls itself, be it in its session or in this request.
+    /// The client's name, from its session or from this request.
     fn client_name(&self) -> ClientName {
         match &self.client.session {
             Some(session) => session.negotiated.client.clone(),
@@ -47,7 +47,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// A session that runs under a variant which was not offered to it is notified of its lists from then on (SV-16).
+    /// Notifies a session of the lists of a variant that it selected although it was not offered (SV-16).
     fn record_selection(&self, index: VariantIndex) {
         let session = self.client.session.as_ref();
         let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
@@ -72,7 +72,7 @@ impl RequestContext<'_> {
         let id: Option<String> = serde_json::from_str(requested).ok();
         let offers = &self.client.offers;
         let index = id.and_then(|id| self.snapshot.variant_index(&id));
-        // SV-9: for a pinned credential there is one variant, so another is none.
+        // SV-9: for a pinned credential other variants do not exist.
         let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
@@ -81,7 +81,7 @@ impl RequestContext<'_> {
         Ok((index, DecidedBy::Selector))
     }
 
-    /// Where the client goes on reading; `None` at the beginning.
+    /// The position in the list where the client continues; `None` at the beginning.
     pub(crate) fn list_cursor(
         &self,
         view: ViewIndex,
@@ -118,7 +118,7 @@ impl RequestContext<'_> {
         self.without_variant(RpcError::from(&Error::InvalidCursor { active }))
     }
 
-    /// Where variants are off nothing is said of them (EXT-3).
+    /// Removes the variant from an error if variants are off (EXT-3).
     fn without_variant(&self, failure: RpcError) -> RpcError {
         if self.snapshot.config.variants {
             failure

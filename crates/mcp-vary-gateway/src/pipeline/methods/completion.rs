@@ -1,4 +1,4 @@
-//! `completion/complete`: the argument of a prompt or template, by the names that its server has.
+//! `completion/complete`: arguments of prompts and templates, with the names of their server.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::forward::ForwardRequest;
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::methods::Dispatch;
 
-/// What `ref` refers to: the name of a prompt, or the URI of a resource template.
+/// The target of `ref`: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]
 enum Reference {
     Prompt(String),
@@ -26,12 +26,12 @@ enum Reference {
 }
 
 impl Reference {
-    /// Reads `ref`, which goes by its `type`, as servers do.
+    /// Reads `ref` by its `type`, as servers do.
     ///
     /// # Errors
     ///
-    /// When it is of no type that the protocol has, or has a member of the other type: a server that goes by that
-    /// would complete what was never checked.
+    /// When the type is unknown, or when it has the member of the other type: a server that reads that one would complete
+    /// an item that was never checked.
     fn read(reference: &str) -> Result<Self, String> {
         let text = |key| serde_json::from_str::<String>(edit::get(reference, key)?).ok();
         let kind = text("type").unwrap_or_default();
@@ -73,8 +73,8 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The server of the prompt or template whose argument is to be completed, and what the view calls
-    /// otherwise there; a prompt's name, or a template, becomes the server's own.
+    /// The server of the prompt or template, and the names that the view changed. Sets the server's name or template in
+    /// the request.
     async fn server_of_reference(
         &mut self,
         view: ViewIndex,
@@ -126,7 +126,7 @@ impl RequestContext<'_> {
         Ok(server)
     }
 
-    /// The server of the template, or of the resource, that the variant calls `uri`, and what it calls it.
+    /// The server of the template or resource `uri` of the variant, and the server's URI.
     async fn located_template(
         &self,
         view: ViewIndex,
@@ -162,8 +162,7 @@ impl RequestContext<'_> {
         .await
     }
 
-    /// Puts the server's own names of the argument to complete, and of those that were completed before, in
-    /// the place of the view's.
+    /// Replaces the view's names of the argument to complete, and of those completed before, by the server's.
     fn complete_variant_argument(
         &mut self,
         view: ViewIndex,
@@ -204,7 +203,7 @@ impl RequestContext<'_> {
         let context = self.request.params.members.get("context").unwrap_or("{}");
         let given = edit::get(context, "arguments").unwrap_or("{}");
         let own = prepared.arguments(given)?;
-        // Its default is what a request without it gets; here it is being asked for.
+        // A default is for requests without the argument. Here the client asks for its values.
         let own = match edit::get(given, name) {
             Some(_) => own,
             None => edit::remove(&own, completed).into_owned().into(),

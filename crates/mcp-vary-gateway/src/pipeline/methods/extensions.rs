@@ -1,4 +1,4 @@
-//! Methods and notifications of extensions of which the gateway knows nothing.
+//! Methods and notifications of extensions that the gateway does not know.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::pool::dedicated::DedicatedLease;
 use crate::session::client::Client;
 
 impl RequestContext<'_> {
-    /// A method of an extension is carried to the server that declares one, if that is only one.
+    /// Forwards a method of an extension to the server that declares one, if only one does.
     pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
         let told = self.catalog.servers();
         let mut declaring = told.filter(|(_, told)| {
@@ -44,11 +44,11 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// Refuses an unknown method where the view hides something of the servers, since it could reach what is hidden.
+    /// Refuses an unknown method if the view hides items, since the method could reach them.
     ///
     /// # Errors
     ///
-    /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
+    /// `-32601` unless the view hides nothing, or the operator allows the method for this server.
     fn may_forward(&self, view: ViewIndex, server: ServerIndex) -> Result<(), RpcError> {
         let config = server.get(&self.snapshot.config.servers);
         let mut allowed = config.iter().flat_map(|config| &config.allowed_methods);
@@ -66,7 +66,7 @@ impl RequestContext<'_> {
         Err(self.with_active_variant(view, RpcError::method_not_found(why)))
     }
 
-    /// The server that declares an extension that it was told of the client, too, if that is only one.
+    /// The server that declares an extension that the client declares, too, if only one does.
     fn server_of_the_same_extension(&self) -> Option<ServerIndex> {
         let extensions = edit::get(self.client.forwardable(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
@@ -84,7 +84,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Sends a notification on to its server, on the connection that the client's calls to it take.
+    /// Forwards a notification to its server, on the connection of the client's calls.
     async fn forward_extension_notification(&mut self) -> Result<(), RpcError> {
         let Some(server) = self.server_of_the_same_extension() else {
             return Err(method_not_found(self.request.method));
@@ -121,8 +121,8 @@ impl RequestContext<'_> {
     }
 }
 
-/// Carries a notification of an extension to the server that declares the same one, unless that takes too long. One
-/// that is the protocol's own, of whatever revision, or of no such extension, is ignored as JSON-RPC says.
+/// Forwards a notification of an extension to the server that declares the same one, unless that takes too long.
+/// Notifications of the protocol, in any revision, and of other extensions are ignored as JSON-RPC requires.
 pub(crate) async fn forward_notification(
     gateway: &Arc<ConfigSnapshot>,
     client: &Client,
@@ -161,7 +161,7 @@ pub(crate) async fn forward_notification(
     }
 }
 
-/// Whether a notification may be one of an extension.
+/// Whether a notification may be of an extension.
 pub(crate) fn is_of_an_extension(method: &str) -> bool {
     const OF_THE_PROTOCOL: [&str; 4] = ["initialized", "cancelled", "progress", "message"];
     match method.strip_prefix("notifications/") {

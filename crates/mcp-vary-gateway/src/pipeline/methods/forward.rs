@@ -1,4 +1,4 @@
-//! A request on its way to its server, and what it takes to turn the answer into the client's.
+//! Forwards a request to its server, with the context of its response.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
@@ -26,25 +26,25 @@ use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
 use crate::session::{BASE_CLASS, Session};
 
-/// What a method found out: where its request goes, and what is known of the way back.
+/// The result of a method's checks: where its request goes, and the plan for its response.
 #[derive(Debug, Default)]
 pub(crate) struct ForwardRequest {
-    /// The server that it goes to.
+    /// The server of the request.
     pub(crate) server: ServerIndex,
-    /// What the header `Mcp-Name` says.
+    /// The value of the header `Mcp-Name`.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// What the states of its rounds are bound to.
+    /// What its request states are bound to.
     pub(crate) binding: Option<RequestBinding>,
-    /// Whether it may be sent once more when the server is lost.
+    /// Whether it may be sent again when the server is lost.
     pub(crate) is_retryable: bool,
-    /// Whether its server makes a task of it, of which the client knows nothing.
+    /// Whether its server runs it as a task that the client does not know of.
     pub(crate) implicit_task: bool,
     pub(crate) plan: ResponsePlan,
 }
 
 impl RequestContext<'_> {
-    /// Sends the request to its server: on the connection of the class, or on one that the client has alone.
+    /// Sends the request to its server: on the connection of the class, or on a dedicated one.
     pub(crate) async fn forward(
         mut self,
         view: ViewIndex,
@@ -57,7 +57,7 @@ impl RequestContext<'_> {
         if let RoundTrip::Suspended(call) = round {
             return self.continue_suspended(call, turn, finish);
         }
-        // What the server asks on the way to such a task it asks in results.
+        // On the way to such a task the server sends its requests in results.
         let has_task = finish.plan.task.as_ref();
         let alone = match has_task.is_some_and(|task| task.dialects.is_core_over_ext()) {
             true => None,
@@ -96,7 +96,7 @@ impl RequestContext<'_> {
         Ok(Dispatch::InFlight(Box::new(running)))
     }
 
-    /// The request as the server gets it.
+    /// The request to the server.
     fn request(
         &mut self,
         upstream: &UpstreamConnection,
@@ -129,8 +129,8 @@ impl RequestContext<'_> {
         request
     }
 
-    /// Who hears what the server says beside the call, which is what it logs: a session as long as it lasts, other
-    /// clients until the answer, if they want to.
+    /// The receiver of the server's messages outside of the call, such as logs: a session until its end, other clients
+    /// until the answer if they want logs.
     fn out_of_band_sink(&self, log_level: Option<u8>) -> OutOfBand {
         match (&self.client.session, log_level) {
             (Some(session), _) => {
@@ -142,9 +142,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// What a server of `era` is told with the request of what the client can do, where that may be more than it
-    /// was told of the class: a class may hold more clients than one that can do the same, and a server without
-    /// sessions is told of each.
+    /// The capabilities that a server of `era` gets with the request, if they may differ from those of the class: a class
+    /// may have clients with other capabilities, and a server without sessions gets those of each client.
     pub(crate) fn sent_capabilities(&self, server: ServerIndex, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.forwardable();
         let may_differ = era == Era::Modern && mirrored != BASE_CLASS;
@@ -152,7 +151,7 @@ impl RequestContext<'_> {
         may_differ.then(|| classes.capabilities_for(&self.class, server, mirrored))
     }
 
-    /// Sends the request, and keeps it where it may have to be sent once more.
+    /// Sends the request, and retains it if it may have to be sent again.
     async fn send(
         &self,
         sent: SentRequest,
@@ -175,10 +174,10 @@ impl RequestContext<'_> {
         Ok(running)
     }
 
-    /// The connection that the client has alone, where the server could ask it something on the way.
+    /// Leases the client's dedicated connection, if the server could send requests before it answers.
     ///
-    /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
-    /// without a gateway.
+    /// Modern servers send requests in results. A server that speaks both eras can send them to a client with a session
+    /// directly, as it would without a gateway.
     pub(crate) async fn dedicated_connection(
         &self,
         server: ServerIndex,
@@ -201,7 +200,7 @@ impl RequestContext<'_> {
         Ok(Some(held))
     }
 
-    /// What it takes to turn the answer into the client's.
+    /// The context that turns the server's answer into the client's.
     pub(crate) fn response_context(
         &self,
         view: ViewIndex,
@@ -221,13 +220,13 @@ impl RequestContext<'_> {
             plan: downward,
             uris: self.changed_uris(view),
             request_state: self.request_state_codec(view, forwarding.server, subject),
-            // Until there is a connection; those whose calls wait are of this one.
+            // Until there is a connection. Servers of suspended calls are legacy.
             upstream: Era::Legacy,
             progress: self.progress()?,
         })
     }
 
-    /// What the variant calls resources, where that is not what the servers do.
+    /// The URIs that the variant changed, if any.
     pub(crate) fn changed_uris(&self, view: ViewIndex) -> Option<Arc<UriMap>> {
         let uris = self.snapshot.variant_set.uris(view);
         (!uris.is_empty()).then(|| Arc::clone(uris))
@@ -255,13 +254,13 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// Whether what a server of `era` asks in results is asked of the client in requests.
+    /// Whether the input requests in results of a server of `era` are relayed to the client as requests.
     fn relays_input(&self, era: Era) -> bool {
         let is_between = era == Era::Modern && self.client.session.is_some();
         is_between && self.action.round_trip_method().is_some()
     }
 
-    /// Goes on with a call that waits for what the client says.
+    /// Resumes a suspended call with the client's responses.
     fn continue_suspended(
         &self,
         call: u64,
@@ -274,7 +273,7 @@ impl RequestContext<'_> {
             .suspended_calls
             .take(call)
             .ok_or_else(mrtr::unknown_suspended_call)?;
-        // The server knows its own token alone.
+        // The server knows only the token of the first request.
         finish.progress = match (finish.progress, &call.progress) {
             (Some(progress), Some(ours)) => Some(ProgressTokens {
                 upstream: ours.clone(),

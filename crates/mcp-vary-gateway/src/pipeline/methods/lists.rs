@@ -1,4 +1,4 @@
-//! `tools/list` and its like: a page of what the active variant shows.
+//! `tools/list` and the other lists: one page of the active variant's items.
 
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
@@ -10,14 +10,14 @@ use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Dispatch, RpcError> {
-        // A list that no server declares may be there all the same.
+        // A server may have a list that it does not declare.
         if !self.catalog.has_list(kind) && !self.class.catalog.fresh(kind).await.has_list(kind) {
             return self.empty_list(kind);
         }
         let view = self.active_view()?;
         let cursor = self.list_cursor(view, kind)?;
         let catalog = self.class.catalog.fresh(kind).await;
-        // A server that was replaced in the meantime may have taken the list with it.
+        // The server of the list may have been replaced meanwhile.
         let list = catalog.view(kind, view);
         let list = list.ok_or_else(|| method_not_found(self.request.method))?;
         let page = list
@@ -41,7 +41,7 @@ impl RequestContext<'_> {
         )))
     }
 
-    /// The list of a kind that no server has: for a client that was offered resources it is empty.
+    /// The answer for a list that no server has: empty for a client that was offered resources.
     fn empty_list(&self, kind: ListKind) -> Result<Dispatch, RpcError> {
         let negotiates = self.client.features.is_some();
         let is_offered = kind.capability() == "resources" && self.snapshot.may_shorten(negotiates);

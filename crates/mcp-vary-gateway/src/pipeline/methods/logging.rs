@@ -1,4 +1,4 @@
-//! From which level a client wants to be told what servers log: of a session, and of one modern request.
+//! The log level of a session, and of one modern request.
 
 use futures_util::future::join_all;
 use mcp_vary_wire::era;
@@ -26,7 +26,7 @@ impl RequestContext<'_> {
         }
         match self.class.sources() {
             [only] if !only.is_starting() => only.set_log_level(level).await?,
-            // One that is starting or down takes the level with its next call.
+            // A server that is starting or down gets the level with its next call.
             several => drop(
                 join_all(
                     several
@@ -39,7 +39,7 @@ impl RequestContext<'_> {
         Ok(self.answer("{}"))
     }
 
-    /// The level that this request's logs are wanted from.
+    /// The least severe level that the client wants logged for this request.
     pub(super) fn log_level(&self) -> Result<Option<u8>, RpcError> {
         if self.client.era() == Era::Legacy {
             return Ok(self

@@ -1,8 +1,8 @@
-//! One request on its way: what each method checks, and what it needs to be sent on.
+//! One request: what each method checks, and how it is answered or forwarded.
 //!
-//! A method of which the gateway knows the answer [gives](Call::answer) it. The others check that what they are about
-//! exists in the active variant, put the server's own names in the place of the variant's, and are
-//! [sent on](forward) with what will turn the answer into the client's.
+//! Some methods the gateway [answers](RequestContext::answer) itself. The others check that their item exists in the
+//! active variant, replace the variant's names by the server's, and are [forwarded](forward) with a plan that turns the
+//! answer into the client's.
 
 pub(crate) mod active_view;
 mod completion;
@@ -45,11 +45,11 @@ use mcp_vary_wire::meta;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::{self, RpcError};
 
-/// One request on its way.
+/// One request while it is handled.
 pub(crate) struct RequestContext<'a> {
     pub(crate) snapshot: &'a Arc<ConfigSnapshot>,
     pub(crate) client: &'a Client,
-    /// Whose connections and lists are used.
+    /// The class whose connections and lists the request uses.
     pub(crate) class: Arc<CapabilityClass>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) request: IncomingRequest<'a>,
@@ -78,7 +78,7 @@ impl RequestContext<'_> {
         )))
     }
 
-    /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
+    /// Refuses a method about items of a list that no server has. Servers that do not declare the list are asked once.
     async fn require_list(&mut self, kind: ListKind) -> Result<(), RpcError> {
         if !self.catalog.has_list(kind) {
             self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
@@ -89,8 +89,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Finds something that a list must show to exist; a list that cannot be read says so itself. What is missing is
-    /// looked for in lists that are read again, also on connections that the client has alone (SV-12).
+    /// Finds an item of a list. If it is missing, the list is read again, also on the client's dedicated connections
+    /// (SV-12). If the list cannot be read, the error says so.
     pub(crate) async fn find_item<T>(
         &self,
         kind: ListKind,
@@ -120,7 +120,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// The failure with the active variant in its data.
+    /// Adds the active variant to the data of an error.
     pub(crate) fn with_active_variant(&self, view: ViewIndex, failure: RpcError) -> RpcError {
         match self.active_variant(view) {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
@@ -139,7 +139,7 @@ impl RequestContext<'_> {
         self.request.params.object("arguments")
     }
 
-    /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
+    /// Replaces the name of a tool or prompt by the server's.
     fn rename_to_upstream(&mut self, name: &str, place: &ItemRef) {
         if *place.upstream_name != *name {
             let own = json::string(&place.upstream_name);

@@ -1,4 +1,4 @@
-//! The tool that reads what was left out of results, for models that cannot read resources.
+//! The tool that reads the omitted parts of results, for models that cannot read resources.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use mcp_vary_wire::response::RpcError;
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::RequestContext;
 
-/// What the tool is called where no server has one of the name.
+/// The name of the tool, unless a server has a tool of that name.
 const TOOL_NAME: &str = "read_result";
 
-/// The tool but for its name.
+/// The tool without its name.
 const TOOL_DEFINITION: &str = r#"{"title":"Read the rest of a result","description":"Reads what was left out of the result of another tool. Results that were cut short say so, and name URIs like vary://result/...","inputSchema":{"type":"object","properties":{"uri":{"type":"string","description":"The URI that the result names, or the id in it"},"pointer":{"type":"string","description":"JSON pointer to the part to read, such as /rows/0; the whole without it"},"offset":{"type":"integer","minimum":0,"description":"How many elements, members or bytes to pass over"},"limit":{"type":"integer","minimum":1,"description":"How many to read at most"}},"required":["uri"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
 
 impl RequestContext<'_> {
-    /// The name of the tool in this variant, where the operator has it on. A tool of a server that has the name
-    /// keeps it.
+    /// The name of the tool in this variant, if the operator has enabled it. A server's tool of the same name keeps its
+    /// name.
     pub(crate) fn reader_tool_name(&self, view: ViewIndex) -> Option<Arc<str>> {
         let view = self.catalog.view(ListKind::Tools, view);
         let is_on = self.snapshot.config.read_result;
         is_on.then(|| view.map_or_else(|| TOOL_NAME.into(), name_in))
     }
 
-    /// The result of `tools/list`, `list`, with the tool at its end.
+    /// Appends the tool to `list`, the result of `tools/list`.
     pub(crate) fn with_reader_tool<'l>(&self, view: &View, list: &'l str) -> Cow<'l, str> {
         if !self.snapshot.config.read_result {
             return Cow::Borrowed(list);
@@ -47,7 +47,7 @@ impl RequestContext<'_> {
         edit::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
     }
 
-    /// The answer of the tool, if it is the one that is called as `name`.
+    /// The answer of the tool, if `name` calls it.
     pub(crate) async fn read_remainder(
         &self,
         view: ViewIndex,
@@ -75,7 +75,7 @@ impl RequestContext<'_> {
         Ok(Some(self.answer(&result)))
     }
 
-    /// The part at `uri`, and what is said of the next one; or what is wrong, for the model that asked.
+    /// The part at `uri` with a note about the next one, or an error for the model.
     async fn read_remainder_at(&self, view: ViewIndex, uri: &str) -> Result<Vec<String>, String> {
         let unknown = || {
             "there is no such result, or its time is over; call the tool that made it again"
@@ -99,7 +99,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Refuses what is not kept for the client, and what was made by a tool that it may not call in this variant.
+    /// Refuses parts of other clients, and parts of tools that the client may not call in this variant.
     pub(crate) async fn may_read_stored(&self, view: ViewIndex, uri: &str) -> Result<(), RpcError> {
         let not_found = || self.not_found(view, Identifier::Resource(uri.to_owned()));
         let tool = self
@@ -129,7 +129,7 @@ fn name_in(view: &View) -> Arc<str> {
     free.map_or_else(|| TOOL_NAME.into(), Into::into)
 }
 
-/// The URI of the part that these arguments ask for; or what is wrong with them.
+/// The URI of the part that the arguments name, or their fault.
 fn uri(arguments: &str) -> Result<String, String> {
     let arguments: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(arguments).map_err(|error| error.to_string())?;

@@ -62,7 +62,7 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
+    /// Reads a stored part of a shortened result. It belongs to no server, and to no view.
     async fn read_stored(&self, uri: String) -> Result<Dispatch, RpcError> {
         let view = self.active_view()?;
         self.may_read_stored(view, &uri).await?;
@@ -86,14 +86,12 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The server to read `uri` from, and what it calls it: the server that lists it, whose template may stand for
-    /// it, or that pointed to it. Of a single server a variant that does not select among resources shows
-    /// whatever there is.
+    /// The server of the resource `uri`, and the server's URI: the server that lists it, has a template for it, or linked to
+    /// it in a result. A variant of a single server that selects no resources shows all of them.
     ///
     /// # Errors
     ///
-    /// `-32602` with what to write where it cannot be decided which resource `uri` names. When there is none in the variant, the
-    /// error about `what`.
+    /// `-32602` with the fix when `uri` is ambiguous. The error about `what` when the variant has no such resource.
     pub(crate) async fn located_resource(
         &self,
         view: ViewIndex,
@@ -128,7 +126,7 @@ impl RequestContext<'_> {
         address: &ResourceTarget<'_>,
     ) -> Option<ServerIndex> {
         let own = &*address.upstream_uri;
-        // What is not listed must be selected by its own URI, too.
+        // A resource that is not listed must be selected by its own URI.
         let shows = |server: ServerIndex| self.allows_unlisted(view, own, server);
         let fault = address.fault.as_ref();
         let interface = || {
@@ -138,7 +136,7 @@ impl RequestContext<'_> {
         let linked = || self.linked_resource(catalog, view, own, shows);
         let template = catalog.checked_template_server(view, address, shows);
         let known = template.or_else(interface);
-        // A server that points to it may write it as it likes, as long as that says what it is.
+        // A server may spell the link in any equivalent way.
         known.or_else(|| {
             fault
                 .is_none_or(UriRejection::is_spelling)
@@ -152,7 +150,7 @@ impl RequestContext<'_> {
         face.allows_unlisted(own, &self.class.source(server).name)
     }
 
-    /// There is no `uri` in the variant, or it cannot be decided what it names.
+    /// The error for a `uri` that the variant does not have, or that is ambiguous.
     pub(crate) fn no_such_uri(
         &self,
         view: ViewIndex,
@@ -174,8 +172,7 @@ impl RequestContext<'_> {
         self.with_active_variant(view, refused)
     }
 
-    /// The first server that `may` have what it calls `own`, and of which something that the variant shows
-    /// pointed to it.
+    /// The first server that `may` have the resource, and whose visible items linked to it.
     fn linked_resource(
         &self,
         catalog: &Catalog,

@@ -1,4 +1,4 @@
-//! What becomes of the answer to a request, known before it is sent.
+//! The shape of a response, computed before the request is sent.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use mcp_vary_wire::revision::Revision;
 use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
-    /// What becomes of the results of `tool`.
+    /// The shape of the results of `tool`.
     pub(crate) fn tool_result_shape(&self, view: ViewIndex, tool: &Tool) -> Option<Shaper> {
         let face = self.snapshot.variant_set.config(view);
         let config = &self.snapshot.config;
@@ -57,7 +57,7 @@ impl RequestContext<'_> {
         })))
     }
 
-    /// How the operator has the tool's results told to a client with `features`.
+    /// The operator's rule for the tool's results and a client with `features`.
     fn result_shape(&self, tool: &Tool, features: Option<&Features>) -> Option<MatchedRule> {
         let rules = tool.result_rules.as_ref()?;
         let recipe = rules.choose(features.filter(|_| self.snapshot.config.negotiation))?;
@@ -68,7 +68,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// What becomes of resources of the server `server`.
+    /// The shape of resources of `server`.
     pub(crate) fn resource_result_shape(
         &self,
         view: ViewIndex,
@@ -86,7 +86,7 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// What becomes of `prompt`.
+    /// The shape of `prompt`.
     pub(crate) fn prompt_result_shape(&self, view: ViewIndex, prompt: &Prompt) -> Option<Shaper> {
         let rules = &self.snapshot.config.prompt_results.0;
         if rules.is_empty() {
@@ -100,7 +100,7 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// Whom an answer is told; none when that is somebody who declared nothing.
+    /// The features of the client for which results are shaped; `None` if it declared nothing.
     fn result_listener(&self, view: ViewIndex) -> Option<ShapeTarget> {
         Some(ShapeTarget {
             features: Arc::clone(self.features(view)?),
@@ -109,7 +109,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// What the client declared, or is taken to have declared.
+    /// The features that the client declared, or is presumed to have.
     fn features(&self, view: ViewIndex) -> Option<&Arc<Features>> {
         let own = self.snapshot.variant_set.config(view).features.as_ref();
         let own = own.or(self.client.presumed_features.as_ref());

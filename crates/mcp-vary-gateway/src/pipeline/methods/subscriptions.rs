@@ -1,4 +1,4 @@
-//! `resources/subscribe` and `resources/unsubscribe`, and `subscriptions/listen`, which takes their place.
+//! `resources/subscribe` and `resources/unsubscribe`, and `subscriptions/listen`, which replaces them.
 
 use std::sync::Arc;
 
@@ -41,13 +41,13 @@ impl RequestContext<'_> {
             self.class.source(server).connection.ready().await?;
             let alone = self.retained_connection(server).await?;
             let bound = self.bind_resource(view, (server, &own), alone, memory);
-            self.settle_catalog(&bound, &uri).await?;
+            self.await_subscription(&bound, &uri).await?;
             self.bind(session, uri, bound)?;
         }
         Ok(self.answer("{}"))
     }
 
-    /// Ends a subscription. It succeeds whatever is selected and whatever became of the resource.
+    /// Ends a subscription. It succeeds with any variant selected, even if the resource is gone.
     ///
     /// > Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the
     /// > underlying resource is no longer available. (server-variants, "Resource Disappearance")
@@ -66,7 +66,7 @@ impl RequestContext<'_> {
         Ok(self.answer("{}"))
     }
 
-    /// Opens a stream of what the client asks for and its variant has (SV-15).
+    /// Opens a stream of the notifications that the client requests and its variant has (SV-15).
     pub(crate) async fn listen(self) -> Result<Dispatch, RpcError> {
         let most = self.snapshot.config.limits.subscriptions;
         let mut filter =
@@ -108,11 +108,11 @@ impl RequestContext<'_> {
         Ok(Dispatch::Listen(listener))
     }
 
-    /// Subscribes to the resources of `filter` and leaves those in it that are told of.
+    /// Subscribes to the resources of `filter`, and leaves in it those whose changes the client will be notified of.
     ///
     /// # Errors
     ///
-    /// When there is no memory for them.
+    /// When memory for them runs out.
     async fn honored_filter(
         &self,
         view: ViewIndex,
@@ -145,7 +145,7 @@ impl RequestContext<'_> {
     }
 
     fn offers_subscriptions(&self) -> Result<(), RpcError> {
-        // A legacy server that does not declare it may have it all the same.
+        // A legacy server may have the method without declaring it.
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
             sources.any(|source| {
@@ -177,7 +177,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The server of the resource that the view calls `uri`, and what it calls it.
+    /// The server of the view's resource `uri`, and the server's URI.
     ///
     /// # Errors
     ///
@@ -190,13 +190,13 @@ impl RequestContext<'_> {
         })
     }
 
-    /// The connection that the session has alone: what its calls change there a server may tell of there only.
+    /// The session's dedicated connection: a server may report changes by the session's calls only there.
     async fn retained_connection(
         &self,
         server: ServerIndex,
     ) -> Result<Option<KeepAliveLease>, RpcError> {
         let alone = self.dedicated_connection(server).await?;
-        // Where sessions share nothing it is the same one.
+        // If sessions share nothing, it is the same connection.
         let alone = alone.filter(|alone| !alone.is_adopted());
         Ok(alone.map(|alone| alone.keep_alive()))
     }
@@ -230,12 +230,12 @@ impl RequestContext<'_> {
         self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
     }
 
-    /// Waits for what the server says to a subscription.
+    /// Waits for the server's answer to a subscription.
     ///
     /// # Errors
     ///
-    /// What it says when it refuses; and when it says nothing for a while.
-    async fn settle_catalog(
+    /// When the server refuses, or does not answer in time.
+    async fn await_subscription(
         &self,
         bound: &ResourceSubscription,
         uri: &str,
@@ -251,11 +251,11 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
+    /// Whether a stream may promise notifications of a resource: unless the server refuses now.
     async fn is_honored(&self, bound: &ResourceSubscription) -> bool {
         let line = &bound.source.connection;
         if line.current().is_none() {
-            // It is asked as soon as it is back.
+            // The subscription is sent as soon as the server is connected.
             return true;
         }
         let settled = timeout(
@@ -279,7 +279,7 @@ impl RequestContext<'_> {
             .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
             SubscribeError::Rejected(error) => {
                 let mut failure = RpcError::from_upstream_or_internal(&error);
-                // Only a read has a code of its own for what is not there.
+                // Only a read has a code for missing resources.
                 if failure.code() == RESOURCE_NOT_FOUND {
                     failure.set_code(INVALID_PARAMS);
                 }
@@ -295,7 +295,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Whether a session may be subscribed to `uri` in the variant of `view`, and is not yet.
+    /// Whether a session is not yet subscribed to `uri` in the variant of `view`; an error if it must not be.
     ///
     /// > If a client wants notifications for the same resource URI in a different variant, it MUST […]
     /// > unsubscribe from the current subscription (server-variants, "Resubscription Across Variants")
@@ -340,7 +340,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Binds a subscription that the server has taken, unless another request was faster.
+    /// Binds a subscription that the server accepted, unless another request did so first.
     fn bind(
         &self,
         session: &Session,

@@ -78,7 +78,7 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The tool that the variant lists as `name`, or that an app of a client that has such means by it.
+    /// The tool that the variant lists as `name`; for clients with apps also the tool that an app may mean by it.
     async fn known_tool(&self, view: ViewIndex, name: &str) -> Result<Arc<Tool>, RpcError> {
         let meant = |catalog: &Catalog| {
             let tools = catalog.view(ListKind::Tools, view);
@@ -100,7 +100,7 @@ impl RequestContext<'_> {
         found.await?
     }
 
-    /// The failure of an app whose server cannot be told.
+    /// The error for an app whose server cannot be determined.
     fn ambiguous_app_tool(&self, view: ViewIndex, name: &str, all: &[&Arc<str>]) -> RpcError {
         let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
         let why = format!(
@@ -116,7 +116,7 @@ impl RequestContext<'_> {
 }
 
 impl RequestContext<'_> {
-    /// The arguments as the server takes them, or what is wrong with them.
+    /// The arguments as the server takes them, or their faults.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// The result of a call whose arguments the tool does not take: the model that made them can make others.
+/// The result of a call with invalid arguments: the model can correct them.
 ///
 /// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
 /// > (MCP 2025-11-25, server/tools, "Error Handling")

@@ -1,4 +1,4 @@
-//! Methods of capabilities that a server does not declare: passed on as a client without a gateway would send them,
+//! Methods of capabilities that a server does not declare: forwarded, as a client without a gateway would send them,
 //! until the server answers that it does not have them ([0029](../../../../docs/decisions/0029-undeclared-capabilities.md)).
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::pipeline::method::method_not_found;
 const READ_RESOURCE: &str = "resources/read";
 
 impl RequestContext<'_> {
-    /// Refuses `completion/complete` where no server declares it, and each one is known not to have it.
+    /// Refuses `completion/complete` if no server declares it and all are known not to have it.
     pub(super) fn may_complete(&self) -> Result<(), RpcError> {
         let mut sources = self.class.sources().iter();
         let mut may_have = || {
@@ -33,11 +33,11 @@ impl RequestContext<'_> {
         }
     }
 
-    /// What to remember of a `completion/complete` of `server`; nothing where it declares the capability.
+    /// Where to record the answer of `server` to `completion/complete`; `None` if it declares the capability.
     ///
     /// # Errors
     ///
-    /// `-32601` where the server is known not to have the method.
+    /// `-32601` if the server is known not to have the method.
     pub(super) fn completes(
         &self,
         server: ServerIndex,
@@ -45,8 +45,8 @@ impl RequestContext<'_> {
         self.undeclared(server, "completions", COMPLETE)
     }
 
-    /// Refuses `resources/read` where no server has resources. The only server is not asked for its lists before: whether
-    /// it has the method is remembered from its answer, as what is returned says.
+    /// Refuses `resources/read` if no server has resources. A single server is not asked for its lists first: its answer
+    /// shows whether it has the method, and is recorded in the returned value.
     pub(super) async fn requires_resources(
         &mut self,
     ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
