@@ -1,4 +1,4 @@
-//! One configuration takes the place of another while clients are served.
+//! Replaces the configuration while clients are served.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::{self, ServerSource};
 use crate::settings::config::Config;
 
-/// What is otherwise under a new configuration; as text it is one line.
+/// The differences of a new configuration. As text it is one line.
 ///
 /// # Examples
 ///
@@ -31,24 +31,23 @@ pub struct Reloaded {
     pub servers: Changes<String>,
     /// The variants, by id; none while variants are off.
     pub variants: Changes<VariantId>,
-    /// Settings that hold until the end, by their keys in a file: what they say now takes effect at the next
-    /// start.
+    /// Changed settings that take effect at the next start, by their keys in a file.
     pub at_next_start: Vec<&'static str>,
-    /// Of variants, the tools that are called otherwise: their names before and now.
+    /// The renamed tools of variants: their names before and now.
     pub renamed: Vec<(VariantId, Vec<(String, String)>)>,
 }
 
-/// What became of things of one kind.
+/// The differences of one kind.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Changes<T> {
-    /// What there was not before.
+    /// Those that are new.
     pub added: Vec<T>,
-    /// What there is no longer.
+    /// Those that were removed.
     pub removed: Vec<T>,
-    /// Those whose entry is another: such servers were connected to anew.
+    /// Those whose entry changed. Such servers were connected again.
     pub replaced: Vec<T>,
-    /// What is as before: of servers their connections, of variants their ids.
+    /// Those that are the same.
     pub unchanged: Vec<T>,
 }
 
@@ -63,11 +62,11 @@ impl<T> Default for Changes<T> {
     }
 }
 
-/// Why the configuration was left as it was.
+/// Why the configuration was not replaced.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// No server could be connected to, and the configuration does not allow for that.
+    /// No server could be reached, and the configuration does not allow that.
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
     /// The gateway is closed.
@@ -109,7 +108,7 @@ fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantI
     let mut changes = Changes::between(ids(before), ids(after));
     let config = |setup: &ConfigSnapshot, id: &VariantId| {
         let all = setup.variant_set.configs().iter();
-        // What is shown of a variant is what it is made of.
+        // Its text has all of a configuration.
         all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
             .find_map(|it| it)
     };
@@ -118,7 +117,7 @@ fn variants(before: &ConfigSnapshot, after: &ConfigSnapshot) -> Changes<VariantI
     changes
 }
 
-/// What tools of each variant are called now that were called otherwise.
+/// The tools of each variant whose names changed.
 fn renamed(
     before: &ConfigSnapshot,
     after: &ConfigSnapshot,
@@ -214,27 +213,23 @@ impl<T: fmt::Display> Changes<T> {
 }
 
 impl Gateway {
-    /// Serves by `config` from now on, without losing a request.
+    /// Serves under `config` from now on, without losing a request.
     ///
     /// # Properties
     ///
-    /// - Servers whose entry is as before keep their processes, connections and what was read from them, those of
-    ///   single sessions, too. New and changed ones are connected to first; until then, and if that fails for
-    ///   all there are, everything stays as it was.
-    /// - A request runs by one configuration from its first step to its last. A call that a server works on when
-    ///   it is removed or changed comes to its end on the old connection, as long as the server says something
-    ///   within its `timeout`.
-    /// - Sessions go on with the variants that they began with; one of which a variant is gone is answered as
-    ///   expired.
-    /// - The key and the source of randomness stay those of the start, as do the limits of connections, sessions,
-    ///   requests that run on unheard and results that are kept: [`Reloaded::at_next_start`] names those that would be others.
+    /// - Servers with an unchanged entry keep their processes, connections and lists, including those of single sessions.
+    ///   New and changed ones are connected first. Until then, and if no server can be reached, nothing changes.
+    /// - A request runs under one configuration from its first step to its last. A call in flight to a server that is
+    ///   removed or changed ends on the old connection, unless the server is silent for its `timeout`.
+    /// - Sessions continue with their variants. A session with a removed variant has expired.
+    /// - Keys, randomness and some limits stay those of the start: [`Reloaded::at_next_start`] names those that differ.
     ///
-    /// Dropping the future before it is done changes nothing. Of several at once one comes after the other.
+    /// Dropping the future before it is done changes nothing. Concurrent reloads run one after the other.
     ///
     /// # Errors
     ///
-    /// When there are new or changed servers, none of all servers can be connected to, and `config` does not say
-    /// [`allow_empty_start`](Config::allow_empty_start); or when the gateway is closed.
+    /// When there are new or changed servers, no server can be reached, and `config` does not
+    /// [allow that](Config::allow_empty_start); or when the gateway is closed.
     pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
         let _replacing = self.reloading.lock().await;
         let before = self.current();
@@ -262,7 +257,7 @@ impl Gateway {
         self.services.background_tasks.spawn(migration);
     }
 
-    /// Ends what only the configuration `before` had, as soon as nobody uses it.
+    /// Closes the connections that only the configuration `before` had, as soon as no request uses it.
     fn cancel_removed(self: &Arc<Self>, before: Arc<ConfigSnapshot>, after: &ConfigSnapshot) {
         let classes = Arc::clone(&before.pool);
         after.pool.inherit(&classes);
@@ -271,7 +266,7 @@ impl Gateway {
         drop(before);
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         self.services.background_tasks.spawn(async move {
-            // Until then somebody may be about to send a request, or to open a class.
+            // Until then a request may still be sent, or a class opened.
             stopped.run_until_cancelled(released.cancelled()).await;
             if let Some(gateway) = gateway.upgrade() {
                 gateway.current().pool.inherit(&classes);
@@ -282,7 +277,7 @@ impl Gateway {
     }
 }
 
-/// What `config` makes of the gateway, its new servers connected to.
+/// The snapshot of `config`, with its new servers connected.
 async fn build_snapshot(
     gateway: &Gateway,
     config: Config,
@@ -304,7 +299,7 @@ async fn build_snapshot(
     Ok(Arc::new(setup))
 }
 
-/// Lets the calls on a connection come to their end, unless the gateway stops, and closes it.
+/// Closes a connection after the calls on it have ended, or when the gateway stops.
 async fn close_snapshot(line: &SupervisedConnection, stopped: &CancellationToken) {
     stopped.run_until_cancelled(line.drained()).await;
     line.close().await;

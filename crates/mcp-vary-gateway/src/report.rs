@@ -1,4 +1,4 @@
-//! How a gateway stands: its servers, what they offer together, and what is odd about it.
+//! The report of a gateway: its servers, what they offer together, and problems with that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,18 +18,17 @@ use mcp_vary_wire::handshake::Handshake;
 use crate::gateway::Gateway;
 use crate::pool::source::ServerSource;
 
-/// One server as it stands.
+/// The state of one server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerReport {
     /// The name that the operator gave it.
     pub name: String,
-    /// How the connection to it stands.
+    /// The state of its connection.
     pub state: ConnectionState,
-    /// What it said about itself when it was last connected to.
+    /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
-    /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are
-    /// left out.
+    /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
     pub counts: Vec<(&'static str, usize)>,
 }
 
@@ -48,7 +47,7 @@ impl ServerReport {
     }
 }
 
-/// One thing that the gateway offers, and which server it belongs to.
+/// One item that the gateway offers, and its server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ServedItem {
@@ -63,7 +62,7 @@ pub struct ServedItem {
 }
 
 impl Gateway {
-    /// Waits for each server that was never connected to, and calls `ready` with those that are, once they were read.
+    /// Waits for each server that was never connected, and calls `ready` with each after its lists were read.
     pub async fn late_servers(&self, mut ready: impl FnMut(ServerReport)) {
         let late = |source: &&Arc<ServerSource>| source.snapshot().handshake.is_none();
         let setup = self.current();
@@ -75,7 +74,7 @@ impl Gateway {
             .filter(late)
             .cloned()
             .collect();
-        // A configuration that is replaced is not held up by who waits for its servers.
+        // Waiting for servers does not delay the end of a configuration that was replaced.
         drop(setup);
         let readings = late
             .iter()
@@ -88,7 +87,7 @@ impl Gateway {
         }
     }
 
-    /// How each server stands, in the order of configuration.
+    /// The state of each server, in the order of configuration.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerReport> {
         let setup = self.current();
@@ -96,7 +95,7 @@ impl Gateway {
         sources.map(|source| ServerReport::of(source)).collect()
     }
 
-    /// Everything that some variant offers by whatever name, and which server it belongs to.
+    /// Every item that some variant offers, under any name, and its server.
     #[must_use]
     pub fn served(&self) -> Vec<ServedItem> {
         let setup = self.current();
@@ -122,15 +121,15 @@ impl Gateway {
         served
     }
 
-    /// How many declarations of clients had a part that was ignored, such as a feature tag that is none. A
-    /// declaration that a client repeats, word for word, is read again now and then only.
+    /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated
+    /// declaration is not counted each time.
     #[must_use]
     pub fn ignored_declarations(&self) -> u64 {
         self.services.ignored_declarations.count()
     }
 
-    /// How many results were not told as configured, since a projection or template failed; clients got them
-    /// as the server gave them. A new configuration begins at 0.
+    /// How many results were sent as the server wrote them because a projection or template failed. A new configuration
+    /// starts at 0.
     #[must_use]
     pub fn failed_results(&self) -> u64 {
         let setup = self.current();
@@ -142,7 +141,7 @@ impl Gateway {
         all.map(RuleFailures::count).sum()
     }
 
-    /// Every variant, advertised or not, in the order of configuration; none where variants are off.
+    /// Every variant, advertised or not, in the order of configuration; none if variants are off.
     #[must_use]
     pub fn variants(&self) -> Vec<ServerVariant> {
         let setup = self.current();
@@ -171,13 +170,13 @@ impl Gateway {
 
     /// How the variants rank for clients of these hints, and why (SV-5).
     ///
-    /// What address, header and rules decide is not in it: that puts another variant first.
+    /// The address, the header and rules are not considered; they can put another variant first.
     #[must_use]
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
         self.current().selector.rankings.explain(hints)
     }
 
-    /// What several servers offer by the same name or URI, so that only the first one is reached.
+    /// The names and URIs that several servers offer, of which only the first is reachable.
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
         let setup = self.current();
@@ -188,8 +187,7 @@ impl Gateway {
         collisions.collect()
     }
 
-    /// What is wrong with the variants' configuration, as far as the servers' lists show: the id of the
-    /// variant, and the mistake.
+    /// Mistakes in the variants' configuration that the servers' lists show: the id of the variant, and the mistake.
     #[must_use]
     pub fn unmatched_overrides(&self) -> Vec<(VariantId, mcp_vary_view::ViewDiagnostic)> {
         let setup = self.current();

@@ -1,4 +1,4 @@
-//! How a running gateway stands, for whoever operates it.
+//! The status of a running gateway, for its operator.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
 
-/// How a running gateway stands. As JSON it is what `GET /status` answers.
+/// The status of a running gateway. `GET /status` answers with it as JSON.
 ///
 /// # Properties
 ///
-/// Nothing in it is secret: no address, header, variable or argument of a server, no id of a session, nothing that
-/// clients asked.
+/// It contains no secrets: no address, header, variable or argument of a server, no id of a session, nothing that clients
+/// requested.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -29,68 +29,68 @@ pub struct Status {
     pub uptime: u64,
     /// The servers behind, in the order of configuration.
     pub servers: Vec<ServerStatus>,
-    /// The variants, in the order of configuration; none where they are off.
+    /// The variants, in the order of configuration; none if they are off.
     pub variants: Vec<VariantStatus>,
-    /// Who used deprecated variants since the start.
+    /// The clients that used deprecated variants since the start.
     pub deprecated_use: Vec<DeprecatedUse>,
-    /// Sessions that were used lately and are found without opening their ids.
+    /// Recently used sessions, which are found without opening their ids.
     pub sessions: usize,
-    /// Streams that are open, or that their clients may come back to.
+    /// Streams that are open or can be resumed.
     pub streams: usize,
     /// Streams of `subscriptions/listen` that are open.
     pub listeners: usize,
-    /// Resources that servers tell of, since somebody is subscribed to them.
+    /// Resources with subscribers.
     pub subscriptions: usize,
-    /// What clients are asked and have not answered yet.
+    /// Requests of servers that clients have not answered yet.
     pub pending_server_requests: usize,
-    /// Calls that wait for clients whose requests ended with what the server asks.
+    /// Calls that wait for their clients' input.
     pub suspended_calls: usize,
-    /// Tasks of servers that are waited for, since their clients know another form of tasks.
+    /// Tasks of servers that the gateway waits for because their clients use another dialect of tasks.
     pub proxied_tasks: usize,
-    /// Results that came before a client's wish for a task was fulfilled, and are kept as tasks that are done.
+    /// Results that are stored as completed tasks, because the client requested a task and the server answered at once.
     pub completed_tasks: usize,
-    /// Connections to servers that one client each has alone.
+    /// Connections to servers that one client each uses alone.
     pub dedicated_connections: usize,
-    /// Bytes of `limits.memory` that are taken now, by requests and subscriptions.
+    /// Bytes of `limits.memory` that requests and subscriptions use now.
     pub memory: usize,
-    /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
+    /// The asynchronous tasks of this process.
     pub tasks: usize,
-    /// How many rankings of the variants were made by this configuration, and not remembered.
+    /// How many rankings of the variants this configuration computed, instead of finding them in its cache.
     pub rankings: u64,
-    /// What was refused or dropped since the start, by name; a counter at zero is left out.
+    /// Refused and dropped messages since the start, by name. Counters at zero are omitted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, u64>,
 }
 
-/// How one server stands.
+/// The status of one server.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ServerStatus {
     /// The name that the operator gave it.
     pub name: String,
-    /// `up`, `starting`, `down`, `closed`, or `invalid` where its entry cannot be used.
+    /// `up`, `starting`, `down`, `closed`, or `invalid` if its entry cannot be used.
     pub state: &'static str,
-    /// For how many seconds.
+    /// For how many seconds it has been in this state.
     pub since: u64,
-    /// Why it is down, in words that any client may read.
+    /// Why it is down, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The newest revision of each era that it is known to speak.
     pub eras: Vec<&'static str>,
-    /// The methods that it was asked for without declaring them, and whether it has them.
+    /// The methods that it was sent without declaring them, and whether it has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undeclared: BTreeMap<&'static str, bool>,
-    /// How many tools it lists; absent where that is not known.
+    /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Why a list of it could not be read when that was last tried, by the method of the list; of the list before, if
-    /// there is one, clients still see what it held.
+    /// Why lists could not be read at the last attempt, by the method of the list. Clients still see the previous list, if
+    /// there is one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_lists: BTreeMap<&'static str, String>,
 }
 
-/// One variant.
+/// The status of one variant.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -99,38 +99,38 @@ pub struct VariantStatus {
     pub id: VariantId,
     /// `stable`, `experimental` or `deprecated`.
     pub status: Standing,
-    /// What to use instead of one that is deprecated.
+    /// The replacement of a deprecated variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<VariantId>,
-    /// When it goes, as configured.
+    /// The configured date of its removal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removal_date: Option<String>,
-    /// How many days that is from now; negative when it is past.
+    /// The days until then; negative after that date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days_left: Option<i64>,
 }
 
 impl Gateway {
-    /// How the gateway stands now.
+    /// The current status of the gateway.
     #[must_use]
     pub fn status(&self) -> Status {
         Status::of(&self.current())
     }
 
-    /// Who used deprecated variants since the start, and how often (SV-25).
+    /// The clients that used deprecated variants since the start, and how often (SV-25).
     ///
-    /// Clients are told apart by the name and the version that they say, some hundreds of them; the rest is counted
-    /// together. Each is warned about in the log once a day.
+    /// Clients are distinguished by their name and version, some hundreds of them; the others are counted together. The log
+    /// warns of each once a day.
     #[must_use]
     pub fn deprecated_use(&self) -> Vec<DeprecatedUse> {
         self.services.deprecations.all()
     }
 }
 
-/// Of why a list could not be read so many characters, which may be the server's, are shown.
+/// The most characters of an error that a server may have written.
 const MAX_REASON_LENGTH: usize = 300;
 
-/// None outside of a runtime.
+/// The asynchronous tasks of this process; 0 outside of a runtime.
 fn tasks() -> usize {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks())

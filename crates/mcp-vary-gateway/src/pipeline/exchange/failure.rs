@@ -1,4 +1,4 @@
-//! The server's error, as the client gets it.
+//! The server's error, rewritten for the client.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ impl ResponseContext {
         self.failed(&failure)
     }
 
-    /// The server's failure in the words of the client and of its variant.
+    /// The server's error for the client, with the names of its variant.
     pub(super) fn upstream_error(&self, failure: RpcError) -> RpcError {
         let mut failure = self.rewrite_error(failure);
         if let Some(words) = &self.plan.names
@@ -53,7 +53,7 @@ impl ResponseContext {
         failure
     }
 
-    /// What the client is asked to visit before the server does anything.
+    /// The result that asks the client to visit URLs, if that is what the server's error requires.
     fn url_required(&self, failure: &RpcError, services: &ExchangeServices) -> Option<String> {
         let (seal, data) = (self.request_state.as_ref()?, failure.data()?);
         let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
@@ -67,8 +67,8 @@ impl ResponseContext {
         })?
     }
 
-    /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the
-    /// gateway's own request, not about the client's.
+    /// Translates codes that have another meaning, or none, in the client's era, and errors about the gateway's own
+    /// request.
     ///
     /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
     /// > (MCP 2026-07-28, basic/index, "Error Codes")
@@ -95,16 +95,15 @@ impl ResponseContext {
         failure
     }
 
-    /// Whether `-32602` of the server is about the resource: its era has no other code for that, and that
-    /// `uri` is a string was checked before.
+    /// Whether `-32602` of the server means a missing resource: its era has no other code for that, and the gateway has
+    /// checked that `uri` is a string.
     ///
     /// Source: MCP 2026-07-28, server/resources, "Error Handling".
     fn is_missing_resource(&self) -> bool {
         matches!(self.action, MethodAction::ReadResource) && self.upstream == Era::Modern
     }
 
-    /// Whether the client has the capabilities that the server misses, so that it is the gateway that
-    /// does not carry them.
+    /// Whether the client declared the capabilities that the server misses, so that the gateway did not forward them.
     fn is_declared_missing(&self, failure: &RpcError) -> bool {
         let missing = failure
             .data()

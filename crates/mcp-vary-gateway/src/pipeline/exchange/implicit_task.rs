@@ -1,4 +1,4 @@
-//! A call that its server can only run as a task, for a client that knows none: it ends when the task does.
+//! A call that its server runs only as a task, for a client without tasks: it ends when the task does.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use tracing::debug;
 use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 use crate::tasks::task_text::core_task_id;
 
-/// A task that a call becomes, and nobody but its server is told of.
+/// The task of such a call, known only to the gateway and the server.
 ///
 /// # Properties
 ///
-/// When this is dropped before the task is over, the server is told that it is not wanted any more.
+/// Dropping this before the task has ended cancels the task.
 #[derive(Debug)]
 pub(crate) struct ImplicitTask {
     sent: Arc<SentRequest>,
-    /// What the server calls it, once it was made and until it is over.
+    /// The server's id, from its creation to its end.
     upstream_id: Option<String>,
     background_tasks: TaskTracker,
 }
@@ -67,12 +67,12 @@ impl Drop for ImplicitTask {
 }
 
 impl InFlightRequest {
-    /// Takes note of the task that the server made of the call; whether it did.
+    /// Records the task that the server created for the call. Returns whether it did.
     pub(super) fn record_implicit_task(&mut self, outcome: Result<&str, &str>) -> bool {
         let Some(by_task) = self.leases.implicit_task.as_mut() else {
             return false;
         };
-        // What comes after it was made is what it came to.
+        // The answer after the creation is the result.
         if by_task.upstream_id.take().is_some() {
             return false;
         }
@@ -84,13 +84,13 @@ impl InFlightRequest {
         is_made
     }
 
-    /// Whether the result of a task is yet to be asked for.
+    /// Whether the result of the task has not been requested yet.
     pub(super) fn awaits_task(&self) -> bool {
         let by_task = self.leases.implicit_task.as_ref();
         by_task.is_some_and(|it| it.upstream_id.is_some())
     }
 
-    /// Asks for what the task comes to; the server answers when it is over.
+    /// Requests the result of the task. The server answers when it has ended.
     pub(super) async fn wait_for_task(&mut self) -> Option<ResponseEvent> {
         let by_task = self.leases.implicit_task.as_ref()?;
         let request = by_task.task_request("tasks/result", by_task.upstream_id.as_deref()?);
@@ -105,7 +105,7 @@ impl InFlightRequest {
         }
     }
 
-    /// The result of a task that its client knows nothing of.
+    /// The result without its relation to a task, which the client does not know.
     pub(super) fn without_related_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_by_task = self.leases.implicit_task.is_some() && result.contains(RELATED_TASK_META);
         let meta = edit::get(result, "_meta").filter(|_| is_by_task);
@@ -119,5 +119,5 @@ impl InFlightRequest {
     }
 }
 
-/// For a server that is told that a task is not wanted any more.
+/// How long the server may take to answer the cancellation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A request that the server works on: its notifications, then its answer, as the client gets them.
+//! A request in flight: its notifications, then its answer, as the client gets them.
 
 mod failure;
 mod implicit_task;
@@ -41,44 +41,44 @@ use mcp_vary_wire::response::{Reply, RpcError};
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]
 pub(crate) struct InFlightRequest {
-    /// None while the server is lost, or the client is asked.
+    /// `None` while the server is lost, or the client has requests to answer.
     exchange: Option<Exchange>,
     leases: Leases,
-    /// What it takes to send it once more, where that does no harm and nothing was passed on yet.
+    /// Sends the request again, if that is safe and no message was forwarded yet.
     retry: Option<RetryState>,
     response: ResponseContext,
-    /// What the server asks of the client and waits for.
+    /// The server's requests that the client has not answered.
     pending_server_requests: Vec<ForwardedServerRequest>,
-    /// What it takes to ask a legacy client what a modern server asks in a result.
+    /// Relays input requests of a modern server to a legacy client.
     relay: Option<InputRelay>,
     /// The task whose result the client waits for.
     task_result: Option<Box<ResultWaiter>>,
-    /// What a legacy server asked of a modern client when it went on.
+    /// Requests of a legacy server that a modern client has not answered.
     input: InputRequests,
-    /// The place in the client's session, by which the client can cancel; none for modern HTTP.
+    /// The registration in the client's session, by which the client can cancel; `None` for modern HTTP.
     in_flight_guard: Option<InFlightGuard>,
-    /// What the client's message is held in.
+    /// The memory of the client's message.
     memory: Option<Lease>,
     services: Arc<ExchangeServices>,
 }
 
-/// What a request has for as long as the server works on it.
+/// What a request leases until its server has answered.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
-    /// The task that it becomes where its client knows none; ended before the connection is given back.
+    /// The task of a client without tasks; ended before the connection is returned.
     pub(crate) implicit_task: Option<Box<ImplicitTask>>,
-    /// Its place among the calls that the server may have at once.
+    /// A permit for one of the server's concurrent calls.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
-    /// The connection that the client has alone; given back after the exchange has ended.
+    /// The dedicated connection, returned after the exchange has ended.
     pub(crate) dedicated: Option<DedicatedLease>,
     /// Keeps the connections of the client's class open.
     pub(crate) class: Option<ConnectionUse>,
-    /// How the server of a task is asked what it comes to, where that has to be waited for.
+    /// The connection to the server of a proxied task.
     pub(crate) task_connection: Option<Box<TaskConnection>>,
 }
 
 impl Leases {
-    /// Lets the connections stay open for so long after the request.
+    /// Keeps the connections open for `time` after the request.
     fn keep_for(&self, time: Duration) {
         match (&self.dedicated, &self.class) {
             (Some(alone), _) => alone.keep_for(time),
@@ -88,7 +88,7 @@ impl Leases {
     }
 }
 
-/// What the client gets next.
+/// The next message for the client.
 #[derive(Debug)]
 pub(crate) enum ResponseEvent {
     /// A whole message that is not the answer: a notification, or a request to the client.
@@ -109,7 +109,7 @@ impl InFlightRequest {
         Self::with_leases(services, Some(exchange), taken, finish)
     }
 
-    /// A request that waits for what a task comes to.
+    /// A request that waits for the result of a task.
     pub(crate) fn awaiting(
         services: Arc<ExchangeServices>,
         awaited: ResultWaiter,
@@ -142,24 +142,24 @@ impl InFlightRequest {
         }
     }
 
-    /// Keeps the request's place in its session until it has ended.
+    /// Holds the request's registration in its session until the request has ended.
     pub(crate) fn hold_guard(&mut self, place: InFlightGuard) {
         self.in_flight_guard = Some(place);
     }
 
-    /// Keeps what the client's message is held in until the request has ended.
+    /// Holds the memory of the client's message until the request has ended.
     pub(crate) fn hold_memory(&mut self, memory: Lease) {
         self.memory = Some(memory);
     }
 
     /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> ResponseEvent {
-        // What the client has not answered is asked again.
+        // Requests that the client has not answered are sent again.
         if !self.input.is_empty() {
             return self.wait_for_client();
         }
         loop {
-            // What is rare has its room elsewhere: a request is moved about, with all that it may wait for.
+            // The futures of rare events are boxed, so that the future of a call stays small.
             let step = match (&self.exchange, &self.relay) {
                 (Some(_), _) => self.next_of_server().await,
                 (None, Some(relay)) if relay.is_active() => Box::pin(self.next_round_event()).await,
@@ -168,14 +168,14 @@ impl InFlightRequest {
                 (None, _) => Box::pin(self.resend()).await,
             };
             if let Some(step) = step {
-                // What the client has heard of is not begun anew.
+                // A request is not sent again after the client got a message of it.
                 self.retry = None;
                 return step;
             }
         }
     }
 
-    /// What the server says next, where the client is to hear of it.
+    /// The server's next message, if it is for the client.
     async fn next_of_server(&mut self) -> Option<ResponseEvent> {
         let said = self.exchange.as_mut()?.next();
         let said = tokio::select! {
@@ -202,7 +202,7 @@ impl InFlightRequest {
         }
     }
 
-    /// What the client is asked for the task whose result it waits for, or how that ended.
+    /// The next message of the task whose result the client waits for.
     async fn next_of_task(&mut self) -> Option<ResponseEvent> {
         let awaited = self.task_result.as_mut()?;
         let coming = awaited.next(&self.response.client);
@@ -257,7 +257,7 @@ impl InFlightRequest {
         self.response.cancelled()
     }
 
-    /// The server is done with the request, however long the client takes to read the answer.
+    /// Returns the leases: the server has finished, even if the client has not read the answer yet.
     fn end(&mut self) {
         self.exchange = None;
         self.retry = None;
@@ -267,9 +267,9 @@ impl InFlightRequest {
         self.leases = Leases::default();
     }
 
-    /// Ends the request without an answer, and tells the server why.
+    /// Ends the request without an answer, and cancels it at the server with the reason `why`.
     pub(crate) fn abandon(&mut self, why: &str) {
-        // A process does not say which call a question is about: it may be another one.
+        // Over stdio a server's request does not name its call: it may belong to another one.
         if self
             .leases
             .dedicated
@@ -284,7 +284,7 @@ impl InFlightRequest {
         self.end();
     }
 
-    /// The client that asked.
+    /// The client of the request.
     pub(crate) fn client(&self) -> &Client {
         &self.response.client
     }
@@ -299,7 +299,7 @@ impl InFlightRequest {
     }
 }
 
-/// What comes of `what`; none when the client cancels the request or ends its session before.
+/// The output of a future; `None` when the client cancels the request or ends its session first.
 async fn unless_cancelled<T>(
     place: Option<&InFlightGuard>,
     what: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! What the server tells before it answers, as the client gets it.
+//! The server's notifications before its answer, rewritten for the client.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ impl ResponseContext {
             "notifications/progress" => self.progress(params),
             "notifications/message" if !self.wants_logged(params) => None,
             method if TASK_STATUS_METHODS.contains(&method) => self.task_status(params),
-            // Changes reach the catalogue by another way.
+            // Changes of lists reach the catalog by another path.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
             method => Some(self.with_related_task(method, params).unwrap_or(bytes)),
         }
     }
 
-    /// What is said in the course of a task, where the client calls that otherwise.
+    /// A notification related to a task, if the client has another id for the task.
     fn with_related_task(&self, method: &str, params: &str) -> Option<Bytes> {
         let told = self.rewrite_notification(params);
         let method = json::string(method);
@@ -40,7 +40,7 @@ impl ResponseContext {
         })
     }
 
-    /// The params of what the server says, with the client's id of the task to which they are related.
+    /// The params of a notification, with the client's id of the related task.
     fn rewrite_notification<'a>(&self, params: &'a str) -> Cow<'a, str> {
         match &self.plan.task {
             Some(task) => task.related(params),
@@ -48,8 +48,8 @@ impl ResponseContext {
         }
     }
 
-    /// What is said of another task than the client's goes to whoever it concerns; a client without a session
-    /// hears of tasks where it listens to them.
+    /// The status of a task. That of other clients' tasks is published. A client without a session gets the status of
+    /// tasks only on its listen streams.
     fn task_status(&self, params: &str) -> Option<Bytes> {
         let task = self.plan.task.as_ref()?;
         let has_session = self.client.session.is_some();
@@ -73,8 +73,7 @@ impl ResponseContext {
         Some(era::to_client_progress(&told, &progress.client))
     }
 
-    /// A legacy client that never set a level gets what the server sends; a modern one only what it
-    /// asked for with this request.
+    /// A legacy client that never set a level gets all logs; a modern one only those that this request asks for.
     fn wants_logged(&self, params: &str) -> bool {
         match (
             &self.client.session,

@@ -12,20 +12,19 @@ use tracing::debug;
 use super::{InFlightRequest, Leases, cancelled};
 use crate::session::{InFlightGuard, Session};
 
-/// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
-/// cancelled.
+/// A legacy client that disconnects has not cancelled: its request runs on, and can still be cancelled.
 ///
 /// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
 /// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
 ///
-/// A modern one has; dropping the exchange says so upstream.
+/// A modern one has. Dropping the exchange cancels it at the server.
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
         if self.response.client.era() == Era::Modern {
             return;
         }
         self.abandon_server_requests();
-        // One too many is cancelled instead, as dropping the exchange does.
+        // Beyond the limit it is cancelled, by dropping the exchange.
         let permit = Arc::clone(&self.services.orphan_permits).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
             let services = (self.services.shutdown.clone(), self.services.now());
@@ -56,10 +55,10 @@ async fn run_orphaned(
     exchange.cancel(Some(reason));
 }
 
-/// A request whose client is gone is cancelled after this long, however much the server still says.
+/// A request whose client is gone is cancelled after this time.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How long a request runs on whose client is gone: nobody can come back to a session that has expired.
+/// How long a request whose client is gone runs on: at most until its session expires.
 pub(crate) fn orphaned_for(session: &Session, now: u64) -> Duration {
     ORPHAN_TIMEOUT.min(session.remaining(now))
 }

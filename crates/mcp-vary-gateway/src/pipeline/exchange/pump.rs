@@ -1,4 +1,4 @@
-//! What is said about one call, into the log of its stream.
+//! Pumps the messages of one request into the replay buffer of its stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::pipeline::exchange::{InFlightRequest, ResponseEvent, orphaned_for};
 use crate::session::Session;
 use crate::session::replay::ReplayBuffer;
 
-/// Writes what the server says about a call into `log`, until its answer.
+/// Writes the server's messages of a request into `log`, until its answer.
 ///
-/// Who reads slowly is waited for. While nobody reads it goes on, for as long and with as many others as
-/// requests without a client may.
+/// It waits for a slow reader. Without a reader it continues, within the time and the number that requests without a
+/// client may have.
 pub(crate) async fn pump(
     services: Arc<ExchangeServices>,
     mut running: Box<InFlightRequest>,
@@ -41,7 +41,7 @@ pub(crate) async fn pump(
             step = running.next(), if log.has_room() => match step {
                 ResponseEvent::Message(message) => services.replay_streams.push(&log, &message),
                 ResponseEvent::Done(reply) => {
-                    // The id of the request is free before its answer is read.
+                    // The request's id can be reused before the answer is read.
                     drop(running);
                     log.finish_response(&reply.body);
                     return;
@@ -50,13 +50,13 @@ pub(crate) async fn pump(
             },
         }
     };
-    debug!(reason = why, "a request was given up");
+    debug!(reason = why, "request abandoned");
     services.replay_streams.abandon(&log);
     running.abandon(why);
     drop(feeding);
 }
 
-/// Ends the log when nothing feeds it any more, for whatever reason.
+/// Finishes the buffer when the pump ends, for any reason.
 struct PumpGuard<'a>(&'a ReplayBuffer);
 
 impl Drop for PumpGuard<'_> {
@@ -65,7 +65,7 @@ impl Drop for PumpGuard<'_> {
     }
 }
 
-/// A request whose client is gone, for the time being.
+/// The deadline of a request whose client is disconnected.
 struct DisconnectedDeadline {
     until: Instant,
     _permit: OwnedSemaphorePermit,

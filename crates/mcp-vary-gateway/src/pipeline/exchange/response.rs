@@ -1,4 +1,4 @@
-//! The server's answer, as the client gets it.
+//! The server's answer, rewritten for the client.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::session::client::Client;
 use crate::tasks::TaskIdCodec;
 use crate::tasks::task_text::RESULT;
 
-/// What is needed to turn the server's answer into the client's.
+/// Turns the server's answer into the client's.
 #[derive(Debug)]
 pub(crate) struct ResponseContext {
     pub(crate) id: String,
@@ -36,29 +36,29 @@ pub(crate) struct ResponseContext {
     pub(crate) action: MethodAction,
     pub(crate) server: Arc<str>,
     pub(crate) plan: ResponsePlan,
-    /// What the view calls resources, where that is not what the servers do.
+    /// The URIs that the view changed, if any.
     pub(crate) uris: Option<Arc<UriMap>>,
-    /// Seals the states of its rounds; none for a client or a method that knows no rounds.
+    /// Seals its request states; `None` for a client or a method without round trips.
     pub(crate) request_state: Option<RequestStateCodec>,
-    /// The era of the server, whose results the client may not be able to read.
+    /// The era of the server.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<ProgressTokens>,
 }
 
-/// What a method knows of the way back.
+/// How the response is rewritten, as the method decided.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsePlan {
-    /// What is asked, where what it points to can be read then.
+    /// The item of the request, if the links in its results are recorded.
     pub(crate) origin: Option<LinkSource>,
-    /// What the view calls otherwise than the server.
+    /// The names that the view changed.
     pub(crate) names: Option<Arc<NameRewriter>>,
     pub(crate) caching: Caching,
-    /// What the operator makes of resources for some clients.
+    /// The operator's rules for resources.
     pub(crate) resource_rules: Arc<[ResourceRule]>,
     pub(crate) shape: Option<Shaper>,
-    /// The task that it is about, or that may come of it.
+    /// The task of the request, or that the request may create.
     pub(crate) task: Option<Box<TaskIdCodec>>,
-    /// The method, where the server does not declare it, and nobody knows whether it has it.
+    /// The method, if the server does not declare it and it is not known whether the server has it.
     pub(crate) undeclared: Option<Box<UndeclaredMethod>>,
 }
 
@@ -92,8 +92,8 @@ impl ResponseContext {
         response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
-    /// How the client may cache the result: not at all if a rule is about one of the resources in it, since other
-    /// clients get it otherwise (SV-17).
+    /// How the client may cache the result: not at all if a rule matches one of the resources in it, since other clients
+    /// get it in another form (SV-17).
     fn caching(&self, result: &str) -> Caching {
         let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
         let is_modern = self.client.era() == Era::Modern;
@@ -104,7 +104,7 @@ impl ResponseContext {
         }
     }
 
-    /// How a task stands, for a client that asked.
+    /// The status of a task, for the client that requested it.
     pub(crate) fn task(&self, stands: &str, services: &ExchangeServices) -> Reply {
         self.record_links(stands, services);
         match edit::get(stands, "error").and_then(RpcError::from_upstream) {
@@ -116,7 +116,7 @@ impl ResponseContext {
         }
     }
 
-    /// Remembers what the result points to, since that can be read from then on.
+    /// Records the links in the result, which can be read from then on.
     pub(super) fn record_links(&self, result: &str, services: &ExchangeServices) {
         let Some(origin) = &self.plan.origin else {
             return;
@@ -127,11 +127,11 @@ impl ResponseContext {
         }
     }
 
-    /// What the client is told where the server said `result`.
+    /// The client's result from the server's.
     ///
     /// # Errors
     ///
-    /// When it says something of a task that the client could do nothing with.
+    /// When it describes a task that the client could not use.
     fn transform<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, RpcError> {
         let Some(task) = &self.plan.task else {
             return Ok(self.shaped(result));
@@ -146,7 +146,7 @@ impl ResponseContext {
                     _ => told,
                 }
             }
-            // The extension has the result in what it says of the task.
+            // In the extension the status of the task contains the result.
             MethodAction::Task(_) => {
                 task.record_status(result);
                 let named = task.task_to_client(result);
@@ -168,14 +168,14 @@ impl ResponseContext {
         })
     }
 
-    /// For how long the connection is needed on which a task was made, where `result` says so.
+    /// How long the connection is needed, if `result` says that a task was created on it.
     pub(super) fn task_ttl(&self, result: &str) -> Option<Duration> {
         let task = self.plan.task.as_ref();
         task.filter(|_| matches!(self.action, MethodAction::CallTool))?
             .lifetime(result)
     }
 
-    /// How results are told to the client, for when there is no request any more.
+    /// The rewriter of results for the client, for use after the request.
     pub(crate) fn rewriter(&self) -> ResultRewriter {
         ResultRewriter {
             origin: self.plan.origin.clone(),
@@ -192,7 +192,7 @@ impl ResponseContext {
         self.upstream == Era::Modern && self.client.era() == Era::Legacy
     }
 
-    /// The result in the client's words and shape.
+    /// The result with the client's names and in its shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_call = matches!(self.action, MethodAction::CallTool | MethodAction::Task(_));
         let parts = RewriteRules {
@@ -204,7 +204,7 @@ impl ResponseContext {
         rewrite_result(result, &parts)
     }
 
-    /// What a server asks of the client in a result.
+    /// The answer to a result that asks for input.
     fn input_required(&self, result: &str, services: &ExchangeServices) -> Reply {
         let Some(seal) = &self.request_state else {
             let why = "the server asks for input where a request cannot have a second round";
@@ -225,7 +225,7 @@ impl ResponseContext {
         failure.reply(Some(&self.id), self.client.era())
     }
 
-    /// What is said to a request that ends without the server's answer.
+    /// The last event of a request that ends without the server's answer.
     pub(super) fn cancelled(&self) -> ResponseEvent {
         let session = self.client.session.as_ref();
         match session.is_some_and(|session| session.has_ended()) {

@@ -1,4 +1,4 @@
-//! A request that is sent once more, where that does no harm.
+//! Retries of requests that are safe to send again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tracing::info;
 
 use super::{InFlightRequest, ResponseEvent, unless_cancelled};
 
-/// A request that may be sent once more.
+/// A request that may be sent again.
 #[derive(Debug)]
 pub(crate) struct RetryState {
     sent: Arc<SentRequest>,
-    /// When it was first sent once more.
+    /// The time of the first retry.
     since: Option<Instant>,
 }
 
@@ -24,8 +24,8 @@ impl RetryState {
         Self { sent, since: None }
     }
 
-    /// Whether it may be sent after `error`: when the server was lost, and after that only when it was not
-    /// delivered, since a loss may take a moment to be noticed.
+    /// Whether it may be sent again after `error`: after the loss of the server, and then only while it cannot be
+    /// delivered, since a loss may be noticed late.
     pub(super) fn is_retryable(&self, error: &UpstreamError) -> bool {
         let patience = self.sent.supervised.config().limits.ready_timeout;
         match self.since {
@@ -48,12 +48,12 @@ impl RetryState {
 }
 
 impl InFlightRequest {
-    /// Lets the request be sent once more if the server is lost before it said anything.
+    /// Lets the request be sent again if the server is lost before its first message.
     pub(crate) fn retry_with(&mut self, again: RetryState) {
         self.retry = Some(again);
     }
 
-    /// What the client gets of a server that was lost; nothing yet where the request may be sent once more.
+    /// The event after the loss of the server; `None` if the request may be sent again.
     pub(super) fn connection_lost(&mut self, error: UpstreamError) -> Option<ResponseEvent> {
         let may_follow = self
             .retry
@@ -66,8 +66,7 @@ impl InFlightRequest {
         None
     }
 
-    /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
-    /// when that does not come about.
+    /// Sends the request again as soon as the server is connected. Returns an event if that fails.
     pub(super) async fn resend(&mut self) -> Option<ResponseEvent> {
         let Some(again) = &mut self.retry else {
             return Some(ResponseEvent::Cancelled);
@@ -83,5 +82,5 @@ impl InFlightRequest {
     }
 }
 
-/// How long a line may take to notice that its server cannot be reached.
+/// How long a connection may take to notice that its server cannot be reached.
 const DETECTION_DELAY: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What the server asks of the client before it answers.
+//! The server's requests to the client before its answer.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::pool::dedicated;
 use crate::session::pending_server_requests::{self, ForwardedServerRequest};
 
 impl InFlightRequest {
-    /// What the client is asked, if it can be; the server is told why where it cannot.
+    /// Forwards a request of the server to the client, or refuses it.
     pub(super) fn forward_server_request(
         &mut self,
         request: ServerRequest,
@@ -34,7 +34,7 @@ impl InFlightRequest {
             .client
             .server_request_support()
             .ensure_supported(request.method(), params);
-        // Dropped, a request is refused.
+        // A dropped request is refused.
         self.response.request_state.as_ref()?;
         if let Err(why) = may_be_asked {
             pending_server_requests::refuse(&request, &why);
@@ -47,7 +47,7 @@ impl InFlightRequest {
         Some(self.wait_for_client())
     }
 
-    /// Ends the client's request with what the server asks; the server goes on when the client comes back.
+    /// Ends the client's request with the server's requests. The call continues when the client retries.
     pub(super) fn wait_for_client(&mut self) -> ResponseEvent {
         let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.response.request_state)
         else {
@@ -56,7 +56,7 @@ impl InFlightRequest {
         let call = SuspendedCall {
             exchange,
             input: std::mem::take(&mut self.input),
-            // Others may call the server while the client is asked.
+            // Other clients may call the server while this one answers.
             leases: Leases {
                 turn: None,
                 ..std::mem::take(&mut self.leases)
@@ -80,7 +80,7 @@ impl InFlightRequest {
         })
     }
 
-    /// Goes on with a call that waited for the client, which has come back with `responses`.
+    /// Resumes a suspended call with the client's `responses`.
     pub(crate) fn resumed(
         services: Arc<ExchangeServices>,
         mut call: SuspendedCall<Leases>,
@@ -98,12 +98,12 @@ impl InFlightRequest {
         running
     }
 
-    /// Lets the client be asked what the server asks in a result.
+    /// Relays the input requests in a result to the client.
     pub(crate) fn relay_with(&mut self, relay: InputRelay) {
         self.relay = Some(relay);
     }
 
-    /// Begins to ask a legacy client what a modern server asks in a result; `None` where it does not.
+    /// Begins to relay the input requests in a modern server's result to a legacy client; `None` if it asks for no input.
     pub(super) fn begin_round(
         &mut self,
         outcome: Result<&str, &str>,
@@ -115,14 +115,14 @@ impl InFlightRequest {
             .relay
             .as_mut()?
             .begin(result, client, &self.services.mrtr);
-        // The server works on nothing while the client is asked.
+        // The server does not work on the request while the client answers.
         self.exchange = None;
         self.retry = None;
         self.leases.turn = None;
         Some(begun)
     }
 
-    /// The next message of a round for the client, or what it gets when the round fails.
+    /// The next message of a round trip for the client, or its error.
     pub(super) async fn next_round_event(&mut self) -> Option<ResponseEvent> {
         let relay = self.relay.as_mut()?;
         let next = unless_cancelled(self.in_flight_guard.as_ref(), relay.next());
@@ -138,7 +138,7 @@ impl InFlightRequest {
         }
     }
 
-    /// Lets questions that outlive the request wait for their answers without it.
+    /// Lets the server's requests wait for their answers after the request has ended.
     pub(super) fn abandon_server_requests(&mut self) {
         let Some(session) = &self.response.client.session else {
             return;
@@ -152,7 +152,7 @@ impl InFlightRequest {
     }
 }
 
-/// Waits until one of the questions is over.
+/// Waits until one of the requests has ended.
 pub(super) async fn server_request_ended(questions: &[ForwardedServerRequest]) -> usize {
     let over = questions.iter().map(|question| Box::pin(question.over()));
     select_all(over).await.1

@@ -1,11 +1,11 @@
-//! A task that a server made in another form than its client knows.
+//! Tasks that a server creates in another dialect than its client's.
 
 use mcp_vary_wire::response::{self, Reply};
 
 use super::InFlightRequest;
 
 impl InFlightRequest {
-    /// Watches the task that the server made, if it made one that has to be; what its client is told.
+    /// Proxies the task that the server created, if it has to be. Returns the client's answer.
     pub(super) fn watch(&mut self, result: &str) -> Option<Reply> {
         let road = self.leases.task_connection.take()?;
         let names = self.response.plan.task.as_ref()?;
