@@ -59,7 +59,7 @@ impl Gateway {
         let setup = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(setup),
-            services: services,
+            services,
             reloading: Mutex::default(),
             is_serving: AtomicBool::new(false),
             serving: watch::Sender::new(false),
