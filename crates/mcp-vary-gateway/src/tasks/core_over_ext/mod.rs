@@ -6,7 +6,7 @@
 //! input request [once](claims), and stores results that arrive at once as [completed] tasks.
 //!
 //! All of this serves old clients of new servers, and can be removed in one commit: delete this folder and
-//! `pipeline/methods/tasks/core_over_ext.rs`, and what no longer compiles names `core_over_ext`, too. The list is in
+//! `pipeline/methods/tasks/core_over_ext.rs`, and then what no longer compiles. The list is in
 //! decision [0033](../../../../../../docs/decisions/0033-removing-core-over-ext.md).
 
 mod claims;
