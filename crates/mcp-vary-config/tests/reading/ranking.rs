@@ -1,4 +1,4 @@
-//! Variants: what a file says of them, and every mistake in it.
+//! Weights and hints.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Variants: what a file says of them, and every mistake in it.
+//! The reference page agrees with the program.
 
 use super::*;
 

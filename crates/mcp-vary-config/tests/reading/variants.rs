@@ -1,4 +1,4 @@
-//! Variants: what a file says of them, and every mistake in it.
+//! Variants: what a file can say about them, and every mistake in it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is no message, or none that means anything, over HTTP: each has its error, and harms nobody.
+//! Input over HTTP that is not a valid message: each kind gets its error, and no other client notices.
 
 use std::time::Duration;
 

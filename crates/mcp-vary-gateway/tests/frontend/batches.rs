@@ -1,4 +1,4 @@
-//! Batches, which 2025-03-26 has and no other revision.
+//! Batches. Only revision 2025-03-26 has them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Cancellation, progress and logs: each reaches the one request that it belongs to.
+//! Cancellation, progress and logs: each reaches the request that it belongs to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Peers that take all connections, and clients that come in all the same.
+//! Peers that take all connections. Other clients still get in.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Clients of both eras before servers of both eras that name only 2026-07-28, as the official SDKs build them.
+//! Clients of both eras in front of servers of both eras that list only 2026-07-28, as the official SDKs do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a peer says without end, and how little of it is logged or waits.
+//! Peers that send without end: little of it is logged, and nothing waits for it.
 
 use std::path::Path;
 use std::time::Duration;

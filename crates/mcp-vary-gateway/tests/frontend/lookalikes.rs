@@ -1,4 +1,4 @@
-//! Members that another reader may take for others than the gateway does: look-alikes, duplicates, foreign methods.
+//! Members that another reader could mistake for known ones: look-alikes, duplicates, unknown methods.
 
 mod methods;
 

@@ -1,4 +1,4 @@
-//! What clients and servers can make the gateway hold, and what they are answered beyond that.
+//! Bounds on what clients and servers can make the gateway store, and the errors beyond them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Sessions: what `initialize` agrees, what an id carries, and when it ends.
+//! Sessions: what `initialize` negotiates, what a session id contains, and when a session ends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One client on pipes: a message a line, and nothing that a line holds breaks the next.
+//! One client on pipes: a message on each line. A bad line does not affect the next one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Streams of clients with a session: what they begin with, and what a client gets that comes back.
+//! Streams of clients with a session: their first events, and how a client resumes them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn logged(data: Value) -> Value {
     )
 }
 
-/// A harness whose server says about the tool `begin` what the test has it say.
+/// A gateway whose server sends what the test wants about the tool `begin`.
 async fn harness(adapt: impl FnOnce(Config) -> Config) -> (Harness, Calls) {
     let calls = Calls::default();
     let script = calls.clone();

@@ -1,4 +1,4 @@
-//! A client of one era before a server of the other.
+//! A client of one era in front of a server of the other.
 
 use mcp_vary_wire::revision::Era;
 

@@ -1,4 +1,4 @@
-//! Lists of a server: all their pages, and what becomes of them when they change.
+//! Lists of a server: all their pages, and how they are updated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Requests of several rounds: what a server asks of the client before it answers.
+//! Requests of several round trips: the server asks the client for something before it answers.
 
 mod relayed;
 mod sealed;

@@ -1,4 +1,4 @@
-//! What servers ask of clients reaches the client that it is for, and nobody else.
+//! Requests of servers reach the client that they are for, and no other.
 
 mod endpoints;
 

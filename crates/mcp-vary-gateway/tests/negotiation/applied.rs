@@ -1,4 +1,4 @@
-//! Who is told what was applied to a result, and what was applied before.
+//! Which clients learn what was applied to a result.
 
 use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
 use mcp_vary_gateway::{Config, Environment};

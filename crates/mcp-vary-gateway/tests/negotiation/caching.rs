@@ -1,4 +1,4 @@
-//! What clients may cache of a server that allows everybody to cache everything, where variants are off.
+//! What clients may cache when variants are off and the server lets everybody cache everything.
 
 use mcp_vary_config::read_resources;
 use mcp_vary_gateway::{ClientPattern, ClientRule, Config};

@@ -1,4 +1,4 @@
-//! Content negotiation through the fronts: who declares gets it, and nobody else sees a trace.
+//! Content negotiation: clients that declare it get it, and no other client sees a trace of it.
 
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};
 use mcp_vary_testkit::era::Era;

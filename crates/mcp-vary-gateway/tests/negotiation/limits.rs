@@ -1,4 +1,4 @@
-//! Results within the limits that the operator sets.
+//! Results within the operator's limits.
 
 use mcp_vary_config::read_results;
 use mcp_vary_testkit::client::ClientKind;

@@ -1,4 +1,4 @@
-//! What is logged of negotiation, and what never is.
+//! What is logged about negotiation, and what is never logged.
 
 use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};

@@ -1,4 +1,4 @@
-//! The tool that reads what was left out of results.
+//! The tool that reads what was left out of a result.
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::{Base, Config, VariantConfig};

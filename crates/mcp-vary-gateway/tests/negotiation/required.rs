@@ -1,4 +1,4 @@
-//! Extensions without which the operator serves no client.
+//! Extensions that the operator requires: clients without them are refused.
 
 use mcp_vary_gateway::Config;
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};

@@ -1,4 +1,4 @@
-//! Resources and prompts as the operator has them told.
+//! The operator's rules for resources and prompts.
 
 use mcp_vary_config::{read_prompts, read_resources};
 use mcp_vary_testkit::client::ClientKind;

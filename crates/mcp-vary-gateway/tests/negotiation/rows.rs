@@ -1,4 +1,4 @@
-//! The five sets of rows in few words, as clients of each way and era read them.
+//! The five sets of rows in compact form, as every kind of client reads them.
 
 use std::collections::BTreeSet;
 

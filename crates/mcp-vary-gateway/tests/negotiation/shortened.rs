@@ -1,4 +1,4 @@
-//! Results in few words, and where the rest of them is read.
+//! Shortened results, and how a client reads the whole.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Results whose text says something else than their structure, for clients that negotiate.
+//! Results whose text differs from their structured content, for clients that negotiate.
 
 use mcp_vary_config::read_results;
 use mcp_vary_testkit::client::{ClientKind, LegacyClient};

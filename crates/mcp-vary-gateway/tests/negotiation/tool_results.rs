@@ -1,4 +1,4 @@
-//! Results as the operator has them told.
+//! The operator's rules for the results of tools.
 
 use mcp_vary_config::read_results;
 use mcp_vary_testkit::captured_log::CapturedLog;

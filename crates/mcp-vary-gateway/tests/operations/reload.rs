@@ -1,5 +1,4 @@
-//! One configuration takes the place of another while clients are served: what stays, what goes, and that
-//! nothing is lost.
+//! A reload replaces the configuration while clients are served: what stays, what goes, and that nothing is lost.
 
 mod load;
 

@@ -1,4 +1,4 @@
-//! Secrets of a server's configuration: they reach the server, and no log and no client.
+//! Secrets in a server's configuration reach the server, and neither logs nor clients.
 
 use http::HeaderMap;
 use mcp_vary_gateway::{Gateway, Target};

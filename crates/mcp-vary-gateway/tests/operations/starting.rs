@@ -1,4 +1,4 @@
-//! Clients that come while servers are starting: they are answered with what is there, and the rest is announced.
+//! Clients that connect while servers are starting: they get what is there, and notifications of the rest.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the operator is told: how the gateway stands, who uses deprecated variants, how often it ranks.
+//! The status for operators: servers, uses of deprecated variants, rankings.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

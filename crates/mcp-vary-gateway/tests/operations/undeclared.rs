@@ -1,4 +1,5 @@
-//! Servers that have methods which they do not declare: as they work without a gateway, and asked once for what they lack.
+//! Servers with methods that they do not declare: they work as without a gateway, and are asked once for what they
+//! lack.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Clients whose connection with lists that no other client sees is closed: they see the shared lists again.
+//! Clients whose dedicated connection is closed: they see the shared lists again.
 
 use std::time::Duration;
 

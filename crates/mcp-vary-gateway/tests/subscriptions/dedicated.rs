@@ -1,5 +1,4 @@
-//! What a client without a session hears of what its own calls change, where each of them is made in a session of its
-//! own, since the server could ask something.
+//! Notifications for clients without a session whose calls are made on dedicated connections.
 
 use std::net::SocketAddr;
 use std::path::Path;

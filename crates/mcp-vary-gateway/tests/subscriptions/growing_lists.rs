@@ -1,4 +1,4 @@
-//! Servers whose lists grow when a tool is called, and clients that can be asked something, as nearly all can.
+//! Servers whose lists grow when a tool is called, and clients that accept requests of servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! More kinds of clients than have connections and lists of their own.
+//! More kinds of clients than there are connections and lists for.
 
 use std::path::Path;
 use std::sync::Arc;

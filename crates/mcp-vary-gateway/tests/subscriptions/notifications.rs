@@ -1,4 +1,4 @@
-//! What clients hear of changes: of which variant, of what they asked for, and when it ends.
+//! Notifications of changes: their variant, the filter of the client, and the end of a stream.
 
 mod hidden;
 mod replaced;

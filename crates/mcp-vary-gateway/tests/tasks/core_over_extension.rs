@@ -1,4 +1,4 @@
-//! Clients that know tasks as 2025-11-25 has them, before servers that have them by the extension.
+//! Clients that know tasks as in 2025-11-25, in front of servers that have the extension.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

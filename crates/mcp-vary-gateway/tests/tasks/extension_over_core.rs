@@ -1,4 +1,4 @@
-//! Clients of the extension get tasks from servers that make those of 2025-11-25.
+//! Clients that know the extension, in front of servers with tasks as in 2025-11-25.
 
 mod implicit;
 mod lifetime;
@@ -36,7 +36,7 @@ async fn harness(works: &Works) -> Harness {
     Harness::behind_one(works.peer().await, |config| config).await
 }
 
-/// A client of one kind before the server of one harness.
+/// A client of one kind, and the gateway in front of it.
 struct Asks<'a> {
     harness: &'a Harness,
     way: ClientKind,

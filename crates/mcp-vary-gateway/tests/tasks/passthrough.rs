@@ -1,4 +1,4 @@
-//! Tasks, extensions and traces of servers: whatever the gateway does not understand arrives.
+//! Tasks, extensions and traces that the gateway does not translate: they arrive as they were sent.
 
 mod extensions;
 

@@ -1,4 +1,4 @@
-//! How tasks stand is told to whoever had them made, and to whoever listens to them, and to nobody else.
+//! The status of a task is sent to the client that created it and to those that listen to it, and to no other.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! MCP Apps (SEP-1865) behind several servers: user interfaces call tools by their servers' own names.
+//! MCP Apps (SEP-1865) behind several servers: user interfaces call tools by the names of their server.
 
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use mcp_vary_testkit::client::ClientKind;

@@ -1,4 +1,4 @@
-//! What rules for clients make of a variant: the operator's, and those for known clients.
+//! How rules for clients change a variant: the operator's rules, and those for known clients.
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;

@@ -1,4 +1,4 @@
-//! Variants of an operator's file, from what is written there to what clients are offered and get.
+//! Variants of an operator's file, from the file to what clients are offered.
 
 use mcp_vary_config::Source;
 use mcp_vary_gateway::{Config, Environment};

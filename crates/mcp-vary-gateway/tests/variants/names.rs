@@ -1,4 +1,4 @@
-//! The names of a view and those of the server: on the way there, on the way back, and in headers.
+//! The names of a view and the names of the server: in requests, in results, and in headers.
 
 use std::num::NonZeroUsize;
 

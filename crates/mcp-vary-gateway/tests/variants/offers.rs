@@ -1,4 +1,4 @@
-//! Server variants through the fronts: offered, chosen, refused.
+//! Server variants: how they are offered, selected and refused.
 
 use std::num::NonZeroUsize;
 

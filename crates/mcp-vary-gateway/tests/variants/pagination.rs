@@ -1,4 +1,4 @@
-//! Lists in pages: what a client reads that follows the cursors, whatever happens in the meantime.
+//! Lists in pages: what a client reads that follows the cursors while things change.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};

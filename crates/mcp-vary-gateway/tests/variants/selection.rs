@@ -1,4 +1,4 @@
-//! Which variant a client gets that names none in `_meta`: each way against the next.
+//! Which variant a client gets that selects none in `_meta`: the order of the rules.
 
 use mcp_vary_gateway::{ClientPattern, ClientRule, Config, SelectionConfig};
 use mcp_vary_testkit::http_client::HttpRequest;

@@ -1,4 +1,4 @@
-//! Before several servers a question says which of them asks, and no server speaks in the name of another.
+//! With several servers, a request to a client names its server, and no server can use the name of another.
 
 use std::path::Path;
 

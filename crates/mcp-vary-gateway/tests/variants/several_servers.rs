@@ -1,4 +1,4 @@
-//! Several servers behind one gateway: who is asked for what, and who learns what of whom.
+//! Several servers behind one gateway: which one gets a request, and what each learns.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Variants that a client may select although they were not offered to it, since there are too many.
+//! Variants that a client may select although there are too many to offer them all.
 
 use mcp_vary_gateway::{Config, Target};
 use mcp_vary_testkit::changing_server::ChangingServer;

@@ -1,4 +1,4 @@
-//! Resources under the URIs of a variant: what is listed, asked for, pointed to and said of failures.
+//! Resources under the URIs of a variant: in lists, requests, links and errors.
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::read_resources;

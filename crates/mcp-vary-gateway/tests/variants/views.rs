@@ -1,4 +1,4 @@
-//! Variants as an operator configures them: what each shows, and what becomes of calls to it.
+//! Variants as an operator configures them: what each shows, and how calls to it are sent.
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_config::Source;

@@ -1,4 +1,4 @@
-//! Methods that a variant does not know, and when they pass.
+//! Methods of extensions: when they pass, and when they are refused.
 
 use super::*;
 

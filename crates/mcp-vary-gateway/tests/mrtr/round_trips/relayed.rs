@@ -1,4 +1,4 @@
-//! LegacyClient clients of modern servers: what is asked in a result becomes a request.
+//! Legacy clients of modern servers: an input request in a result becomes a request to the client.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Modern clients of modern servers, which ask in results.
+//! Modern clients of modern servers: input requests are in results, and their state is sealed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

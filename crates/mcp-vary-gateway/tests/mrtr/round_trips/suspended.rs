@@ -1,4 +1,4 @@
-//! Modern clients of legacy servers: a call waits for what it asked.
+//! Modern clients of legacy servers: a call is suspended until the client has answered.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Requests of HTTP servers to clients.
+//! Requests of servers over HTTP: on the stream of a call, and on the stream of the session.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Reloads under load.
+//! Reloads while many clients call tools.
 
 use super::*;
 

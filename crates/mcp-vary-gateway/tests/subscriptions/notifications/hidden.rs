@@ -1,4 +1,4 @@
-//! Notifications when the configuration or a server is replaced.
+//! Subscriptions under variants that hide or rename resources.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How long tasks live, and how much of their outcomes is stored.
+//! Calls that become tasks although the client knows no tasks: it gets the result.
 
 use super::*;
 

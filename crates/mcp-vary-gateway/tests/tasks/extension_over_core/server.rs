@@ -1,4 +1,4 @@
-//! A server of 2025-11-25 whose tool `job` can only be called as a task, which does what a test says.
+//! A server of 2025-11-25 whose tool `job` can only be called as a task. A test decides what it does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Streams of list changes.
+//! Failures over HTTP, and how they are reported.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Streams of list changes.
+//! What servers request and send beside the responses to calls.
 
 use super::*;
 
