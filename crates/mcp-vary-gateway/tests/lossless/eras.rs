@@ -3,7 +3,7 @@
 use mcp_vary_wire::revision::Era;
 
 use crate::messages::every_pair;
-use crate::support::{Behind, Front, House, Said, Seen, error, members, result, string};
+use crate::support::{Behind, Front, Harness, Said, Seen, error, members, result, string};
 
 const CALL: &str = r#"{"name":"odd"}"#;
 
@@ -26,8 +26,8 @@ async fn crosses(client: Era, method: &'static str, params: &str, said: &'static
             true => error(said),
             false => result(said),
         });
-        let house = House::build(behind, server, script).await;
-        let mut client = house.client(front, client).await;
+        let harness = Harness::build(behind, server, script).await;
+        let mut client = harness.client(front, client).await;
         let heard = client.ask(method, params).await;
         let text = match said.contains(r#""code""#) {
             true => heard.error(),
@@ -133,13 +133,13 @@ async fn a_request_for_input_is_for_those_who_can_be_asked() {
         (Front::Http, Behind::Json, Era::Legacy),
         (Front::Stdio, Behind::Stdio, Era::Modern),
     ] {
-        let house = House::build(
+        let harness = Harness::build(
             behind,
             Era::Modern,
             answers("tools/call", move |_| result(said)),
         )
         .await;
-        let mut client = house.client(front, era).await;
+        let mut client = harness.client(front, era).await;
         let heard = client.ask("tools/call", CALL).await;
         let told = members(heard.error());
         assert_eq!(told["code"], "-32603");
@@ -166,10 +166,10 @@ fn logs(_: &Seen) -> Option<Said> {
 #[tokio::test]
 async fn the_level_of_a_session_is_that_of_each_request() {
     for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
-        let house = House::build(behind, Era::Modern, answers("tools/call", logs)).await;
-        let mut client = house.client(front, Era::Legacy).await;
+        let harness = Harness::build(behind, Era::Modern, answers("tools/call", logs)).await;
+        let mut client = harness.client(front, Era::Legacy).await;
         client.ask("tools/call", CALL).await.result();
-        assert_eq!(house.last("tools/call").meta(LOG_LEVEL), None);
+        assert_eq!(harness.last("tools/call").meta(LOG_LEVEL), None);
         let set = client
             .ask("logging/setLevel", r#"{"level":"warning"}"#)
             .await;
@@ -177,10 +177,10 @@ async fn the_level_of_a_session_is_that_of_each_request() {
         let heard = client.ask("tools/call", CALL).await;
         assert_eq!(heard.before, LOGS[1..]);
         assert_eq!(
-            house.last("tools/call").meta(LOG_LEVEL),
+            harness.last("tools/call").meta(LOG_LEVEL),
             Some(r#""warning""#)
         );
-        assert_eq!(house.seen("logging/setLevel").len(), 0);
+        assert_eq!(harness.seen("logging/setLevel").len(), 0);
     }
 }
 
@@ -188,18 +188,18 @@ async fn the_level_of_a_session_is_that_of_each_request() {
 #[tokio::test]
 async fn the_level_of_a_request_is_set_once() {
     for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
-        let house = House::build(behind, Era::Legacy, answers("tools/call", logs)).await;
-        let mut client = house.client(front, Era::Modern).await;
+        let harness = Harness::build(behind, Era::Legacy, answers("tools/call", logs)).await;
+        let mut client = harness.client(front, Era::Modern).await;
         let heard = client.ask("tools/call", CALL).await;
         assert_eq!(heard.before, Vec::<String>::new());
         let asked = format!(r#"{{"name":"odd","_meta":{{"{LOG_LEVEL}":"error"}}}}"#);
         let heard = client.ask("tools/call", &asked).await;
         assert_eq!(heard.before, LOGS[2..]);
         client.ask("tools/call", &asked).await.result();
-        let set = house.seen("logging/setLevel");
+        let set = harness.seen("logging/setLevel");
         assert_eq!(set.len(), 1);
         assert_eq!(set[0].param("level"), Some(r#""error""#));
-        assert_eq!(house.last("tools/call").meta(LOG_LEVEL), None);
+        assert_eq!(harness.last("tools/call").meta(LOG_LEVEL), None);
     }
 }
 
@@ -221,8 +221,8 @@ fn progress(seen: &Seen) -> Option<Said> {
 #[tokio::test]
 async fn progress_keeps_the_clients_token_between_all_eras() {
     for (front, behind, client, server) in every_pair() {
-        let house = House::build(behind, server, answers("tools/call", progress)).await;
-        let mut client = house.client(front, client).await;
+        let harness = Harness::build(behind, server, answers("tools/call", progress)).await;
+        let mut client = harness.client(front, client).await;
         for token in [r#""t\u00f6k""#, "7", r#""0""#] {
             let params = format!(r#"{{"name":"odd","_meta":{{"progressToken":{token}}}}}"#);
             let heard = client.ask("tools/call", &params).await;
@@ -250,8 +250,8 @@ async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
         _ => None,
     };
     for (front, era) in [(Front::Http, Era::Modern), (Front::Stdio, Era::Legacy)] {
-        let house = House::build(Behind::Json, Era::Modern, script).await;
-        let mut client = house.client(front, era).await;
+        let harness = Harness::build(Behind::Json, Era::Modern, script).await;
+        let mut client = harness.client(front, era).await;
         client.headers = vec![
             ("mcp-param-region", "Zürich".into()),
             ("mcp-param-day", "42".into()),
@@ -259,7 +259,7 @@ async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
         let params =
             r#"{"name":"wetter-für","arguments":{"region":"Z\u00fcrich","day":42,"dry":null}}"#;
         client.ask("tools/call", params).await.result();
-        let seen = house.last("tools/call");
+        let seen = harness.last("tools/call");
         for (name, value) in [
             ("mcp-protocol-version", Some("2026-07-28")),
             ("mcp-method", Some("tools/call")),
@@ -276,10 +276,10 @@ async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
             .ask("resources/read", r#"{"uri":"odd:\u0061"}"#)
             .await
             .result();
-        let seen = house.last("resources/read");
+        let seen = harness.last("resources/read");
         assert_eq!(seen.header("mcp-name"), Some("odd:a"));
         assert_eq!(
-            house.last("tools/list").header("mcp-method"),
+            harness.last("tools/list").header("mcp-method"),
             Some("tools/list")
         );
     }
@@ -290,10 +290,10 @@ async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
 async fn members_of_the_protocol_stay_where_their_era_is() {
     let asked = r#"{"name":"odd","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"error","x":1.0}}"#;
     for (front, behind, client, server) in every_pair() {
-        let house = House::build(behind, server, answers("tools/call", |_| result("{}"))).await;
-        let mut speaker = house.client(front, client).await;
+        let harness = Harness::build(behind, server, answers("tools/call", |_| result("{}"))).await;
+        let mut speaker = harness.client(front, client).await;
         speaker.ask("tools/call", asked).await.result();
-        let seen = house.last("tools/call");
+        let seen = harness.last("tools/call");
         let protocol = seen.meta_keys().into_iter();
         let protocol: Vec<_> = protocol
             .filter_map(|key| Some(key.strip_prefix("io.modelcontextprotocol/")?.to_owned()))
@@ -327,8 +327,8 @@ async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
         config
     };
     let script = answers("tools/call", |_| result("{}"));
-    let house = House::build_with(Behind::Json, Era::Modern, configure, script).await;
-    let mut client = house.client(Front::Http, Era::Modern).await;
+    let harness = Harness::build_with(Behind::Json, Era::Modern, configure, script).await;
+    let mut client = harness.client(Front::Http, Era::Modern).await;
     for (declared, expected) in [
         (r#"{"experimental":{}}"#, r#"{"roots":{ }}"#),
         (r#"{"sampling":{"x":1}}"#, r#"{"roots":{},"sampling":{}}"#),
@@ -336,7 +336,7 @@ async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
         client.capabilities = declared.to_owned();
         client.ask("tools/call", CALL).await.result();
         for method in ["server/discover", "tools/list", "tools/call"] {
-            let seen = house.last(method);
+            let seen = harness.last(method);
             let told = seen.meta("io.modelcontextprotocol/clientCapabilities");
             assert_eq!(told, Some(expected), "{method}");
         }
@@ -349,11 +349,11 @@ async fn without_variants_caching_is_as_told() {
     let without = |config: mcp_vary_gateway::Config| config.with_variants(false);
     let said = r#"{"resultType":"complete","ttlMs":6.0e4,"tools":[],"cacheScope":"public"}"#;
     let script = answers("tools/list", move |_| result(said));
-    let house = House::build_with(Behind::Json, Era::Modern, without, script).await;
-    let mut client = house.client(Front::Http, Era::Modern).await;
+    let harness = Harness::build_with(Behind::Json, Era::Modern, without, script).await;
+    let mut client = harness.client(Front::Http, Era::Modern).await;
     assert_eq!(client.ask("tools/list", "{}").await.result(), said);
-    let house = House::build_with(Behind::Json, Era::Legacy, without, |_| None).await;
-    let mut client = house.client(Front::Http, Era::Modern).await;
+    let harness = Harness::build_with(Behind::Json, Era::Legacy, without, |_| None).await;
+    let mut client = harness.client(Front::Http, Era::Modern).await;
     let heard = client.ask("prompts/list", "{}").await;
     let got =
         r#"{"resultType":"complete","prompts":[{"name":"odd"}],"ttlMs":0,"cacheScope":"private"}"#;
@@ -370,8 +370,8 @@ async fn a_server_is_introduced_in_its_own_words() {
         )),
         _ => None,
     };
-    let house = House::build(Behind::Json, Era::Legacy, script).await;
-    let mut modern = house.client(Front::Http, Era::Modern).await;
+    let harness = Harness::build(Behind::Json, Era::Legacy, script).await;
+    let mut modern = harness.client(Front::Http, Era::Modern).await;
     let heard = modern.ask("server/discover", "{}").await;
     let told = members(heard.result());
     assert_eq!(told["instructions"], r#""\u0042e kind.""#);
@@ -379,7 +379,7 @@ async fn a_server_is_introduced_in_its_own_words() {
     assert_eq!((told["ttlMs"], told["cacheScope"]), ("0", r#""private""#));
     let meta = members(told["_meta"]);
     assert_eq!(meta["io.modelcontextprotocol/serverInfo"], INFO);
-    let mut legacy = house.client(Front::Stdio, Era::Legacy).await;
+    let mut legacy = harness.client(Front::Stdio, Era::Legacy).await;
     let again = legacy.ask("initialize", "{}").await;
     assert!(string(members(again.error())["message"]).contains("`initialize` was sent before"));
     let first = legacy.greeting.take().unwrap();

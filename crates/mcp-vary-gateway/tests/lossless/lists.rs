@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mcp_vary_testkit::wait::soon;
 use mcp_vary_wire::revision::Era;
 
-use crate::support::{Behind, Client, Front, House, Said, Seen, error, result, soon, string};
+use crate::support::{Behind, Client, Front, Harness, Said, Seen, error, result, string};
 
 /// A server whose `tools/list` answers each cursor as the table says; `""` is no cursor.
 fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {
@@ -29,11 +30,11 @@ async fn reads(pages: &'static [(&str, &str)], expected: &str, requests: usize) 
         (Front::Http, Behind::Json, Era::Legacy),
         (Front::Stdio, Behind::Stdio, Era::Legacy),
     ] {
-        let house = House::build(behind, era, paged(pages)).await;
-        let mut client = house.client(front, era).await;
+        let harness = Harness::build(behind, era, paged(pages)).await;
+        let mut client = harness.client(front, era).await;
         let heard = client.ask("tools/list", "{}").await;
         assert_eq!(heard.result(), expected);
-        assert_eq!(house.seen("tools/list").len(), requests);
+        assert_eq!(harness.seen("tools/list").len(), requests);
     }
 }
 
@@ -131,9 +132,9 @@ async fn becomes(client: &mut Client, expected: &str) {
 
 /// Asks for the tools, which are `expected` each time, until the server has been asked for them once
 /// more than `readings` times: what was read until then is in force.
-async fn remains(house: &House, client: &mut Client, expected: &str, readings: usize) {
+async fn remains(harness: &Harness, client: &mut Client, expected: &str, readings: usize) {
     soon(async {
-        while house.seen("tools/list").len() <= readings {
+        while harness.seen("tools/list").len() <= readings {
             assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -151,12 +152,12 @@ const BROKEN: &str = r#"{"code":-32050,"message":"out of order","data":[1.0]}"#;
 #[tokio::test]
 async fn a_changed_list_is_read_again() {
     for behind in [Behind::Json, Behind::Stdio] {
-        let house = House::build(behind, Era::Legacy, changing(&[Ok(FIRST), Ok(SECOND)])).await;
-        let mut client = house.client(Front::Http, Era::Legacy).await;
+        let harness = Harness::build(behind, Era::Legacy, changing(&[Ok(FIRST), Ok(SECOND)])).await;
+        let mut client = harness.client(Front::Http, Era::Legacy).await;
         becomes(&mut client, FIRST).await;
         change(&mut client).await;
         becomes(&mut client, SECOND).await;
-        assert_eq!(house.seen("prompts/list").len(), 1);
+        assert_eq!(harness.seen("prompts/list").len(), 1);
         // What is new can be called.
         let heard = client
             .ask("tools/call", r#"{"name":"second","arguments":7}"#)
@@ -169,8 +170,8 @@ async fn a_changed_list_is_read_again() {
 #[tokio::test]
 async fn what_was_announced_can_be_called_at_once() {
     let lists = &[Ok(FIRST), Ok(SECOND), Ok(THIRD)];
-    let house = House::build(Behind::Json, Era::Legacy, changing(lists)).await;
-    let mut client = house.client(Front::Http, Era::Legacy).await;
+    let harness = Harness::build(Behind::Json, Era::Legacy, changing(lists)).await;
+    let mut client = harness.client(Front::Http, Era::Legacy).await;
     change(&mut client).await;
     change(&mut client).await;
     let call = r#"{"name":"third","arguments":7}"#;
@@ -187,11 +188,11 @@ async fn a_list_that_fails_keeps_the_last_good_one() {
         &[Ok(FIRST), Ok(r#"{"tools":7}"#), Ok(SECOND)],
         &[Ok(FIRST), Ok("{}"), Ok(SECOND)],
     ] {
-        let house = House::build(Behind::Json, Era::Legacy, changing(broken)).await;
-        let mut client = house.client(Front::Http, Era::Legacy).await;
+        let harness = Harness::build(Behind::Json, Era::Legacy, changing(broken)).await;
+        let mut client = harness.client(Front::Http, Era::Legacy).await;
         change(&mut client).await;
         // The first reading, the one that failed, and one because that had failed.
-        remains(&house, &mut client, FIRST, 2).await;
+        remains(&harness, &mut client, FIRST, 2).await;
         change(&mut client).await;
         becomes(&mut client, SECOND).await;
     }
@@ -205,8 +206,8 @@ async fn a_list_that_fails_from_the_start_is_the_servers_error() {
             .then(|| error(BROKEN))
             .flatten()
     };
-    let house = House::build(Behind::Json, Era::Legacy, script).await;
-    let mut client = house.client(Front::Http, Era::Legacy).await;
+    let harness = Harness::build(Behind::Json, Era::Legacy, script).await;
+    let mut client = harness.client(Front::Http, Era::Legacy).await;
     assert_eq!(client.ask("tools/list", "{}").await.error(), BROKEN);
     // The other lists are unharmed.
     let heard = client.ask("prompts/list", "{}").await;
@@ -224,8 +225,8 @@ async fn a_tool_whose_headers_break_the_rules_is_left_out() {
                 .then(|| result(LIST))
                 .flatten()
         };
-        let house = House::build(behind, Era::Modern, script).await;
-        let mut client = house.client(Front::Http, Era::Modern).await;
+        let harness = Harness::build(behind, Era::Modern, script).await;
+        let mut client = harness.client(Front::Http, Era::Modern).await;
         assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
     }
 }

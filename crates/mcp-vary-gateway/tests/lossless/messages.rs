@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::support::{Behind, Front, Heard, House, Said, Seen, error, members, result};
+use crate::support::{Behind, Front, Harness, Heard, Said, Seen, error, members, result};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -141,10 +141,10 @@ fn table(cases: &[Case], era: Era) -> impl Fn(&Seen) -> Option<Said> + Send + Sy
 async fn arrive(fronts: &[Front], behind: Behind, era: Era) {
     let (lists, rest): (Vec<Case>, Vec<Case>) = Case::of(era).into_iter().partition(Case::is_list);
     for round in rounds(lists).iter().chain([&rest]) {
-        let house = House::build(behind, era, table(round, era)).await;
+        let harness = Harness::build(behind, era, table(round, era)).await;
         for front in fronts {
             let route = format!("{front:?} to {behind:?}, {era:?}");
-            let mut client = house.client(*front, era).await;
+            let mut client = harness.client(*front, era).await;
             for case in round {
                 let params = case.input.params.to_string();
                 let heard = client.ask(&case.input.method, &params).await;
@@ -204,13 +204,13 @@ async fn line_breaks_arrive_where_they_can() {
         (Behind::Json, Front::Http, text.to_owned()),
         (Behind::Json, Front::Stdio, text.replace(['\n', '\r'], " ")),
     ] {
-        let house = House::build(behind, Era::Legacy, move |seen| {
+        let harness = Harness::build(behind, Era::Legacy, move |seen| {
             (seen.method == "tools/call")
                 .then(|| result(text))
                 .flatten()
         });
-        let house = house.await;
-        let mut client = house.client(front, Era::Legacy).await;
+        let harness = harness.await;
+        let mut client = harness.client(front, Era::Legacy).await;
         let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
         assert_eq!(heard.result(), expected);
     }
@@ -222,10 +222,10 @@ async fn every_revision_before_sessions_ended_gets_the_same() {
     const ODD: &str =
         r#"{"content":[{"type":"hologram","x":1.0}],"structuredContent":{"b":1e2,"a":[ ]}}"#;
     let script = |seen: &Seen| (seen.method == "tools/call").then(|| result(ODD)).flatten();
-    let house = House::build(Behind::Json, Era::Legacy, script).await;
+    let harness = Harness::build(Behind::Json, Era::Legacy, script).await;
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         for front in BOTH {
-            let mut client = house.legacy_client(front, revision).await;
+            let mut client = harness.legacy_client(front, revision).await;
             let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
             assert_eq!(heard.result(), ODD, "{revision}");
         }
@@ -243,9 +243,9 @@ async fn unknown_notifications_arrive_as_sent() {
                 .flatten()?;
             Some(said.after(ODD))
         };
-        let house = House::build(Behind::Json, era, script).await;
+        let harness = Harness::build(Behind::Json, era, script).await;
         for front in BOTH {
-            let mut client = house.client(front, era).await;
+            let mut client = harness.client(front, era).await;
             let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
             heard.result();
             assert_eq!(heard.before, [ODD]);
@@ -262,13 +262,13 @@ async fn arguments_arrive_as_sent() {
         (Front::Stdio, Behind::Json, Era::Modern),
         (Front::Stdio, Behind::Stdio, Era::Legacy),
     ] {
-        let house = House::build(behind, era, |seen| {
+        let harness = Harness::build(behind, era, |seen| {
             (seen.method == "tools/call")
                 .then(|| result(r#"{"content":[]}"#))
                 .flatten()
         })
         .await;
-        let mut client = house.client(front, era).await;
+        let mut client = harness.client(front, era).await;
         for case in Case::of(era)
             .iter()
             .filter(|case| case.input.method == "tools/call")
@@ -276,7 +276,7 @@ async fn arguments_arrive_as_sent() {
             let (Expected::Result(odd) | Expected::Error(odd)) = &case.expected;
             let params = format!(r#"{{"arguments":{odd},"new":[1.0],"name":"odd"}}"#);
             client.ask("tools/call", &params).await.result();
-            let seen = house.last("tools/call");
+            let seen = harness.last("tools/call");
             assert_eq!(seen.param("arguments"), Some(odd.as_str()), "{}", case.name);
             assert_eq!(seen.param("new"), Some("[1.0]"));
         }
@@ -287,16 +287,16 @@ async fn arguments_arrive_as_sent() {
 #[tokio::test]
 async fn meta_travels_on_and_the_extensions_do_not() {
     for (front, behind, client_era, server_era) in every_pair() {
-        let house = House::build(behind, server_era, |seen| {
+        let harness = Harness::build(behind, server_era, |seen| {
             (seen.method == "tools/call")
                 .then(|| result(r#"{"content":[]}"#))
                 .flatten()
         })
         .await;
-        let mut client = house.client(front, client_era).await;
+        let mut client = harness.client(front, client_era).await;
         client.capabilities = DECLARED.to_owned();
         client.ask("tools/call", ODD_META).await.result();
-        let seen = house.last("tools/call");
+        let seen = harness.last("tools/call");
         assert_eq!(seen.meta("traceparent"), Some(r#""00-\u0030""#));
         assert_eq!(seen.meta("com.example/x"), Some(r#"{"b":1.0,"a":[ ]}"#));
         assert_eq!(seen.meta("io.modelcontextprotocol/server-variant"), None);

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
@@ -123,14 +122,6 @@ pub(crate) fn string(text: &str) -> String {
     serde_json::from_str(text).unwrap_or_else(|why| panic!("{text} is no string: {why}"))
 }
 
-/// Waits for what happens any time now; longer than any machine needs, so that only a failure takes it.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(60);
-    tokio::time::timeout(limit, what)
-        .await
-        .expect("it does not happen")
-}
-
 type Script = dyn Fn(&Seen) -> Option<Said> + Send + Sync;
 
 struct Server {
@@ -186,14 +177,14 @@ fn texts(server: &Server, seen: &Seen) -> Vec<String> {
 }
 
 /// The gateway before a scripted server.
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) gateway: Arc<Gateway>,
     server: Arc<Server>,
     front: Uri,
     _tasks: JoinSet<()>,
 }
 
-impl House {
+impl Harness {
     pub(crate) async fn build(
         behind: Behind,
         era: Era,

@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mcp_vary_gateway::Gateway;
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
 use serde_json::{Value, json};
 
 use crate::pair::Era;
-use crate::wire::{Answer, Pipes};
+use crate::wire::Answer;
 
 /// One client, with a session if its era has them.
 pub(crate) struct Client {
@@ -28,20 +29,16 @@ pub(crate) struct Client {
 /// What a client reaches the other side by.
 pub(crate) enum Link {
     Http(SocketAddr),
-    Stdio(Pipes),
+    Stdio(StdioPipe),
 }
 
 impl Link {
     /// Pipes to Vary, as its parent has them.
     pub(crate) fn pipes_to(gateway: &Arc<Gateway>) -> Self {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let (input, output) = tokio::io::split(theirs);
         let gateway = Arc::clone(gateway);
-        tokio::spawn(async move {
-            let forever = std::future::pending();
-            gateway.serve_stdio(input, output, forever).await
-        });
-        Self::Stdio(Pipes::new(ours))
+        Self::Stdio(StdioPipe::connect(|read, write, stopped| async move {
+            gateway.serve_stdio(read, write, stopped).await
+        }))
     }
 }
 
@@ -133,7 +130,7 @@ impl Client {
                 Some(Answer::to(*address, "POST", &headers, &body).await)
             }
             Link::Stdio(pipes) => {
-                pipes.say(message).await;
+                pipes.send(message.to_string()).await;
                 None
             }
         }
@@ -170,7 +167,7 @@ impl Client {
         let message = match (&mut sent.answer, &mut self.link) {
             (Some(answer), _) => answer.message().await,
             (None, Link::Stdio(pipes)) => loop {
-                let message = pipes.message().await;
+                let message = pipes.receive().await;
                 if !is_of_changes(&message) {
                     break Some(message);
                 }
@@ -288,7 +285,7 @@ impl Client {
         }
         match (&mut self.ear, &mut self.link) {
             (Some(ear), _) => ear.message().await.expect("the stream goes on"),
-            (None, Link::Stdio(pipes)) => pipes.message().await,
+            (None, Link::Stdio(pipes)) => pipes.receive().await,
             (None, Link::Http(_)) => panic!("nobody listens"),
         }
     }

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mcp_vary_gateway::{Config, Environment, Gateway, Limits, Target, UpstreamConfig};
+use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
 use crate::client::{Client, Link};
-use crate::wire::soon;
 
 /// Which protocol somebody speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
