@@ -69,7 +69,7 @@ always gets more",
     },
     KeySpec {
         key: "advertised",
-        about: "how many variants clients are told of, 2 to 5; the others can be named all the same",
+        about: "how many variants are advertised to clients, 2 to 5; clients can still select the others by name",
         default: "5",
         takes: ValueKind::Count(2..=5, |draft| &mut draft.advertised),
     },

@@ -117,7 +117,7 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
     },
     KeySpec {
         key: "text",
-        about: "a template of what the prompt says, in the place of its texts; required",
+        about: "a template for the text that replaces the prompt's texts; required",
         default: "",
         takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.text = template(reader, field);
@@ -125,7 +125,7 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
     },
     KeySpec {
         key: "role",
-        about: "who says it: `user` or `assistant`",
+        about: "the role of the message: `user` or `assistant`",
         default: "user",
         takes: ValueKind::Other(
             |schema| schema.choice(ROLES),

@@ -128,7 +128,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
     KeySpec {
         key: "project",
-        about: "a filter of jq that makes the value that is told of the tool's own",
+        about: "a jq filter that turns the tool's value into the one that clients receive",
         default: "",
         takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             let Some(filter) = reader.text(field) else {
@@ -142,7 +142,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
     KeySpec {
         key: "markdown",
-        about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
+        about: "a template of the text for clients that read markdown, and for those that name no format",
         default: "",
         takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.recipe.markdown = template(reader, field);
@@ -150,7 +150,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
     KeySpec {
         key: "text",
-        about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
+        about: "a template of the text for clients that read plain text, and for those that read markdown if there is no template `markdown`",
         default: "",
         takes: ValueKind::Other(Schema::text, |reader, field, draft| {
             draft.recipe.text = template(reader, field);

@@ -214,7 +214,7 @@ const TOOL: &[KeySpec<Change>] = &[
     description(|tool| &mut tool.description),
     KeySpec {
         key: "annotations",
-        about: "MCP's hints: what is said here replaces what the server says",
+        about: "MCP's hints; those given here replace the server's",
         default: "",
         takes: ValueKind::Other(Schema::values, |reader, field, tool| {
             tool.annotations = values(reader, field)
@@ -261,7 +261,7 @@ const RESOURCE: &[KeySpec<Change>] = &[
     },
     KeySpec {
         key: "mimeType",
-        about: "its MIME type as it is listed; what is read says its own",
+        about: "the MIME type in the list; the contents carry their own",
         default: "",
         takes: ValueKind::Other(
             |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
@@ -270,7 +270,7 @@ const RESOURCE: &[KeySpec<Change>] = &[
     },
     KeySpec {
         key: "annotations",
-        about: "MCP's hints: what is said here replaces what the server says",
+        about: "MCP's hints; those given here replace the server's",
         default: "",
         takes: ValueKind::Other(Schema::values, |reader, field, resource| {
             resource.annotations = values(reader, field)
@@ -282,7 +282,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
     name(|argument| &mut argument.name),
     KeySpec {
         key: "description",
-        about: "what it says of it",
+        about: "its description",
         default: "",
         takes: ValueKind::Scalar(|argument| &mut argument.description),
     },

@@ -81,7 +81,7 @@ fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
 const RULE: &[KeySpec<Rule>] = &[
     KeySpec {
         key: "name",
-        about: "a pattern on the name or URI; beside `server` also on the server's own name for it",
+        about: "a pattern for the name or URI; together with `server`, also for the server's own name of it",
         default: "",
         takes: ValueKind::Other(Schema::word, |reader, field, rule| {
             rule.name = pattern(reader, field)
@@ -97,8 +97,8 @@ const RULE: &[KeySpec<Rule>] = &[
     },
     KeySpec {
         key: "readOnlyHint",
-        about: "what a tool says of itself: `true`, `false`, or `absent`. Where it says nothing MCP's \
-defaults count: a tool writes, destroys, and is open to the world",
+        about: "the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's \
+defaults apply: it writes, is destructive, and is open to the world",
         default: "",
         takes: ValueKind::Other(
             |schema| schema.choice(WANTED),

@@ -15,8 +15,8 @@ use crate::schema::Schema;
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
     KeySpec {
         key: "from",
-        about: "another variant that this one starts from, or one of the three. What this one says \
-replaces what that one says; overrides are added to, item by item and argument by argument. Without it: everything \
+        about: "another variant that this one starts from, or one of the three. Keys of this one \
+replace those of that one; overrides are merged, item by item and argument by argument. Without it: everything \
 as it is, or as the one of the three that has the same name",
         default: "",
         takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
@@ -25,8 +25,8 @@ as it is, or as the one of the three that has the same name",
     },
     KeySpec {
         key: "description",
-        about: "for people and models that choose: what it is good for, and what not. Without it what the \
-variant shows is said, such as `Some of the tools: git_*.`",
+        about: "for people and models that choose: what it is good for, and what not. Without it, Vary describes what the \
+variant shows, such as `Some of the tools: git_*.`",
         default: "",
         takes: ValueKind::Scalar(|draft| &mut draft.description),
     },
