@@ -38,7 +38,7 @@ impl LinkSource {
 ///
 /// A URI is remembered by what all its spellings share.
 ///
-/// Of each server the same number of links is remembered. When one has told more, whatever told most of them
+/// The same number of links is remembered for each server. When one has reported more, the item that reported most of them
 /// loses the older half of its own: a tool that prints links without end takes none from another.
 #[derive(Debug, Default)]
 pub struct LinkIndex {
@@ -50,7 +50,7 @@ pub struct LinkIndex {
 struct ServerLinks {
     by_source: BTreeMap<Arc<LinkSource>, SourceLinks>,
     sources: BTreeMap<Arc<str>, BTreeSet<Arc<LinkSource>>>,
-    /// How many links there are, and when the last one was told.
+    /// How many links there are, and when the last one was recorded.
     count: usize,
     clock: u64,
 }
@@ -155,7 +155,7 @@ impl ServerLinks {
         }
     }
 
-    /// Forgets the older half of what was told by whoever told most.
+    /// Forgets the older half of the links of the item that has most of them.
     fn evict(&mut self) {
         let most = self
             .by_source

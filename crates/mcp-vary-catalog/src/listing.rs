@@ -104,7 +104,7 @@ pub struct ListedItem {
 }
 
 impl Listing {
-    /// This list, with the texts of the items that are as they were `before`, so that they are kept once.
+    /// This list, sharing the texts of items that are the same as `before`, so that each is stored once.
     pub fn reusing(mut self, before: Option<&Self>) -> Self {
         let known = before.map_or(&[][..], |before| &before.items);
         let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();

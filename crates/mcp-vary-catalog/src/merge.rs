@@ -1,4 +1,4 @@
-//! The lists of several servers as one: how names are kept apart, and who wins where they are not.
+//! Merges the lists of several servers: how names are made unique, and which server wins where they are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::listing;
 ///
 /// The tool `search` of the server `git` is called `git_search` with [`Always`](Self::Always). With
 /// [`OnCollision`](Self::OnCollision) it is called so only if another server has a `search`, too, which
-/// is then called by its server's name as well: whoever comes later must not take a name away.
+/// then gets its server's name, too: a server that connects later must not take a name away.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Naming {
     /// As they are before one server, [`Always`](Self::Always) before several.

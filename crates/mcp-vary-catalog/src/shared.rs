@@ -14,7 +14,7 @@ use mcp_vary_base::lock::Lock;
 ///
 /// # Properties
 ///
-/// Nothing is kept that no class uses. A server that lists the same to clients that can do different things takes the
+/// Nothing is stored that no class uses. A server that lists the same to clients that can do different things takes the
 /// memory, and the views the time, of one list.
 #[derive(Debug)]
 pub struct SharedLists {

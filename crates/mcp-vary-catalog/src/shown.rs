@@ -15,7 +15,7 @@ use super::listing::ListKind;
 use crate::name_rewriter::NameRewriter;
 use crate::variant_config::{NameScope, Prepared, VariantConfig, candidate};
 
-/// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.
+/// How one variant shows one item. It is built once, and reused as long as the item stays the same.
 #[derive(Debug)]
 pub struct ViewItem {
     /// The item of the merged list.
@@ -72,7 +72,7 @@ pub struct Tool {
     pub name_rewriter: Option<Arc<NameRewriter>>,
     /// What its results are held against.
     pub output: Option<Arc<OutputValidator>>,
-    /// How its results are told, where the operator has rules for it.
+    /// The rules of the operator for its results, if there are any.
     pub result_rules: Option<Arc<ToolResultRules>>,
 }
 

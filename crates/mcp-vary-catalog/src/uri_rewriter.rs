@@ -120,7 +120,7 @@ fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
 }
 
 /// What the view calls `own`, where that is something else. What has no place in the view stays what it is:
-/// whoever asks for it there is told that it does not exist.
+/// a client that requests it there receives the error that it does not exist.
 fn renamed_uri(uris: &UriMap, own: &str) -> Option<String> {
     let shown = uris.to_view(own)?;
     (shown != own).then(|| shown.into_owned())

@@ -35,7 +35,7 @@ use crate::uri_rewriter;
 /// ```
 #[derive(Clone, Debug)]
 pub struct VariantConfig {
-    /// What clients are told of it.
+    /// How clients see it: its id, description, hints and status.
     pub variant: ServerVariant,
     /// What it starts from.
     pub base: Base,

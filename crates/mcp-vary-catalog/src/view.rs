@@ -56,7 +56,7 @@ pub struct Layout {
     pub results: Arc<[ResultRule]>,
     /// Items on a page; all on one page if `None`.
     pub page_size: Option<NonZeroUsize>,
-    /// What modern clients are told of caching.
+    /// The caching hints that modern clients receive.
     pub caching: Caching,
 }
 
@@ -287,7 +287,7 @@ impl View {
         }
     }
 
-    /// The first page, or the one where whoever holds `bookmark` goes on.
+    /// The first page, or the page at which a client with this `cursor` continues.
     ///
     /// # Errors
     ///

@@ -102,11 +102,11 @@ pub struct File {
     pub required: Vec<ExtensionId>,
     /// Whether there is a tool that reads what was left out of results.
     pub read_result: bool,
-    /// How results of tools are told.
+    /// The rules for results of tools.
     pub results: ResultRules,
-    /// How resources are told.
+    /// The rules for resources.
     pub resources: ResourceRules,
-    /// How prompts are told.
+    /// The rules for prompts.
     pub prompts: PromptRules,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,

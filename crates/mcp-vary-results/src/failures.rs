@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::{debug, warn};
 
-/// How often something was not told as configured.
+/// How often a rule could not be applied.
 #[derive(Debug, Default)]
 pub struct RuleFailures(AtomicU64);
 

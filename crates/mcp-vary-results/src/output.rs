@@ -1,4 +1,4 @@
-//! What clients were told of a tool's structured value.
+//! Validates structured values against the schema that clients have of a tool.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! Prompts as the operator has them told.
+//! Applies the operator's rules to prompts.
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};

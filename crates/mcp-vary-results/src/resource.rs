@@ -1,4 +1,4 @@
-//! Resources as the operator has them told.
+//! Applies the operator's rules to resources.
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
@@ -23,7 +23,7 @@ pub struct ResourceRule {
     pub failures: RuleFailures,
 }
 
-/// How a resource is told.
+/// The format that clients receive a resource in.
 #[derive(Debug)]
 pub enum ResourceFormat {
     /// As the server has it.

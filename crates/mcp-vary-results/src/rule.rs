@@ -1,4 +1,4 @@
-//! Which tools' results are told otherwise, to whom, and how.
+//! Rules that transform the results of tools: which tools, for which clients, and how.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct ResultRule {
     pub transform: Arc<ResultTransform>,
 }
 
-/// How a result is told.
+/// How a result is transformed.
 #[derive(Debug, Default)]
 pub struct ResultTransform {
     /// The filter that makes the value.
@@ -55,7 +55,7 @@ pub struct CallContext {
     pub arguments: String,
 }
 
-/// A result as a recipe has it told.
+/// A result after a transformation.
 #[derive(Debug)]
 pub struct TransformedResult {
     /// What the client gets in place of the result.
@@ -92,7 +92,7 @@ impl ToolResultRules {
         })
     }
 
-    /// How the tool's results are told to a client with `features`.
+    /// How the tool's results are transformed for a client with `features`.
     pub fn choose(&self, features: Option<&Features>) -> Option<Arc<ResultTransform>> {
         let chosen = match features.filter(|features| !features.is_empty()) {
             Some(features) => choose(&self.negotiated, features),

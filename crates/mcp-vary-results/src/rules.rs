@@ -9,7 +9,7 @@ use crate::PromptRule;
 use crate::ResourceRule;
 use crate::ResultRule;
 
-/// How results of tools are told: the rules of a configuration's section `results`.
+/// The rules for results of tools: the section `results` of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ResultRules(pub Arc<[ResultRule]>);
 
@@ -24,10 +24,10 @@ impl ResultRules {
     }
 }
 
-/// How prompts are told: the rules of a configuration's section `prompts`.
+/// The rules for prompts: the section `prompts` of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct PromptRules(pub Arc<[PromptRule]>);
 
-/// How resources are told: the rules of a configuration's section `resources`.
+/// The rules for resources: the section `resources` of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceRules(pub Arc<[ResourceRule]>);

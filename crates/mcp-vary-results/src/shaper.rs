@@ -29,15 +29,15 @@ use crate::{
 pub struct ResultShaper {
     /// What the client declared, or is taken to have declared.
     pub features: Option<Arc<Features>>,
-    /// Whether the client is told what was applied.
+    /// Whether the client receives a report of what was applied.
     pub report: bool,
-    /// How the operator has it told.
+    /// The operator's rule for it, if one matches.
     pub matched_rule: Option<MatchedRule>,
     /// Where the whole result is stored if the client gets less of it.
     pub spillover: Spillover,
     /// Whether the client's revision knows resource links.
     pub is_linked: bool,
-    /// What the client was told of the structured value.
+    /// Validates the structured value against the schema that the client has.
     pub output: Option<Arc<OutputValidator>>,
     /// Which fields clients of the variant get.
     pub fields: ResultFields,
@@ -81,12 +81,12 @@ impl Shaper {
     }
 }
 
-/// Whom something is told.
+/// The client that receives a result.
 #[derive(Clone, Debug)]
 pub struct ShapeTarget {
     /// What the client declared, or is taken to have declared.
     pub features: Arc<Features>,
-    /// Whether it is told what was applied.
+    /// Whether it receives a report of what was applied.
     pub report: bool,
     /// The variant that the request runs under.
     pub variant: Option<VariantId>,
@@ -160,7 +160,7 @@ pub struct MatchedRule {
     pub call: CallContext,
 }
 
-/// Where what is left out is kept, and whose it is.
+/// Where whole results are stored, and for whom.
 #[derive(Clone, Debug)]
 pub struct Spillover {
     /// The store of whole results.
@@ -236,7 +236,7 @@ impl ResultShaper {
         }
     }
 
-    /// How the operator has the result told; none where no rule is about it.
+    /// The result as the operator's rule shapes it; `None` if no rule matches it.
     fn transformed(&self, result: &str, features: &Features) -> Option<TransformedResult> {
         let MatchedRule {
             transform: recipe,

@@ -1,4 +1,4 @@
-//! Rankings of the variants, kept for a while by what was asked (SV-7).
+//! Rankings of the variants, cached for a while by the hints of the request (SV-7).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

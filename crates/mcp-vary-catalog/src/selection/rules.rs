@@ -203,7 +203,7 @@ pub struct ClientRules {
     all: Vec<ClientRule>,
     /// Whether one of them says more than a variant.
     has_presentation_rules: bool,
-    /// Of a `clientInfo` the rules whose name and version it meets. Whoever it is sends the same each time.
+    /// For each `clientInfo`, the rules whose name and version it matches. A client sends the same one each time.
     matched: Memo<Vec<usize>>,
 }
 

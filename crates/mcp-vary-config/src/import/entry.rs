@@ -14,7 +14,7 @@ pub(super) struct Server {
     /// Where it stands in its file.
     pub(super) at: Position,
     pub(super) key: String,
-    /// What people are told of it.
+    /// Notes for the user about it.
     pub(super) about: Vec<String>,
     pub(super) settings: Vec<(&'static str, Out)>,
     pub(super) disabled: bool,

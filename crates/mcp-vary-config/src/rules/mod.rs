@@ -1,4 +1,4 @@
-//! `results`, `resources` and `prompts`: lists of rules by which what servers say is told.
+//! `results`, `resources` and `prompts`: lists of rules that change what clients receive.
 
 pub(super) mod prompts;
 pub(super) mod resources;

@@ -1,4 +1,4 @@
-//! `prompts`: how prompts are told.
+//! `prompts`: rules for prompts.
 
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Role;

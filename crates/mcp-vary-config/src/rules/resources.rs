@@ -1,4 +1,4 @@
-//! `resources`: how resources are told.
+//! `resources`: rules for resources.
 
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{MediaType, Rendering};
@@ -99,7 +99,7 @@ impl PartialResourceRule {
         }
     }
 
-    /// How a resource is told; none where a value of it is worth nothing, which was said.
+    /// The format of the resource; `None` if one of its keys is invalid, which was reported.
     fn format(self, field: &Located<'_>) -> Result<Option<ResourceFormat>, Problem> {
         let has_key = |key| has_key(field, &[key]);
         match (has_key("as"), has_key("template"), has_key("type")) {

@@ -1,4 +1,4 @@
-//! `results`: how results of tools are told.
+//! `results`: rules for results of tools.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use crate::variants::selection;
 /// "#);
 /// assert!(rules.is_ok());
 ///
-/// // Every mistake is told at once, with its place.
+/// // All mistakes are reported at once, with their places.
 /// let mistakes = read_results("- {project: '.[', markdown: '{{'}").unwrap_err();
 /// assert_eq!(mistakes.all.len(), 2);
 /// ```

@@ -1,4 +1,4 @@
-//! Where in a file something is said of a variant.
+//! Where a file configures its variants.
 
 use std::collections::BTreeMap;
 
