@@ -27,7 +27,7 @@ pub struct ExpiringStore<K, V> {
     inserted: u64,
 }
 
-/// What a store holds at most.
+/// The limits of a store.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::exhaustive_structs,
@@ -49,11 +49,11 @@ pub struct StoreLimits {
     reason = "built by the crates of this workspace"
 )]
 pub struct Entry<V> {
-    /// What is stored.
+    /// The stored value.
     pub value: V,
     /// For whom. The owners' limits count by it.
     pub owner: u64,
-    /// What it weighs.
+    /// Its weight.
     pub bytes: usize,
     /// The first moment at which it is not there any more.
     pub expires_at: u64,
@@ -220,7 +220,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         self.entries.is_empty()
     }
 
-    /// What all entries weigh.
+    /// The weight of all entries.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

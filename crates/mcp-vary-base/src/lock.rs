@@ -18,7 +18,7 @@ pub struct Lock<T: ?Sized, S = Global> {
 /// One lock of many: each session, connection, request or shard has its own.
 pub type ScopedLock<T> = Lock<T, Scoped>;
 
-/// Who may wait for a lock.
+/// The requests that may wait for a lock.
 pub trait Scope {
     /// Whether every request of the gateway may.
     const IS_GLOBAL: bool;

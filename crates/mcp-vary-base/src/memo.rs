@@ -74,7 +74,7 @@ impl<T> Memo<T> {
 /// Longer texts are parsed each time.
 const MAX_REMEMBERED: usize = 8 << 10;
 
-/// What an entry costs beside its text, in bytes; roughly.
+/// The approximate cost of an entry besides its text, in bytes.
 const ENTRY: usize = 1 << 10;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Gateways in front of each other, so that none serves itself in a circle.
+//! Chains of gateways: prevents that a gateway is its own server.
 //!
-//! A gateway tells the processes that it starts, in the variable [`ENV_VAR`], and the servers that it connects to, in
-//! `Via`, which gateways its requests pass. One that finds itself among them refuses. To a gateway, the header of the
-//! response says in turn which gateways are behind it.
+//! A gateway reports which gateways its requests pass: to the processes that it starts in the variable [`ENV_VAR`], to
+//! HTTP servers in `Via`. A gateway that finds itself among them refuses. In its response to a gateway, the same header
+//! names the gateways behind it.
 //!
 //! > An intermediary used as a portal through a network firewall SHOULD NOT forward the names and ports of hosts within
 //! > the firewall region unless it is explicitly enabled to do so. If not enabled, the received-by host of any host
@@ -20,19 +20,19 @@ use sha2::{Digest as _, Sha256};
 use crate::config::{Target, UpstreamConfig};
 use mcp_vary_base::lock::Lock;
 
-/// The variable that says to a process which gateways are in front of it.
+/// The variable that names the gateways in front of a process.
 pub const ENV_VAR: &str = "VARY_CHAIN";
 
 /// The start of the last line that a process writes when it refuses to serve itself.
 pub const LOOP_REFUSAL: &str = "error: this gateway would serve itself";
 
-/// Gateways behind each other at most.
+/// The maximum length of a chain.
 const MAX_DEPTH: usize = 4;
-/// Links that are read of one header or variable.
+/// The maximum number of gateways that are read from one header or variable.
 const MAX_LINKS: usize = 64;
 
-/// One gateway, as others see it: a random id, and a digest of its servers that only those can compare who have the
-/// same servers.
+/// The identity of a gateway: a random id, and a digest of its servers. Only gateways with the same servers can compare
+/// digests.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct GatewayLink {
     id: String,
@@ -76,7 +76,7 @@ impl fmt::Display for GatewayLink {
 ///
 /// assert!(Ancestors::read("").is_empty());
 /// assert!(!Ancestors::read("vary-0123456789abcdef-0123456789abcdef").is_empty());
-/// // What cannot be read is left out.
+/// // Unreadable entries are omitted.
 /// assert!(Ancestors::read("something else").is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -96,11 +96,11 @@ impl Ancestors {
         self.0.is_empty()
     }
 
-    /// That a gateway before `servers` may start here.
+    /// Checks that a gateway in front of `servers` may start here.
     ///
     /// # Errors
     ///
-    /// In one line what is wrong and what to do, when it would serve itself, or when too many are behind each other.
+    /// One line with the problem and its fix, if the gateway would be its own server or the chain is too long.
     pub fn check(&self, servers: &[UpstreamConfig]) -> Result<(), String> {
         let digest = digest(servers);
         let is_circle = self.0.iter().any(|link| link.serves(&digest));
@@ -126,7 +126,7 @@ fn loop_error(depth: usize, is_circle: bool) -> String {
     )
 }
 
-/// Where one gateway is among others, under one configuration.
+/// The position of a gateway in its chain, under one configuration.
 #[derive(Debug)]
 pub struct ChainPosition {
     digest: [u8; 32],
@@ -156,7 +156,7 @@ impl ChainPosition {
         }
     }
 
-    /// What the connections to servers need.
+    /// The part that connections to servers need.
     pub fn outgoing(&self) -> OutgoingChain {
         OutgoingChain {
             path: Arc::clone(&self.path),
@@ -200,7 +200,7 @@ pub fn is_from_gateway(headers: &HeaderMap) -> bool {
     headers.contains_key(VIA) && !links(headers).is_empty()
 }
 
-/// What a connection to a server sends about the gateways in front of it, and where it records the gateways behind it.
+/// The gateways in front of a connection, which it sends, and those behind it, which it records.
 #[derive(Clone, Debug, Default)]
 pub struct OutgoingChain {
     path: Arc<str>,
@@ -208,7 +208,7 @@ pub struct OutgoingChain {
 }
 
 impl OutgoingChain {
-    /// The value of [`ENV_VAR`] for a process; none where no gateway is in front of it.
+    /// The value of [`ENV_VAR`] for a process; `None` if no gateway is in front of it.
     pub fn variable(&self) -> Option<&str> {
         (!self.path.is_empty()).then_some(&*self.path)
     }
@@ -223,7 +223,7 @@ impl OutgoingChain {
         HeaderValue::try_from(links.join(", ")).ok()
     }
 
-    /// Where a connection notes who is behind it.
+    /// Where a connection records the gateways behind it.
     pub fn track_connection(&self) -> ConnectionGateways {
         ConnectionGateways {
             gateways: Arc::clone(&self.upstream_gateways),
@@ -235,7 +235,7 @@ impl OutgoingChain {
     }
 }
 
-/// The gateways behind this one, by the connection that leads there.
+/// The gateways behind this one, by connection.
 #[derive(Debug, Default)]
 pub struct UpstreamGateways {
     next_id: AtomicU64,
@@ -268,7 +268,7 @@ pub struct ConnectionGateways {
 }
 
 impl ConnectionGateways {
-    /// Notes those that a response names.
+    /// Records those that a response names.
     pub fn record(&self, headers: &HeaderMap) {
         if !headers.contains_key(VIA) {
             return;

@@ -1,4 +1,4 @@
-//! Which clients have made calls on a connection, and which of them receives messages that name no call.
+//! The clients that called on a connection, and the one that receives messages without a call.
 //!
 //! A log message of a server that works in the background may be about a call that was answered long ago. No time is
 //! long enough to be sure, so a connection remembers for its whole life whether one client used it, or several.
@@ -8,22 +8,22 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::message::{CallerId, NotificationSink};
 
-/// The clients that have made calls on one connection since it was opened.
+/// The clients that called on one connection since it was opened.
 ///
 /// # Properties
 ///
-/// Only the first client is remembered. Once another one has made a call, there is no sole client any more.
+/// Only the first client is stored. Once another one has called, there is no sole client any more.
 #[derive(Debug)]
 pub(super) struct Clients {
     /// The number of the sole client, or one of the two constants.
     sole: AtomicU64,
-    /// What receives messages for the sole client between its calls, if it has a session.
+    /// Receives messages for the sole client between its calls, if it has a session.
     receiver: OnceLock<Weak<dyn NotificationSink>>,
 }
 
-/// No client has made a call yet. Numbers of clients count up from 1 and never get there.
+/// No client has called yet. Clients are numbered from 1 and never reach this value.
 const NONE: u64 = u64::MAX;
-/// More than one client has made calls.
+/// More than one client has called.
 const SEVERAL: u64 = u64::MAX - 1;
 
 impl Default for Clients {
@@ -36,11 +36,10 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it between
-    /// calls.
+    /// Records a call of `owner` before it is sent; `receiver` receives messages for the client between calls.
     pub(super) fn record(&self, owner: CallerId, receiver: Option<&Weak<dyn NotificationSink>>) {
         let CallerId(number) = owner;
-        // A release store, so that the task that reads the answer to the call sees that it was made.
+        // A release store, so that the task that reads the answer sees the call.
         let first = self
             .sole
             .compare_exchange(NONE, number, Ordering::AcqRel, Ordering::Acquire);
@@ -56,12 +55,12 @@ impl Clients {
         }
     }
 
-    /// Whether no client has made a call yet.
+    /// Whether no client has called yet.
     pub(super) fn is_unused(&self) -> bool {
         self.sole.load(Ordering::Acquire) == NONE
     }
 
-    /// The only client that has made calls so far.
+    /// The only client that has called so far.
     pub(super) fn sole(&self) -> Option<CallerId> {
         match self.sole.load(Ordering::Acquire) {
             NONE | SEVERAL => None,
@@ -69,7 +68,7 @@ impl Clients {
         }
     }
 
-    /// What receives messages for the sole client between its calls.
+    /// The receiver of messages for the sole client between its calls.
     pub(super) fn receiver(&self) -> Option<Arc<dyn NotificationSink>> {
         self.sole()?;
         self.receiver.get()?.upgrade()

@@ -1,4 +1,4 @@
-//! Which server to connect to, how, and what it may cost.
+//! The configuration of a connection: the server, its address and its limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,56 +16,56 @@ use crate::chain::OutgoingChain;
 pub struct UpstreamConfig {
     /// The name that the operator gave it.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub target: Target,
-    /// What it may cost.
+    /// Its limits.
     pub limits: Limits,
-    /// The client capabilities that it is told, JSON text; `{}` by default.
+    /// The client capabilities that are declared to it, JSON text; `{}` by default.
     pub capabilities: String,
     /// Which clients share a connection to it.
     pub isolation: Isolation,
-    /// Which calls are sent once more when the server is lost while it works on them.
+    /// Which calls are retried if the server is lost while it works on them.
     pub retry: RetryPolicy,
-    /// The extensions whose settings it is told when a client declares them, by identifier.
+    /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
     pub forwarded_extensions: Vec<String>,
-    /// The methods of extensions that pass to it although the client's variant hides something.
+    /// The methods of extensions that are forwarded although the client's variant hides something.
     pub allowed_methods: Vec<String>,
-    /// Whether one client has each connection alone, so that it can be asked what the server asks.
+    /// Whether each connection serves one client only, so that server requests can be forwarded to it.
     pub is_dedicated: bool,
-    /// Whether its requests have such a connection by turns, so that all that the server asks is about the one that
-    /// runs.
+    /// Whether requests of several clients lease such a connection one after the other, so that every server request
+    /// belongs to the current lease.
     pub is_pooled: bool,
-    /// Whether a server of both eras is connected to in that of `initialize`.
+    /// Whether a server of both eras is used in the legacy era.
     pub legacy_first: bool,
-    /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
-    /// moment. By default it does not: the pauses between attempts are then the longest they can be.
+    /// Fills bytes with randomness, so that many gateways do not reconnect to a server at the same moment. The default
+    /// is not random: pauses between attempts are then as long as they can be.
     pub fill_random: fn(&mut [u8]),
-    /// Where what is dropped is counted.
+    /// Counts dropped messages.
     pub counters: Arc<Counters>,
     /// The gateways in front of it.
     pub chain: OutgoingChain,
-    /// Set when it turned out to be a gateway that would serve itself.
+    /// Set if the server is a gateway that leads back to this one.
     pub loop_error: Arc<OnceLock<ConnectError>>,
 }
 
 /// Which clients share a connection to a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Isolation {
-    /// All that can do the same.
+    /// All clients with the same capabilities.
     #[default]
     Shared,
-    /// None: each session of a client has one of its own. Clients without sessions share one.
+    /// None: each session has its own connection. Clients without sessions share one.
     Session,
 }
 
 /// Which calls are sent once more when a server is lost while it works on them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetryPolicy {
-    /// None: nobody knows whether the server had run them.
+    /// None, since the server may have run them already.
     #[default]
     Never,
-    /// Those of tools that declare `idempotentHint` or `readOnlyHint`, once, if the client was passed
-    /// nothing of them yet.
+    /// Calls of tools that declare `idempotentHint` or `readOnlyHint`, once, if the client has received nothing of the
+    /// call yet.
     Idempotent,
 }
 
@@ -91,21 +91,14 @@ impl UpstreamConfig {
         }
     }
 
-    /// The same server, its pauses between attempts spread by `random`.
-    #[must_use]
-    pub fn with_random(mut self, random: fn(&mut [u8])) -> Self {
-        self.fill_random = random;
-        self
-    }
-
-    /// The same server, told these client capabilities: the JSON text of an object.
+    /// The same server, with these declared client capabilities: the JSON text of an object.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: impl Into<String>) -> Self {
         self.capabilities = capabilities.into();
         self
     }
 
-    /// The same server on connections that one client has alone: what the server asks then arrives as
+    /// The same server on dedicated connections: server requests then arrive as
     /// [`Message::Request`](super::Message::Request) or [`Event::ServerRequest`](super::Event::ServerRequest).
     #[must_use]
     pub fn dedicated(mut self) -> Self {
@@ -113,15 +106,14 @@ impl UpstreamConfig {
         self
     }
 
-    /// The same server, its connections shared as `isolation` says.
+    /// The same server with another `isolation`.
     #[must_use]
     pub fn with_isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self
     }
 
-    /// Whether `other` is the same server, reached and treated in the same way, so that a connection to one is a
-    /// connection to the other. What spreads the pauses between attempts does not matter.
+    /// Whether `other` is the same server with the same settings, so that it can use the same connection.
     pub fn is_same_connection(&self, other: &Self) -> bool {
         let Self {
             name,
@@ -129,12 +121,12 @@ impl UpstreamConfig {
             limits,
             capabilities,
             isolation,
-            retry: repeat,
-            forwarded_extensions: mirrored,
-            is_dedicated: is_held,
-            is_pooled: by_turns,
+            retry,
+            forwarded_extensions,
+            is_dedicated,
+            is_pooled,
             legacy_first,
-            // Requests are held against the configuration of their moment, not against that of the connection.
+            // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
             fill_random: _,
             counters: _,
@@ -146,10 +138,10 @@ impl UpstreamConfig {
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *isolation == other.isolation
-            && *repeat == other.retry
-            && *mirrored == other.forwarded_extensions
-            && *is_held == other.is_dedicated
-            && *by_turns == other.is_pooled
+            && *retry == other.retry
+            && *forwarded_extensions == other.forwarded_extensions
+            && *is_dedicated == other.is_dedicated
+            && *is_pooled == other.is_pooled
             && *legacy_first == other.legacy_first
     }
 
@@ -161,25 +153,25 @@ impl UpstreamConfig {
     }
 }
 
-/// MCP Apps: servers list other tools to clients that can show them. Tasks: servers make some only for clients that
-/// know them.
+/// MCP Apps: servers list other tools to clients that can show them. Tasks: servers create tasks only for clients that
+/// support them.
 const DEFAULT_FORWARDED: [&str; 2] = [
     "io.modelcontextprotocol/ui",
     mcp_vary_wire::task_dialect::TASKS_EXTENSION,
 ];
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Eq, PartialEq)]
 pub enum Target {
-    /// A program to start; it speaks on its standard streams.
+    /// A program to start; messages travel on its standard streams.
     Command {
         /// The program, a path or a name on `PATH`.
         program: String,
         /// Its arguments.
         args: Vec<String>,
-        /// What is added to the environment that it inherits.
+        /// Variables that are added to the inherited environment.
         env: BTreeMap<String, String>,
-        /// Where it runs; the gateway's own directory when `None`.
+        /// The working directory; that of the gateway if `None`.
         cwd: Option<PathBuf>,
     },
     /// A streamable HTTP endpoint.
@@ -212,7 +204,7 @@ impl Target {
     }
 }
 
-/// Without what may be secret: values of the environment and of headers, all of a URL but its origin.
+/// Omits what may be secret: values of the environment and of headers, and all of a URL but its origin.
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -229,7 +221,7 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// `url` as logs and errors may show it: its origin, since user, path and query may hold keys.
+/// The part of `url` that logs and errors may contain: its origin, since user, path and query may contain keys.
 pub(super) fn origin(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("http");
     let host = url.host().unwrap_or("");
@@ -237,54 +229,54 @@ pub(super) fn origin(url: &Uri) -> String {
     format!("{scheme}://{host}{}", port.unwrap_or_default())
 }
 
-/// What one server may cost.
+/// The limits of one server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// From start to ready. Long, since package runners download first.
+    /// The time from the start to ready. Long, since package runners download first.
     pub handshake: Duration,
-    /// How long `server/discover` on stdio may stay unanswered before `initialize` is tried.
+    /// The time to wait for an answer to `server/discover` on stdio before `initialize` is tried.
     pub probe: Duration,
-    /// How long `initialize` may stay unanswered by a server that knows `server/discover`, before that is sent.
+    /// The time to wait for an answer to `initialize` from a server that supports `server/discover` before that is sent.
     pub initialize: Duration,
-    /// Opening one HTTP connection.
+    /// The time to open one HTTP connection.
     pub connect: Duration,
-    /// A call without any sign of life.
+    /// The time that a call may take without any message from the server.
     pub idle: Duration,
-    /// A message waiting for a process to read its input.
+    /// The time that a message may wait until a process reads its input.
     pub write: Duration,
-    /// How long a process has to leave after its input was closed, and again after `SIGTERM`.
+    /// The time that a process has to exit after its input was closed, and again after `SIGTERM`.
     pub grace: Duration,
-    /// One line of a process, and one event of a stream, in bytes.
-    pub line: usize,
-    /// The body of one HTTP reply, in bytes.
+    /// The size of one line of a process, and of one event of a stream, in bytes.
+    pub message: usize,
+    /// The size of the body of one HTTP response, in bytes.
     pub body: usize,
-    /// What may wait for a process to read its input, in bytes.
+    /// The size of the messages that wait until a process reads its input, in bytes.
     pub outbox: usize,
-    /// The notifications that may wait for slow clients, together, in bytes.
+    /// The size of all notifications that wait for slow clients, in bytes.
     pub waiting: usize,
-    /// Attempts in a row to resume a broken stream.
+    /// The number of consecutive attempts to resume a broken stream.
     pub resumes: u32,
-    /// Calls at once; the next ones wait for their turn.
+    /// The number of concurrent calls; further calls are queued.
     pub concurrency: usize,
-    /// How long a call waits for its turn, or for a server that is being started.
+    /// The time that a call may be queued, or wait for a server that starts.
     pub ready_timeout: Duration,
-    /// Connections to it at most, for clients that can do different things or share none.
+    /// The number of connections, for clients with different capabilities or isolated ones.
     pub connections: usize,
-    /// Connections that one client each has alone at most, for clients that can be asked something.
+    /// The number of dedicated connections, for clients that accept server requests.
     pub dedicated_connections: usize,
-    /// How long a connection that nobody uses stays open.
+    /// How long an unused connection stays open.
     pub idle_timeout: Duration,
-    /// How long a list of a server that does not announce changes is shown before it is read again; zero for ever.
+    /// How long a list is used before it is read again, if the server announces no changes; zero means forever.
     pub list_ttl: Duration,
-    /// How long a server may be silent before it is asked whether it is there; zero to never ask.
+    /// How long a server may be silent before its health is checked; zero means never.
     pub ping: Duration,
-    /// How long it may take to say so, while no call is running; then it counts as hung.
-    /// While calls are running it may take as long as one of them, `idle`.
+    /// How long the health check may take while no call is running; after that the server counts as hung. While calls
+    /// are running, it may take as long as one of them, `idle`.
     pub hang_timeout: Duration,
-    /// The first pause before a lost server is connected to again; doubled each time it fails.
+    /// The first pause before a reconnect; doubled with each failure.
     pub backoff: Duration,
-    /// The longest such pause; a connection that held for as long did not fail.
+    /// The longest pause; a connection that lasted as long counts as a success.
     pub max_backoff: Duration,
 }
 
@@ -298,7 +290,7 @@ impl Default for Limits {
             idle: Duration::from_secs(600),
             write: Duration::from_secs(10),
             grace: Duration::from_secs(2),
-            line: 16 << 20,
+            message: 16 << 20,
             body: 64 << 20,
             outbox: 64 << 20,
             waiting: 64 << 20,

@@ -46,7 +46,7 @@ pub enum ConnectError {
     Handshake {
         /// The server's name.
         server: Arc<str>,
-        /// What it sent instead, truncated and escaped, and what to do.
+        /// The message that it sent instead, truncated and escaped, and the fix.
         what: String,
     },
     /// No common revision.

@@ -76,7 +76,7 @@ fn read_discover_result(server: &Arc<str>, result: &str) -> Result<Discovered, C
     let revision = newest_common_revision(server, versions)?;
     match revision.era() {
         Era::Legacy => Ok(Discovered::Legacy(revision)),
-        Era::Modern => hello(server, revision, result, &members).map(Discovered::Modern),
+        Era::Modern => read_handshake(server, revision, result, &members).map(Discovered::Modern),
     }
 }
 
@@ -142,7 +142,9 @@ pub(super) fn read_initialize(
         ));
     };
     match Revision::parse(&version).filter(|revision| revision.era() == Era::Legacy) {
-        Some(revision) => hello(server, revision, result, &members).map(Initialized::Ready),
+        Some(revision) => {
+            read_handshake(server, revision, result, &members).map(Initialized::Ready)
+        }
         None => Err(ConnectError::Revision {
             server: Arc::clone(server),
             theirs: excerpt(version.as_bytes(), 60),
@@ -182,7 +184,7 @@ fn newest_common_revision(server: &Arc<str>, versions: &str) -> Result<Revision,
         })
 }
 
-fn hello(
+fn read_handshake(
     server: &Arc<str>,
     revision: Revision,
     result: &str,
@@ -282,7 +284,7 @@ mod tests {
     #[track_caller]
     fn discovers(text: &str, expected: &str) {
         let read = match read_discover(&"x".into(), &answer(text)) {
-            Ok(Discovered::Modern(hello)) => format!("modern {}", hello.revision),
+            Ok(Discovered::Modern(handshake)) => format!("modern {}", handshake.revision),
             Ok(Discovered::Legacy(revision)) => format!("legacy {revision}"),
             Ok(Discovered::Retry(refusal)) => format!("again {refusal}"),
             Err(error) => error.to_string(),
@@ -334,7 +336,9 @@ mod tests {
     #[track_caller]
     fn initializes(text: &str, expected: &str) {
         let read = match read_initialize(&"x".into(), Revision::LATEST_LEGACY, &answer(text)) {
-            Ok(Initialized::Ready(hello)) => format!("ready {} {hello:?}", hello.revision),
+            Ok(Initialized::Ready(handshake)) => {
+                format!("ready {} {handshake:?}", handshake.revision)
+            }
             Ok(Initialized::Retry(revision)) => format!("again {revision}"),
             Err(error) => error.to_string(),
         };
@@ -375,15 +379,15 @@ mod tests {
     fn server_info_is_found_in_meta() {
         let text = r#"{"id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
             "instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","x":1.10}}}}"#;
-        let Ok(Discovered::Modern(hello)) = read_discover(&"x".into(), &answer(text)) else {
+        let Ok(Discovered::Modern(handshake)) = read_discover(&"x".into(), &answer(text)) else {
             panic!("not modern");
         };
         assert_eq!(
-            hello.server_info.as_deref(),
+            handshake.server_info.as_deref(),
             Some(r#"{"name":"s","x":1.10}"#)
         );
-        assert_eq!(hello.instructions.as_deref(), Some(r#""Be kind.""#));
-        assert!(hello.has_capability_flag("tools", "listChanged"));
-        assert!(!hello.has_capability_flag("prompts", "listChanged"));
+        assert_eq!(handshake.instructions.as_deref(), Some(r#""Be kind.""#));
+        assert!(handshake.has_capability_flag("tools", "listChanged"));
+        assert!(!handshake.has_capability_flag("prompts", "listChanged"));
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn start(upstream: &Arc<UpstreamConnection>) {
         // A legacy process announces changes on its standard output.
         (Era::Legacy, Transport::Stdio(_)) => {}
         (Era::Legacy, Transport::Http(connection)) => {
-            let listening = http::listen(Arc::clone(connection));
+            let listening = http::read_standalone_stream(Arc::clone(connection));
             tokio::spawn(async move { stop.run_until_cancelled(listening).await });
         }
         (Era::Modern, _) => {
@@ -137,8 +137,8 @@ async fn receive(mut exchange: Exchange, events: &broadcast::Sender<Event>, kind
             Ok(Message::Answer(answer)) => match answer.outcome() {
                 Ok(_) => return End::Ended,
                 Err(error) => {
-                    let said = excerpt(error.as_bytes(), 200);
-                    tracing::debug!(said, "subscription refused");
+                    let error_excerpt = excerpt(error.as_bytes(), 200);
+                    tracing::debug!(error = error_excerpt, "subscription refused");
                     return End::of_answer(error);
                 }
             },

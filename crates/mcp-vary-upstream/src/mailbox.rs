@@ -208,14 +208,14 @@ impl Drop for Mailbox {
     }
 }
 
-/// What a message costs of the budget.
+/// The part of the budget that a message takes.
 fn cost(message: &Bytes) -> usize {
     message.len() + MESSAGE_OVERHEAD
 }
 
 /// How many notifications may wait for one call.
 const MAX_QUEUED: usize = 8192;
-/// What a short message costs besides its bytes.
+/// The cost of a message besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ mod tests {
             mailbox.post(&message);
         }
         assert_eq!((held(&one), held(&other)), (2, 1));
-        // What was fetched, or dropped unread, leaves room for others.
+        // Messages that were fetched or dropped make room for others.
         for _ in 0..3 {
             one.post(&message);
         }

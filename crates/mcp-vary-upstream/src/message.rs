@@ -35,11 +35,11 @@ pub struct Request {
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
     /// The client for which the call is made.
     pub caller: Option<CallerId>,
-    /// Where messages go that name no call, if they can only be for this client.
+    /// The receiver of messages without a call, if they can only be for this client.
     pub out_of_band: OutOfBand,
 }
 
-/// Where messages go that name no call.
+/// The receiver of messages without a call.
 #[derive(Clone, Debug, Default)]
 pub enum OutOfBand {
     /// They are dropped.
@@ -52,7 +52,7 @@ pub enum OutOfBand {
 }
 
 impl OutOfBand {
-    /// What receives messages for the client between its calls.
+    /// The receiver of messages for the client between its calls.
     pub(super) const fn client(&self) -> Option<&Weak<dyn NotificationSink>> {
         match self {
             Self::Client(client) => Some(client),
@@ -61,7 +61,7 @@ impl OutOfBand {
     }
 }
 
-/// Receives notifications that name no call.
+/// Receives notifications without a call.
 pub trait NotificationSink: fmt::Debug + Send + Sync {
     /// Receives one notification: the whole message as it was sent.
     fn receive(&self, message: &Bytes);
@@ -81,13 +81,6 @@ impl Request {
         }
     }
 
-    /// The same request; progress with this token belongs to it.
-    #[must_use]
-    pub fn with_progress_token(mut self, token: impl Into<String>) -> Self {
-        self.progress_token = Some(token.into());
-        self
-    }
-
     /// The same request about this tool, prompt or resource.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
@@ -101,16 +94,9 @@ impl Request {
         self.param_headers = headers;
         self
     }
-
-    /// The same request, made for `caller`.
-    #[must_use]
-    pub fn with_caller(mut self, owner: CallerId) -> Self {
-        self.caller = Some(owner);
-        self
-    }
 }
 
-/// What a request is for, which decides about its time limit and its cancellation.
+/// The purpose of a request, which decides its time limit and its cancellation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RequestKind {
     /// A client's call.
@@ -137,7 +123,7 @@ impl RequestKind {
     }
 }
 
-/// What comes back for a request: notifications and requests, then exactly one answer.
+/// A message of the server about a request: notifications and requests, then exactly one answer.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no fourth kind")]
 pub enum Message {

@@ -1,6 +1,6 @@
-//! What looks like a secret.
+//! Recognizes values that are probably secret.
 
-/// Whether a value that is called `name` is likely one that nobody should read.
+/// Whether a value with this `name` is probably secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let value = ["Bearer ", "Basic ", "Token "]
@@ -13,7 +13,7 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     is_called_so(name) || STARTS.iter().any(|start| value.starts_with(start))
 }
 
-/// Whether a part of an argument or address is likely one, as in `--api-key=...` and `?token=...`.
+/// Whether a part of an argument or address is probably secret, as in `--api-key=...` and `?token=...`.
 pub fn holds_secret(text: &str) -> bool {
     if text.contains("${") {
         return false;
@@ -56,7 +56,7 @@ const NAMES: &[&str] = &[
     "_pat",
 ];
 
-/// How tokens begin.
+/// Prefixes of tokens.
 const STARTS: &[&str] = &[
     "ghp_",
     "gho_",
@@ -77,5 +77,5 @@ const STARTS: &[&str] = &[
     "lin_api_",
 ];
 
-/// Characters; what is shorter is `none`, `test` or a number.
+/// The minimum length in characters; shorter values are `none`, `test` or a number.
 const SHORTEST: usize = 8;

@@ -1,4 +1,4 @@
-//! The secret values of one server's configuration, which no excerpt of what the server says may repeat.
+//! The secret values of one server's configuration, removed from excerpts of its messages.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use mcp_vary_wire::sanitize;
 use super::config::Target;
 use crate::secret::is_secret;
 
-/// The values that are replaced: of an endpoint those of its headers, of the user in its URL and of the URL's query; of
-/// a program those of its environment that look like secrets.
+/// The values that are replaced. For an endpoint: those of its headers, of the user in its URL and of the URL's query.
+/// For a program: values of its environment that look like secrets.
 #[derive(Clone, Default)]
 pub(super) struct Secrets(Vec<String>);
 
@@ -52,7 +52,7 @@ impl Secrets {
         Self::all_spellings(found)
     }
 
-    /// As they are written, decoded, and as JSON writes them.
+    /// As written, decoded, and escaped as in JSON.
     fn all_spellings(found: Vec<String>) -> Self {
         let mut all = Vec::new();
         for secret in found {
@@ -70,7 +70,7 @@ impl Secrets {
         Self(all)
     }
 
-    /// `text` with `***` in the place of each secret.
+    /// `text` with `***` in place of each secret.
     pub(super) fn hide(&self, text: &str) -> String {
         let mut shown = text.to_owned();
         for secret in &self.0 {
@@ -81,7 +81,7 @@ impl Secrets {
         shown
     }
 
-    /// The start of `bytes` as [`sanitize::excerpt`] makes it, without secrets.
+    /// The [`sanitize::excerpt`] of `bytes`, without secrets.
     pub(super) fn excerpt(&self, bytes: &[u8], limit: usize) -> String {
         let Some(longest) = self.0.first().map(String::len) else {
             return sanitize::excerpt(bytes, limit);
@@ -100,8 +100,7 @@ impl Secrets {
     }
 }
 
-/// `url` without the user in it, and `headers` with that user as `Authorization`, unless they have one: URLs stand in logs
-/// of libraries.
+/// `url` without its user, and `headers` with that user as `Authorization`, unless they have one: libraries log URLs.
 pub(super) fn without_user(url: &Uri, headers: &HeaderMap) -> (Uri, HeaderMap) {
     let mut headers = headers.clone();
     let Some((user, host)) = user_and_host(url) else {
@@ -114,7 +113,7 @@ pub(super) fn without_user(url: &Uri, headers: &HeaderMap) -> (Uri, HeaderMap) {
     }
     let mut parts = Parts::from(url.clone());
     parts.authority = host.parse::<Authority>().ok();
-    // It was a URL before, and its host is the same.
+    // It was a URL before, and its host has not changed.
     let plain = Uri::from_parts(parts).unwrap_or_else(|_| url.clone());
     (plain, headers)
 }
@@ -123,7 +122,7 @@ fn user_and_host(url: &Uri) -> Option<(&str, &str)> {
     url.authority()?.as_str().rsplit_once('@')
 }
 
-/// The value of `Authorization` for `user:password`, as it stands in a URL.
+/// The value of `Authorization` for `user:password` as written in a URL.
 fn basic(user: &str) -> String {
     use base64::Engine as _;
     let user = decoded(user);
@@ -136,7 +135,7 @@ fn basic(user: &str) -> String {
     format!("Basic {encoded}")
 }
 
-/// `text` without percent-encoding; as it is where that makes no text.
+/// `text` without percent-encoding; unchanged if the result is not text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -157,9 +156,9 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Bytes; what is shorter stands in many texts by chance.
+/// The minimum length in bytes; shorter values appear in many texts by chance.
 const SHORTEST: usize = 6;
-/// Bytes of what is read for each character that is shown: a secret that is replaced leaves three.
+/// The bytes that are read for each character shown: a replaced secret leaves three.
 const WIDEST: usize = 64;
 
 #[cfg(test)]

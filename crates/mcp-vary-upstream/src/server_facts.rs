@@ -35,7 +35,7 @@ struct Eras {
     modern: EraFacts,
 }
 
-/// What is known about one era.
+/// The facts about one era.
 #[derive(Debug, Default)]
 struct EraFacts {
     support: Support,

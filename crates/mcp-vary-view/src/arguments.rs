@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::diagnostic::ViewDiagnostic;
 use super::dialect::ArgumentDecoder;
 use super::fault::{ArgumentError, nearest, truncated};
-use super::mistake::ViewDiagnostic;
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, folded, write_string};
 

@@ -17,10 +17,10 @@
 mod arguments;
 mod check;
 pub mod derive;
+mod diagnostic;
 mod dialect;
 mod fault;
 mod hint;
-mod mistake;
 mod normal;
 mod output;
 mod prompt;
@@ -33,10 +33,10 @@ mod uri_match;
 
 pub use arguments::ArgumentOverride;
 pub use check::MAX_CHECKED_VALUES;
+pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
-pub use mistake::{ViewDiagnostic, collisions, unknown_items};
 pub use normal::{normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};

@@ -8,9 +8,9 @@ use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
 use super::arguments::{ArgumentOverride, Arguments};
 use super::derive;
-use super::dialect::words;
+use super::diagnostic::ViewDiagnostic;
+use super::dialect::sentences;
 use super::fault::ArgumentError;
-use super::mistake::ViewDiagnostic;
 use super::tool::{Changes, Description, Style, view_name};
 
 /// How a view changes one prompt.
@@ -199,8 +199,9 @@ impl<'t> ListedArgument<'t> {
         };
         let default = changed
             .and_then(|changed| changed.default.as_ref())
-            .and_then(words::default);
-        let description = words::with_sentences(own.or_else(short).as_deref(), default.as_slice());
+            .and_then(sentences::default);
+        let description =
+            sentences::with_sentences(own.or_else(short).as_deref(), default.as_slice());
         if description != self.members.get_str("description") {
             members.set("description", string(&description.unwrap_or_default()));
         }

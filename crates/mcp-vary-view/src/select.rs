@@ -8,8 +8,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use mcp_vary::ignored::for_display;
 use serde::{Deserialize, Serialize};
 
+use super::diagnostic::ViewDiagnostic;
 use super::hint::{HintCondition, ToolHint, ToolHints};
-use super::mistake::ViewDiagnostic;
 use super::uri_match::UriForms;
 
 /// The maximum length of a pattern, in bytes.

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{ArgumentOverride, Arguments};
 use super::check::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::derive;
+use super::diagnostic::ViewDiagnostic;
 use super::dialect::{ArgumentDecoder, Dialect};
 use super::fault::ArgumentError;
-use super::mistake::ViewDiagnostic;
 
 /// How a view lists its items, or one item.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use mcp_vary::error::Era;
 
 use crate::revision::Revision;
 
-/// What a server declared about itself, each part as JSON text.
+/// The declarations of a server about itself, each part as JSON text.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     /// The revision of the connection, which determines the era.

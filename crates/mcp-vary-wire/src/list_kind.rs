@@ -15,7 +15,7 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
-    /// The kind whose change the notification `method` tells.
+    /// The kind of list whose change the notification `method` announces.
     pub fn changed_by(method: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|kind| kind.list_changed() == method)

@@ -9,7 +9,7 @@ pub const SUBSCRIBE: &str = "resources/subscribe";
 /// Sets the log level of a legacy server.
 pub const SET_LEVEL: &str = "logging/setLevel";
 
-/// What the methods of the protocol begin with, those of any revision and either side.
+/// The prefixes of the protocol's methods, of all revisions and both sides.
 const OF_THE_PROTOCOL: &[&str] = &[
     "completion",
     "elicitation",

@@ -260,7 +260,7 @@ mod tests {
     fn is_told(capabilities: &Value, expected: &str) {
         let told = Value::Object(forwardable_capabilities(capabilities)).to_string();
         assert_eq!(told, expected);
-        // What is told means the same as what was declared.
+        // The forwarded capabilities mean the same as the declared ones.
         assert_eq!(
             ServerRequestSupport::from_capabilities(&told),
             ServerRequestSupport::from_capabilities(&capabilities.to_string())

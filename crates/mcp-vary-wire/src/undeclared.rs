@@ -4,12 +4,12 @@ use mcp_vary_base::lock::Lock;
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 
-/// Whether a server has methods that it does not declare, for those that it was asked for.
+/// The undeclared methods that a server received, and whether it has them.
 #[derive(Debug, Default)]
 pub struct UndeclaredMethods(Lock<BTreeMap<&'static str, bool>>);
 
 impl UndeclaredMethods {
-    /// Whether the server has `method`, which it does not declare; `None` until it was asked.
+    /// Whether the server has the undeclared `method`; `None` until it was sent once.
     pub fn has(&self, method: &str) -> Option<bool> {
         self.lock().get(method).copied()
     }
@@ -19,7 +19,7 @@ impl UndeclaredMethods {
         *self.lock().entry(method).or_default() |= has;
     }
 
-    /// The methods that the server was asked for, and whether it has them.
+    /// The methods that were sent, and whether the server has them.
     pub fn all(&self) -> BTreeMap<&'static str, bool> {
         self.lock().clone()
     }

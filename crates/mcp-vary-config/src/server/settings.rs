@@ -114,7 +114,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         key: "max-message",
         about: "one line of a program, or one event of a stream",
         default: "16 MiB",
-        takes: ValueKind::Size(|draft| &mut draft.limits.line),
+        takes: ValueKind::Size(|draft| &mut draft.limits.message),
     },
     KeySpec {
         key: "max-body",

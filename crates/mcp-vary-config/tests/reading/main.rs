@@ -141,7 +141,7 @@ fn limits_of_git() -> mcp_vary_upstream::Limits {
     limits.handshake = Duration::from_secs(120);
     limits.ready_timeout = Duration::from_millis(500);
     limits.concurrency = 4;
-    limits.line = 1 << 20;
+    limits.message = 1 << 20;
     limits.ping = Duration::from_secs(60);
     limits.hang_timeout = Duration::from_secs(10);
     limits.backoff = Duration::from_secs(1);

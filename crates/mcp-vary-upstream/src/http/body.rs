@@ -1,11 +1,11 @@
-//! The body of a reply, bounded.
+//! The body of a response, with a limit.
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-/// A body on its way into one piece of memory.
+/// Collects a body in one piece of memory.
 #[derive(Debug)]
 pub(super) struct Collect {
     body: Incoming,
@@ -68,10 +68,10 @@ impl Collect {
     }
 }
 
-/// Room that is made for a body that was only announced; more is made as it comes.
+/// The memory that is reserved for an announced body; more is reserved as it arrives.
 const RESERVED: usize = 1 << 20;
 
-/// Reads away what follows an answer, so that the connection can be used again.
+/// Reads and drops what follows an answer, so that the connection can be reused.
 pub(super) async fn drain(mut body: Incoming) {
     let mut rest = DRAIN_BYTES;
     let all = async {

@@ -1,6 +1,6 @@
 //! The calls in flight on a shared connection, and which client receives messages that name none of them.
 //!
-//! Messages on the standalone stream name no call. They are forwarded only if exactly one client has made calls, and to
+//! Messages on the standalone stream name no call. They are forwarded only if exactly one client has called, and to
 //! that client.
 
 use std::collections::BTreeMap;
@@ -47,12 +47,12 @@ impl CallTable {
         }
     }
 
-    /// Whether exactly one client has made calls.
+    /// Whether exactly one client has called.
     pub(super) fn has_sole_client(&self) -> bool {
         self.clients.sole().is_some()
     }
 
-    /// The receiver of a message that names no call, if exactly one client has made calls; that of its latest call first.
+    /// The receiver of a message that names no call, if exactly one client has called; that of its latest call first.
     pub(super) fn sole_receiver(&self) -> Option<Arc<dyn NotificationSink>> {
         self.clients.sole()?;
         let latest = self.lock().values().next_back().cloned();

@@ -1,4 +1,4 @@
-//! From an address to a connection that is ready.
+//! Connects to an endpoint and completes the handshake.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -27,7 +27,7 @@ use crate::message::{Answer, Event, RequestKind};
 use crate::secrets::{Secrets, without_user};
 use crate::server_requests::MAX_UNREAD_REPLIES;
 
-/// Makes the acquaintance of the server at `url`.
+/// Connects to the server at `url` and completes the handshake.
 pub(crate) async fn connect(
     config: &UpstreamConfig,
     (url, headers): (&Uri, &HeaderMap),
@@ -116,7 +116,7 @@ fn mark_sensitive(headers: &HeaderMap) -> HeaderMap {
 }
 
 impl Connection {
-    /// Finds out the era.
+    /// Finds out the era of the server.
     async fn run_handshake(self: &Arc<Self>, opening: Opening) -> Result<Handshake, ConnectError> {
         match opening {
             Opening::Discover => self.discover_or_initialize().await,
@@ -128,10 +128,10 @@ impl Connection {
         }
     }
 
-    /// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+    /// Sends `initialize` first; `server/discover` if that is refused, and in addition if it stays unanswered for a while.
     ///
-    /// The server is known to speak 2026-07-28, which wants `Mcp-Method` on every `POST`. No `_meta`: servers on rmcp take
-    /// a request with one for a request without a session.
+    /// The server is known to support 2026-07-28, which requires `Mcp-Method` on every `POST`. There is no `_meta`: servers
+    /// on rmcp treat a request with `_meta` as one without a session.
     async fn initialize_or_discover(self: &Arc<Self>) -> Result<Handshake, ConnectError> {
         let headers = modern_headers("initialize", None);
         let mut initializing = pin!(self.initialize_with(Revision::LATEST_LEGACY, &headers));
@@ -148,7 +148,7 @@ impl Connection {
                 Err(error) => self.discover_instead(error).await,
             },
             answer = self.discover() => match handshake::read_discover(&self.server, &answer?)? {
-                // A server that was slow to start answers both at once.
+                // A server that starts slowly answers both at once.
                 Discovered::Modern(hello) => match tokio::time::timeout(GRACE, initializing).await {
                     Ok(Ok(legacy)) => Ok(legacy),
                     Ok(Err(_)) | Err(_) => Ok(hello.refusing_initialize()),
@@ -158,7 +158,7 @@ impl Connection {
         }
     }
 
-    /// `server/discover` after `initialize` failed: for a server without sessions.
+    /// Sends `server/discover` after `initialize` failed: for a server without sessions.
     async fn discover_instead(
         self: &Arc<Self>,
         refusal: ConnectError,
@@ -166,7 +166,7 @@ impl Connection {
         if !may_be_modern(&refusal) {
             return Err(refusal);
         }
-        // A failure that may pass says nothing about the server.
+        // A transient failure does not show the era.
         let is_lasting = !matches!(refusal, ConnectError::Failed(_));
         let answer = self.discover().await?;
         let hello = match handshake::read_discover(&self.server, &answer)? {
@@ -181,9 +181,9 @@ impl Connection {
         })
     }
 
-    /// `server/discover` first, `initialize` unless that answers for a modern server.
+    /// Sends `server/discover` first; `initialize` unless the answer is that of a modern server.
     async fn discover_or_initialize(self: &Arc<Self>) -> Result<Handshake, ConnectError> {
-        // Half of the time, so that a legacy server that does not answer at all still gets its turn.
+        // Half of the time, so that there is time for `initialize` if a legacy server does not answer.
         let limit = self.limits.handshake / 2;
         let revision = match tokio::time::timeout(limit, self.discover()).await {
             Ok(Ok(answer)) => match handshake::read_discover(&self.server, &answer)? {
@@ -303,11 +303,11 @@ impl Connection {
             kind: RequestKind::Handshake,
         };
         let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
-        // Servers register tools right after `notifications/initialized`; once they answer, they have.
+        // Servers register tools right after `notifications/initialized`. Once they answer, this is done.
         let pinged = tokio::time::timeout(self.limits.probe, ping.answer()).await;
         let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
         if pinged.is_err() || is_refused || ping.is_not_found() {
-            // Later that would look like a server that hangs, that has forgotten the session, or is another.
+            // Later, the same answer would mean that the server hangs, lost the session, or was replaced.
             tracing::warn!(server = %self.server, "ping after initialize unanswered");
             self.liveness.set_ignores_ping();
         }
@@ -335,7 +335,7 @@ impl Connection {
     }
 }
 
-/// Whether a server that failed `initialize` like this may be one without sessions.
+/// Whether a server that failed `initialize` with this error may be one without sessions.
 fn may_be_modern(refusal: &ConnectError) -> bool {
     match refusal {
         ConnectError::Failed(error) => !is_permanent(error),
@@ -343,7 +343,7 @@ fn may_be_modern(refusal: &ConnectError) -> bool {
     }
 }
 
-/// Whether `initialize` cannot do better.
+/// Whether `initialize` would fail as well.
 fn is_permanent(error: &UpstreamError) -> bool {
     match error {
         UpstreamError::Status { status, .. } => {
@@ -364,7 +364,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
     }
 }
 
-/// Whether the era is one in which a lost connection is no cancellation.
+/// Whether a lost connection does not cancel requests in this era.
 pub(super) fn is_legacy(session: &Session) -> bool {
     session.era == Era::Legacy
 }

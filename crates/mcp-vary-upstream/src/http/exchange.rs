@@ -303,7 +303,7 @@ impl Exchange {
         } else if is_stream {
             State::Streaming(Box::new(Stream::new(
                 body,
-                limits.line,
+                limits.message,
                 ResumePoint::default(),
             )))
         } else {

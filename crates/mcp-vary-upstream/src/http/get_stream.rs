@@ -1,4 +1,4 @@
-//! The stream on which a legacy server tells what belongs to no request.
+//! The standalone stream of a legacy server, for messages that belong to no request.
 //!
 //! Source: MCP 2025-11-25, basic/transports, "Listening for Messages from the Server".
 
@@ -35,8 +35,8 @@ impl Connection {
     }
 }
 
-/// Reads the standalone stream until the server says that it has none.
-pub(crate) async fn listen(connection: Arc<Connection>) {
+/// Reads the standalone stream until the server rejects it.
+pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
     let mut generation = connection.generation.subscribe();
     let mut bookmark = ResumePoint::default();
     let mut failures: u32 = 0;
@@ -123,7 +123,7 @@ async fn listen_once(connection: &Arc<Connection>, bookmark: &mut ResumePoint) -
     };
     if let Some(refused) = rejection(&response, is_resumed) {
         if is_resumed && !is_transient(response.status()) {
-            // The server may not have the event any more.
+            // The server may have dropped the event.
             bookmark.last_id = None;
         }
         return refused;
@@ -137,7 +137,7 @@ async fn listen_once(connection: &Arc<Connection>, bookmark: &mut ResumePoint) -
             .send_modify(|hearings| *hearings += 1);
     }
     let began = Instant::now();
-    let limit = connection.limits.line;
+    let limit = connection.limits.message;
     let mut stream = Stream::new(response.into_body(), limit, bookmark.clone());
     let (told_something, end) = read_messages(connection, &session, &mut stream).await;
     *bookmark = stream.resume_point();
@@ -197,7 +197,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
     match ServerMessage::read(message) {
         Ok(ServerMessage::Request { id, method, params }) => {
             let asked = connection.on_server_request(session, (id, &*method, params), message);
-            // Without a subscriber it is dropped, which answers it with an error.
+            // Without a subscriber the request is dropped, which answers it with an error.
             if let Some(request) =
                 asked.and_then(|request| connection.side_channels.deliver_request(request))
             {

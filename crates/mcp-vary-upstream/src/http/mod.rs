@@ -47,7 +47,7 @@ pub(super) use self::exchange::Exchange;
 use self::pool::Pool;
 pub(super) use self::session::Session;
 use crate::http::call_table::CallTable;
-pub(super) use crate::http::get_stream::listen;
+pub(super) use crate::http::get_stream::read_standalone_stream;
 use crate::http::side_channel::{Accepts, SideChannel, SideChannels};
 
 /// A connection to one endpoint: a pool of sockets, and what the handshake fixed.
@@ -136,7 +136,7 @@ impl Connection {
             .filter(|_| session.era == Era::Legacy);
         let may_be_asked = self.is_pooled && request.caller.is_some();
         let asked = may_be_asked.then_some(id);
-        let room = (self.limits.line, &self.budget);
+        let room = (self.limits.message, &self.budget);
         // Messages that name no call arrive on the standalone stream, if there is one.
         let hears_more = session.era == Era::Legacy && *self.stream_opened.borrow() > 0;
         let owner = request.caller.filter(|_| session.era == Era::Legacy);

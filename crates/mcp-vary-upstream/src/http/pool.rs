@@ -1,4 +1,4 @@
-//! The sockets to an endpoint, kept open from one request to the next.
+//! The sockets to an endpoint, which stay open between requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,8 @@ impl Pool {
         self.sockets.load().request(request)
     }
 
-    /// Leaves every socket that waits for its next request: the server was lost on one, and whether the
-    /// others are dead, too, may take a moment to be seen. Requests that run keep theirs.
+    /// Drops all idle sockets: the server was lost on one of them, and the others may turn out to be dead only later.
+    /// Running requests keep their sockets.
     pub(super) fn renew(&self) {
         self.sockets.store(Arc::new(sockets(&self.connector)));
     }

@@ -67,7 +67,7 @@ impl Exchange {
     ) -> Result<(), UpstreamError> {
         match response {
             Ok(response) if response.status().is_success() && is_stream(response.headers()) => {
-                let limit = self.connection.limits.line;
+                let limit = self.connection.limits.message;
                 let stream = Stream::new(response.into_body(), limit, bookmark);
                 self.state = State::Streaming(Box::new(stream));
                 Ok(())

@@ -1,4 +1,4 @@
-//! What replies mean: statuses, content types, refusals; and our own replies to what a server asks.
+//! Interprets responses: statuses, content types, errors. Sends replies to server requests.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -167,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// Reads the body of a refusal and makes the error.
+    /// Reads the body of a refusal and creates the error.
     pub(super) async fn read_error(&self, response: Response<Incoming>) -> UpstreamError {
         let status = response.status();
         if let Some(redirect) = self.redirect_error(&response) {
@@ -228,7 +228,7 @@ impl Connection {
     }
 }
 
-/// Where `location` points, seen from `here`, without its path, which may hold a key.
+/// The origin of `location`, relative to `here`; its path may contain a key.
 fn describe_location(location: &str, here: &Uri) -> String {
     let Ok(there) = location.parse::<Uri>() else {
         let where_to = if location.is_empty() {

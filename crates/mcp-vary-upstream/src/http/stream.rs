@@ -1,4 +1,4 @@
-//! One stream of events, and what is needed to resume it.
+//! A stream of events, and the point at which it can be resumed.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary_wire::sse::{EventTooLarge, Parser};
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     body: Incoming,
     parser: Parser,
-    /// Where the stream before this one was left.
+    /// Where the previous stream ended.
     resumed_from: ResumePoint,
 }
 
-/// Where a stream was left, and when to come back.
+/// Where a stream ended, and when to resume it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResumePoint {
     pub(super) last_id: Option<String>,
@@ -31,12 +31,12 @@ impl ResumePoint {
     }
 }
 
-/// What one read of a stream brought.
+/// The result of one read.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// The data of events that hold messages, perhaps none.
+    /// The data of events with messages; may be empty.
     Messages(Vec<Bytes>),
-    /// The stream is over; `Some` says that it broke.
+    /// The stream ended; with an error if it broke.
     End(Option<hyper::Error>),
 }
 

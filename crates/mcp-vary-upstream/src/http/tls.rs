@@ -1,4 +1,4 @@
-//! Sockets with and without TLS: which certificates are believed, and what is said of one that is not.
+//! Sockets with and without TLS: the trusted certificates, and the errors of others.
 
 use std::error::Error;
 use std::io;
@@ -12,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, Root
 
 use crate::config::origin;
 
-/// What connects to `url`, or why nothing can.
+/// The connector for `url`, or why there is none.
 pub(super) fn connector(
     url: &Uri,
     connect: Duration,
@@ -36,8 +36,8 @@ pub(super) fn connector(
     Ok(builder.https_or_http().enable_http1().wrap_connector(http))
 }
 
-/// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once:
-/// there are hundreds, and a client may have connections of its own.
+/// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once, since
+/// there are hundreds, and clients may have dedicated connections.
 fn believing_the_system() -> Result<ClientConfig, String> {
     static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
     if let Some(config) = SYSTEM.get() {
@@ -66,7 +66,7 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
         .map_err(|error| error.to_string())
 }
 
-/// What to do about an error below which TLS failed, where that can be said.
+/// The advice for an error that TLS caused, if there is any.
 pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let why = std::iter::successors(Some(error), |&error| error.source()).find_map(below)?;
     match why {
@@ -83,7 +83,7 @@ pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
             | CertificateError::NotValidYetContext { .. } => {
                 Some("the server needs another certificate, or this machine's clock is wrong")
             }
-            // What it is has no type that could be asked for.
+            // This error has no public type.
             _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
                 "it is the certificate of an authority; the server needs one of its own that is not (`CA:FALSE`)",
             ),
@@ -96,12 +96,12 @@ pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
 }
 
-/// The error of TLS that `error` is, or that it holds.
+/// The TLS error in the chain of `error`.
 fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     if let Some(found) = error.downcast_ref() {
         return Some(found);
     }
-    // An error of IO passes over the one that it holds when it is asked for its cause.
+    // `source` of an `io::Error` skips the error that it wraps.
     let held = error.downcast_ref::<io::Error>()?.get_ref()?;
     held.downcast_ref().or_else(|| below(held))
 }

@@ -1,4 +1,4 @@
-//! From a command to a connection that is ready.
+//! Starts a process and completes the handshake.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,9 +25,9 @@ use crate::secrets::Secrets;
 use crate::server_requests::MAX_UNREAD_REPLIES;
 use crate::stdio::in_flight_calls::InFlightCalls;
 
-/// Starts the command of `config` and makes the acquaintance of the server, unless `stop` comes first.
+/// Starts the command of `config` and completes the handshake, unless `stop` is cancelled first.
 ///
-/// When that fails the process is gone before the error is told.
+/// If that fails, the process has ended before the error is returned.
 pub(crate) async fn connect(
     config: &UpstreamConfig,
     opening: Opening,
@@ -44,7 +44,7 @@ pub(crate) async fn connect(
     )
     .await;
     if matches!(greeting, Ok(HandshakeEnd::Exited)) {
-        // Some legacy servers end when anything but `initialize` comes first.
+        // Some legacy servers exit if the first message is not `initialize`.
         tracing::debug!(server = %config.name, "server ended at the handshake, started again");
         connection.close().await;
         connection = start(config, events)?;
@@ -92,7 +92,7 @@ async fn with_deadline<T>(
     }
 }
 
-/// Finds out the era.
+/// Finds out the era of the server.
 async fn run_handshake(
     connection: &Connection,
     opening: Opening,
@@ -107,8 +107,8 @@ async fn run_handshake(
     }
 }
 
-/// `initialize` first: for a process whose predecessor ended at the first question, and for servers without another
-/// era. A modern server refuses that, and had another reason to end.
+/// Sends `initialize` only: for a process whose predecessor exited after the first request, and for servers that are
+/// known to be legacy. A modern server refuses it; its predecessor exited for another reason.
 async fn initialize_or_discover_instead(
     connection: &Connection,
 ) -> Result<HandshakeEnd, ConnectError> {
@@ -118,7 +118,7 @@ async fn initialize_or_discover_instead(
     }
 }
 
-/// `server/discover` after `initialize` was refused: for a server without sessions.
+/// Sends `server/discover` after `initialize` was refused: for a server without sessions.
 async fn discover_instead(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let greeting = discover_or_initialize(connection).await?;
     Ok(match greeting {
@@ -129,7 +129,7 @@ async fn discover_instead(connection: &Connection) -> Result<HandshakeEnd, Conne
     })
 }
 
-/// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+/// Sends `initialize` first; `server/discover` if that is refused, and in addition if it stays unanswered for a while.
 async fn initialize_or_discover(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let revision = Revision::LATEST_LEGACY;
     let mut exchange = initialize(connection, revision).await?;
@@ -143,7 +143,7 @@ async fn initialize_or_discover(connection: &Connection) -> Result<HandshakeEnd,
                 biased;
                 first = handshake_answer(&mut exchange) => first?,
                 discovered = answer(&mut probe) => {
-                    // A server that was slow to start answers both at once.
+                    // A server that starts slowly answers both at once.
                     match tokio::time::timeout(GRACE, handshake_answer(&mut exchange)).await {
                         Ok(first) => first?,
                         Err(_elapsed) => return read_discovered(connection, &discovered?).await,
@@ -158,7 +158,7 @@ async fn initialize_or_discover(connection: &Connection) -> Result<HandshakeEnd,
     }
 }
 
-/// The greeting of a server that answered `server/discover` and not `initialize`.
+/// The handshake of a server that answered `server/discover` but not `initialize`.
 async fn read_discovered(
     connection: &Connection,
     discovered: &Answer,
@@ -274,7 +274,7 @@ enum HandshakeEnd {
     Exited,
 }
 
-/// `server/discover` first, `initialize` when that says so or stays unanswered.
+/// Sends `server/discover` first; `initialize` if the answer shows a legacy server, or if there is none.
 async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd, ConnectError> {
     let mut probe = discover(connection).await?;
     let limit = connection.shared.limits.probe;
@@ -294,8 +294,8 @@ async fn discover_or_initialize(connection: &Connection) -> Result<HandshakeEnd,
         .map(HandshakeEnd::Ready)
 }
 
-/// `initialize` beside a probe that is still unanswered: a package runner may still be downloading
-/// a modern server, so that the first answer that fits counts.
+/// Sends `initialize` while the probe is still unanswered. A package runner may still be downloading a modern server,
+/// so the first usable answer counts.
 async fn race(connection: &Connection, mut probe: Exchange) -> Result<HandshakeEnd, ConnectError> {
     let server = &connection.shared.server;
     tracing::debug!(server = %server, "server/discover unanswered, initialize sent");
@@ -356,7 +356,8 @@ async fn finish(
     complete(connection, answer, asked).await
 }
 
-/// Reads the answer to `initialize`, asks once more if it wants another revision, and completes the handshake.
+/// Reads the answer to `initialize`, repeats the request if the server wants another revision, and completes the
+/// handshake.
 async fn complete(
     connection: &Connection,
     first: Answer,
@@ -384,7 +385,7 @@ async fn complete(
     Ok(hello)
 }
 
-/// Servers register tools right after `notifications/initialized`; once they answer again, they have.
+/// Servers register tools right after `notifications/initialized`. Once they answer another request, this is done.
 async fn ping(connection: &Connection) -> Result<(), ConnectError> {
     let request = Request::new("ping", None);
     let mut exchange = connection.request(request, RequestKind::Handshake).await?;

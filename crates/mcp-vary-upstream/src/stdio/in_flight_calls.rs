@@ -77,8 +77,8 @@ impl InFlightCalls {
         self.open.get(self.tokens.get(&canonical_token(token))?)
     }
 
-    /// The call for a notification that names none: the latest call of the only client that has made calls on this
-    /// connection. Once a second client has made one, there is no such call.
+    /// The call for a notification that names none: the latest call of the only client that has called on this
+    /// connection. Once a second client has called, there is none.
     pub(super) fn call_of_sole_client(&self) -> Option<&InFlightCall> {
         let mut calls = self
             .open
@@ -96,7 +96,7 @@ impl InFlightCalls {
         is_certain.then_some(latest)
     }
 
-    /// The latest call that is made for a client. On a dedicated connection, a request of the server is most likely about it.
+    /// The latest call of a client. On a dedicated connection, a request of the server is most likely about it.
     pub(super) fn latest_client_call(&self) -> Option<&InFlightCall> {
         let mut calls = self.open.values().rev();
         calls.find(|flight| !flight.is_background() && flight.caller.is_some())

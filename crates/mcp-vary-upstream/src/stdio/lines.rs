@@ -1,4 +1,4 @@
-//! A stream of bytes → its lines, none longer than allowed.
+//! Reads lines of limited length from a stream of bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use super::oversize::LineEnds;
 
 /// One step of reading.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Line {
+pub(super) enum OutputLine {
     /// A line, without its end.
     Text(Bytes),
-    /// A line was longer than the limit, or is so long that its end is not waited for.
+    /// A line over the limit; perhaps so long that the gateway does not wait for its end.
     TooLong(LineEnds),
     /// The stream has ended.
     End,
@@ -27,7 +27,7 @@ pub(super) struct Lines<R> {
     reader: R,
     limit: usize,
     buffer: BytesMut,
-    /// How much of the buffer holds no line feed.
+    /// The length of the buffer's start that is known to have no line feed.
     scanned: usize,
     skipping: Skipping,
 }
@@ -35,9 +35,9 @@ pub(super) struct Lines<R> {
 #[derive(Debug)]
 enum Skipping {
     No,
-    /// A line that is too long: what is kept of it, and how much was read.
-    Line(LineEnds, usize),
-    /// The rest of a line that was told already.
+    /// An oversized line: the stored ends, and the number of bytes read.
+    Oversized(LineEnds, usize),
+    /// The rest of a line that was already returned.
     Rest,
 }
 
@@ -57,7 +57,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// # Errors
     ///
     /// When reading fails.
-    pub(super) async fn next(&mut self) -> io::Result<Line> {
+    pub(super) async fn next(&mut self) -> io::Result<OutputLine> {
         loop {
             if let Some(line) = self.take_line() {
                 return Ok(line);
@@ -65,9 +65,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.buffer.reserve(CHUNK);
             let read = self.reader.read_buf(&mut self.buffer);
             let read = match self.skipping {
-                Skipping::Line(..) => match tokio::time::timeout(SILENCE, read).await {
+                Skipping::Oversized(..) => match tokio::time::timeout(SILENCE, read).await {
                     Ok(read) => read?,
-                    Err(_elapsed) => return Ok(self.give_up()),
+                    Err(_elapsed) => return Ok(self.abandon()),
                 },
                 Skipping::No | Skipping::Rest => read.await?,
             };
@@ -77,7 +77,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    fn take_line(&mut self) -> Option<Line> {
+    fn take_line(&mut self) -> Option<OutputLine> {
         let unread = &self.buffer[self.scanned..];
         let Some(at) = unread.iter().position(|byte| *byte == b'\n') else {
             return self.take_nothing();
@@ -86,56 +86,56 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.scanned = 0;
         let text = line.slice(..line.len() - 1);
         match std::mem::replace(&mut self.skipping, Skipping::No) {
-            Skipping::No if text.len() <= self.limit => Some(Line::Text(text)),
-            Skipping::No => Some(Line::TooLong(ends(LineEnds::default(), &text))),
-            Skipping::Line(kept, _) => Some(Line::TooLong(ends(kept, &text))),
+            Skipping::No if text.len() <= self.limit => Some(OutputLine::Text(text)),
+            Skipping::No => Some(OutputLine::TooLong(ends(LineEnds::default(), &text))),
+            Skipping::Oversized(kept, _) => Some(OutputLine::TooLong(ends(kept, &text))),
             Skipping::Rest => self.take_line(),
         }
     }
 
-    /// There is no line feed in the buffer: keeps it, or what is kept of a line that is too long.
-    fn take_nothing(&mut self) -> Option<Line> {
+    /// Handles a buffer without a line feed: it stays, or only the ends of an oversized line are stored.
+    fn take_nothing(&mut self) -> Option<OutputLine> {
         let is_skipped = !matches!(self.skipping, Skipping::No);
         if !is_skipped && self.buffer.len() <= self.limit {
             self.scanned = self.buffer.len();
             return None;
         }
-        // The next piece must not grow what was allocated for this one.
+        // The next piece must not enlarge the allocation of this one.
         let piece = std::mem::take(&mut self.buffer);
         self.scanned = 0;
         let (kept, read) = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
             Skipping::No => (LineEnds::default(), 0),
-            Skipping::Line(kept, read) => (kept, read),
+            Skipping::Oversized(kept, read) => (kept, read),
             Skipping::Rest => return None,
         };
         let (kept, read) = (ends(kept, &piece), read + piece.len());
         let is_endless = read > self.limit.saturating_mul(MAX_GROWTH);
-        self.skipping = Skipping::Line(kept, read);
-        is_endless.then(|| self.give_up())
+        self.skipping = Skipping::Oversized(kept, read);
+        is_endless.then(|| self.abandon())
     }
 
-    /// Tells a long line before its end.
-    fn give_up(&mut self) -> Line {
+    /// Returns an oversized line before its end.
+    fn abandon(&mut self) -> OutputLine {
         let head = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
-            Skipping::Line(kept, _) => kept.head,
+            Skipping::Oversized(kept, _) => kept.head,
             Skipping::No | Skipping::Rest => Vec::new(),
         };
         let tail = Vec::new();
-        Line::TooLong(LineEnds { head, tail })
+        OutputLine::TooLong(LineEnds { head, tail })
     }
 
-    fn take_rest(&mut self) -> Line {
+    fn take_rest(&mut self) -> OutputLine {
         self.scanned = 0;
         let rest = self.buffer.split().freeze();
         match std::mem::replace(&mut self.skipping, Skipping::Rest) {
-            Skipping::Line(kept, _) => Line::TooLong(ends(kept, &rest)),
-            Skipping::No if !rest.is_empty() => Line::Text(rest),
-            Skipping::No | Skipping::Rest => Line::End,
+            Skipping::Oversized(kept, _) => OutputLine::TooLong(ends(kept, &rest)),
+            Skipping::No if !rest.is_empty() => OutputLine::Text(rest),
+            Skipping::No | Skipping::Rest => OutputLine::End,
         }
     }
 }
 
-/// What is kept of a line when `piece` of it follows `kept`.
+/// The ends of a line after `piece` was appended to `kept`.
 fn ends(mut kept: LineEnds, piece: &[u8]) -> LineEnds {
     let room = EDGE_BYTES.saturating_sub(kept.head.len()).min(piece.len());
     kept.head.extend_from_slice(&piece[..room]);
@@ -147,11 +147,11 @@ fn ends(mut kept: LineEnds, piece: &[u8]) -> LineEnds {
 }
 
 const CHUNK: usize = 16 * 1024;
-/// How much of each end of a long line is kept.
+/// The bytes of each end of an oversized line that are stored.
 const EDGE_BYTES: usize = 200;
-/// How many times the limit is read before the end of a line is no longer waited for.
+/// The gateway stops waiting for the end of a line after this many times the limit.
 const MAX_GROWTH: usize = 8;
-/// How long nothing may come before the end of a line is no longer waited for.
+/// The gateway stops waiting for the end of a line after this long without a byte.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Bytes that are read in pieces.
@@ -178,16 +178,15 @@ impl AsyncRead for Pieces<'_> {
     }
 }
 
-/// The lines of `data` as they are read in pieces of `piece` bytes: each line, or nothing in the place of one that is
-/// longer than `limit`.
+/// The lines of `data`, read in pieces of `piece` bytes; `None` for a line over `limit`.
 pub async fn read_lines(data: &[u8], limit: usize, piece: usize) -> Vec<Option<Bytes>> {
     let mut lines = Lines::new(Pieces { data, piece }, limit);
     let mut read = Vec::new();
     loop {
         match lines.next().await {
-            Ok(Line::Text(line)) => read.push(Some(line)),
-            Ok(Line::TooLong(_)) => read.push(None),
-            Ok(Line::End) | Err(_) => return read,
+            Ok(OutputLine::Text(line)) => read.push(Some(line)),
+            Ok(OutputLine::TooLong(_)) => read.push(None),
+            Ok(OutputLine::End) | Err(_) => return read,
         }
     }
 }
@@ -201,8 +200,8 @@ mod tests {
         let mut read = Vec::new();
         loop {
             read.push(match lines.next().await.unwrap() {
-                Line::Text(line) => String::from_utf8_lossy(&line).into_owned(),
-                Line::TooLong(ends) => {
+                OutputLine::Text(line) => String::from_utf8_lossy(&line).into_owned(),
+                OutputLine::TooLong(ends) => {
                     let [head, tail] =
                         [&ends.head, &ends.tail].map(|end| String::from_utf8_lossy(end));
                     format!(
@@ -211,7 +210,7 @@ mod tests {
                         tail.get(tail.len().saturating_sub(2)..).unwrap_or("")
                     )
                 }
-                Line::End => return read,
+                OutputLine::End => return read,
             });
         }
     }

@@ -95,7 +95,7 @@ impl Connection {
         let shared = &self.shared;
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let budget = Arc::clone(&shared.budget);
-        let mailbox = Arc::new(Mailbox::new(shared.limits.line, budget));
+        let mailbox = Arc::new(Mailbox::new(shared.limits.message, budget));
         let flight = InFlightCall {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
@@ -258,11 +258,11 @@ impl Shared {
     }
 
     /// Handles one line of the process's output.
-    fn receive(self: &Arc<Self>, line: Bytes) {
-        if line.iter().all(u8::is_ascii_whitespace) {
+    fn receive(self: &Arc<Self>, output: Bytes) {
+        if output.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        for message in server_message::messages(line) {
+        for message in server_message::messages(output) {
             self.receive_message(message);
         }
     }
@@ -291,8 +291,8 @@ impl Shared {
                 self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
             Ok(ServerMessage::Response { id: None, .. }) => {
-                let said = self.secrets.excerpt(&message, 200);
-                tracing::debug!(server = %self.server, said, "answer without id dropped");
+                let answer = self.secrets.excerpt(&message, 200);
+                tracing::debug!(server = %self.server, answer, "answer without id dropped");
             }
             Ok(ServerMessage::Request { id, method, params }) => {
                 let reply_handle = || Arc::downgrade(self);
@@ -385,12 +385,12 @@ impl Shared {
     }
 
     /// Logs a line that is not a message: the first few, then at growing intervals.
-    fn skip(&self, why: &str, line: &[u8]) {
+    fn skip(&self, why: &str, output: &[u8]) {
         let count = self.skipped_lines.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= 8 || count.is_power_of_two() {
-            let line = self.secrets.excerpt(line, 200);
-            tracing::warn!(server = %self.server, count, line, why, "line on standard output skipped");
-            *self.last_skipped_line.lock() = line;
+            let output = self.secrets.excerpt(output, 200);
+            tracing::warn!(server = %self.server, count, output, why, "line on standard output skipped");
+            *self.last_skipped_line.lock() = output;
         }
     }
 
@@ -399,7 +399,7 @@ impl Shared {
         let stray = self.last_skipped_line.lock().clone();
         let words = self.stderr_tail.text();
         match (stray.as_str(), words.as_str()) {
-            ("", "") => "it said nothing".to_owned(),
+            ("", "") => "it wrote nothing".to_owned(),
             ("", words) => format!("its last words: {words}"),
             (stray, "") => format!("it wrote `{stray}`, which is no message"),
             (stray, words) => {
@@ -410,7 +410,7 @@ impl Shared {
 
     /// Handles a line over the limit: fails the call that it answered, or every call that it may have answered.
     fn on_oversized_line(&self, lost: LostMessage) {
-        let (server, limit) = (&self.server, self.limits.line);
+        let (server, limit) = (&self.server, self.limits.message);
         if let Some(count) = self.long_lines.next() {
             tracing::warn!(server = %server, limit, ?lost, count, "line over the limit skipped");
         }
@@ -434,7 +434,7 @@ impl Shared {
     }
 }
 
-/// What a notification says about where it belongs.
+/// The request or subscription that a notification belongs to.
 #[derive(Debug, Default)]
 struct Route {
     token: Option<String>,
@@ -466,5 +466,5 @@ fn outbox_size(limits: &Limits) -> u32 {
     u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
 }
 
-/// What a short message costs besides its bytes.
+/// The cost of a message besides its bytes.
 const MESSAGE_OVERHEAD: usize = 64;

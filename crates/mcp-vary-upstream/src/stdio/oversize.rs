@@ -1,22 +1,22 @@
-//! What a line that is too long to be kept still tells: whose answer it was.
+//! Finds the call that an oversized line answers.
 
-/// The two ends of a line that is too long to be kept.
+/// The two ends of an oversized line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct LineEnds {
-    /// How it starts.
+    /// Its start.
     pub(super) head: Vec<u8>,
-    /// How it ends; empty when its end was not waited for.
+    /// Its end; empty if the gateway did not wait for it.
     pub(super) tail: Vec<u8>,
 }
 
-/// Which calls a lost line concerns.
+/// The calls that a lost line may have answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LostMessage {
     /// The answer to this call.
     Answer(u64),
-    /// No answer.
+    /// None: it was not an answer.
     Nothing,
-    /// Perhaps the answer to any call.
+    /// Any call.
     Anything,
 }
 
@@ -26,7 +26,7 @@ impl LineEnds {
         let head = String::from_utf8_lossy(&self.head);
         let long = ["\"result\"", "\"error\"", "\"params\"", "\"data\""];
         let long = long.iter().filter_map(|key| head.find(key)).min();
-        // Before the first long member there is nothing but short ones of the envelope.
+        // Only short members of the envelope precede the first long one.
         let short = &head[..long.unwrap_or(0)];
         if let Some(id) = number_after_id(short) {
             return LostMessage::Answer(id);

@@ -1,4 +1,4 @@
-//! The tasks of one process: write its input, read its output, log its talk, watch it end.
+//! The tasks of one process: they write its input, read its output, log its standard error and wait for its end.
 
 use std::collections::VecDeque;
 use std::process::ExitStatus;
@@ -13,13 +13,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::lines::{Line, Lines};
+use super::lines::{Lines, OutputLine};
 use super::process::Process;
 use super::{Outgoing, Shared};
 use crate::error::UpstreamError;
 use crate::message::Event;
 
-/// Writes what is queued, until writing fails or the task shall end; both close the input.
+/// Writes queued messages until a write fails or the task is stopped; both close the input.
 pub(super) async fn write(
     mut stdin: ChildStdin,
     mut outbox: mpsc::UnboundedReceiver<Outgoing>,
@@ -27,7 +27,7 @@ pub(super) async fn write(
 ) {
     loop {
         let outgoing = tokio::select! {
-            // What is queued goes out first.
+            // Queued messages are written first.
             biased;
             Some(outgoing) = outbox.recv() => outgoing,
             () = end.cancelled() => return,
@@ -44,12 +44,12 @@ pub(super) async fn write(
 
 /// Reads the output until it ends.
 pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
-    let mut lines = Lines::new(stdout, shared.limits.line);
+    let mut lines = Lines::new(stdout, shared.limits.message);
     loop {
         match lines.next().await {
-            Ok(Line::Text(line)) => shared.receive(line),
-            Ok(Line::TooLong(ends)) => shared.on_oversized_line(ends.lost_message()),
-            Ok(Line::End) | Err(_) => return,
+            Ok(OutputLine::Text(line)) => shared.receive(line),
+            Ok(OutputLine::TooLong(ends)) => shared.on_oversized_line(ends.lost_message()),
+            Ok(OutputLine::End) | Err(_) => return,
         }
     }
 }
@@ -82,7 +82,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
     let mut lines = Lines::new(stderr, LOG_LINE);
     let mut rate = LogRate::new(&shared.server);
     loop {
-        // Safe to drop: what was read of a line is not lost.
+        // Cancel-safe: a part of a line that was read is not lost.
         let line = match rate.ends() {
             None => lines.next().await,
             Some(end) => match tokio::time::timeout_at(end, lines.next()).await {
@@ -94,9 +94,9 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
             },
         };
         let line = match line {
-            Ok(Line::Text(line)) => shared.secrets.excerpt(&line, LOG_CHARACTERS),
-            Ok(Line::TooLong(_)) => format!("a line of over {LOG_LINE} bytes"),
-            Ok(Line::End) | Err(_) => return rate.begin(),
+            Ok(OutputLine::Text(line)) => shared.secrets.excerpt(&line, LOG_CHARACTERS),
+            Ok(OutputLine::TooLong(_)) => format!("a line of over {LOG_LINE} bytes"),
+            Ok(OutputLine::End) | Err(_) => return rate.begin(),
         };
         if !line.is_empty() {
             rate.log(&line);
@@ -124,12 +124,12 @@ impl<'a> LogRate<'a> {
         }
     }
 
-    /// When it is time to say how much was left out; `None` while nothing was.
+    /// When to log how many lines were omitted; `None` while none were.
     fn ends(&self) -> Option<Instant> {
         (self.left_out > 0).then(|| self.began + SECOND)
     }
 
-    /// Begins another second, and says what the one before left out.
+    /// Begins another second, and logs how many lines the previous one omitted.
     fn begin(&mut self) {
         if self.left_out > 0 {
             let (server, left_out) = (self.server, self.left_out);
@@ -152,7 +152,7 @@ impl<'a> LogRate<'a> {
     }
 }
 
-/// What the supervisor watches over.
+/// What the watching task owns.
 pub(super) struct ProcessSupervisor {
     pub(super) process: Process,
     pub(super) shared: Arc<Shared>,
@@ -168,11 +168,11 @@ enum End {
     Exited(std::io::Result<ExitStatus>),
     ClosedOutput,
     Stopped,
-    /// Whoever watches the connection says that the server hangs.
+    /// The supervisor found that the server hangs.
     Hung,
 }
 
-/// Waits until the process ends, closes its output or shall stop; then ends it and every call.
+/// Waits until the process ends, closes its output or is stopped; then ends it and every call.
 pub(super) async fn supervise(mut watch: ProcessSupervisor) {
     let end = tokio::select! {
         status = watch.process.wait() => End::Exited(status),
@@ -190,7 +190,7 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
             watch.shared.cancel_all();
             "was closed by the gateway".to_owned()
         }
-        // The reason is known already, and the first one counts.
+        // The first reason counts.
         End::Hung => "hung".to_owned(),
     };
     watch.close(&how);
@@ -202,7 +202,7 @@ pub(super) async fn supervise(mut watch: ProcessSupervisor) {
 }
 
 impl ProcessSupervisor {
-    /// Takes in what a process wrote before it ended, and says how it did.
+    /// Reads what the process wrote before it ended, and returns how it ended.
     async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
         drain(&mut self.reader).await;
         drain(&mut self.logger).await;
@@ -212,7 +212,7 @@ impl ProcessSupervisor {
         }
     }
 
-    /// Closes the input, which asks the process to leave, once what is queued has been written.
+    /// Closes the input after the queued messages, so that the process exits.
     async fn close_input(&mut self) {
         self.end_writer.cancel();
         if tokio::time::timeout(FLUSH, &mut self.writer).await.is_err() {
@@ -240,7 +240,7 @@ impl ProcessSupervisor {
     }
 }
 
-/// Waits for a reader whose stream ends now, unless something outside the group holds it open.
+/// Waits for a reader whose stream ends now, unless a process outside the group keeps it open.
 async fn drain(reader: &mut JoinHandle<()>) {
     if !reader.is_finished() {
         let _ = tokio::time::timeout(DRAIN, reader).await;

@@ -80,8 +80,9 @@ mod tests {
             max_backoff: Duration::from_millis(longest),
             ..Limits::default()
         };
-        let config = UpstreamConfig::new("x", Target::command("x", []));
-        Backoff::new(&config.with_limits(limits).with_random(random))
+        let mut config = UpstreamConfig::new("x", Target::command("x", [])).with_limits(limits);
+        config.fill_random = random;
+        Backoff::new(&config)
     }
 
     #[track_caller]

@@ -27,7 +27,7 @@ use tokio::sync::{broadcast, mpsc};
 fn config(peer: &ScriptedServer) -> UpstreamConfig {
     let mut limits = Limits::default();
     limits.body = 1 << 20;
-    limits.line = 1 << 20;
+    limits.message = 1 << 20;
     UpstreamConfig::new("remote", Target::http(peer.url.clone())).with_limits(limits)
 }
 
@@ -650,10 +650,11 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
     let upstream = connect(&peer).await;
     let (standalone, seen) = soon(streams.recv()).await.unwrap();
     assert_eq!(seen.verb, "GET");
-    let mut exchange = upstream
-        .request(call("x").with_progress_token("\"t\""))
-        .await
-        .unwrap();
+    let request = Request {
+        progress_token: Some("\"t\"".to_owned()),
+        ..call("x")
+    };
+    let mut exchange = upstream.request(request).await.unwrap();
     let progress = "notifications/progress";
     let (fetch, fetched) = tokio::sync::oneshot::channel();
     let running = tokio::spawn(async move {

@@ -24,7 +24,7 @@ fn config(temper: &str) -> UpstreamConfig {
         // Only these do not answer it, so that a slow start of the others changes nothing.
         limits.probe = Duration::from_millis(400);
     }
-    limits.line = 1 << 20;
+    limits.message = 1 << 20;
     UpstreamConfig::new("peer", Target::command("python3", args)).with_limits(limits)
 }
 
@@ -197,7 +197,10 @@ async fn a_handshake_without_end_has_an_end() {
         &garbage,
         &["`peer`", "not ready within 5s", "it wrote `what?`"],
     );
-    says(&mute, &["`peer`", "not ready within 1s", "it said nothing"]);
+    says(
+        &mute,
+        &["`peer`", "not ready within 1s", "it wrote nothing"],
+    );
 }
 
 #[tokio::test]
@@ -229,8 +232,10 @@ async fn a_thousand_notifications_keep_their_order() {
     let upstream = peer("legacy").await;
     let params =
         json!({"name": "count", "arguments": {"to": 1000}, "_meta": {"progressToken": "t/1"}});
-    let request =
-        Request::new("tools/call", Some(params.to_string())).with_progress_token("\"t\\/1\"");
+    let request = Request {
+        progress_token: Some("\"t\\/1\"".to_owned()),
+        ..Request::new("tools/call", Some(params.to_string()))
+    };
     let (notifications, answer) = all(upstream.request(request).await.unwrap()).await;
     let progress = notifications
         .iter()
@@ -468,7 +473,10 @@ async fn a_log_line_reaches_the_client_it_belongs_to_or_nobody() {
 #[tokio::test]
 async fn what_is_logged_after_a_call_reaches_its_client_and_no_other() {
     let upstream = peer("legacy").await;
-    let owned = |name, arguments, owner| call(name, &arguments).with_caller(CallerId(owner));
+    let owned = |name, arguments, owner| Request {
+        caller: Some(CallerId(owner)),
+        ..call(name, &arguments)
+    };
     let cancelled = upstream.request(owned("hang", json!({}), 1)).await.unwrap();
     drop(cancelled);
     let own = owned("say", json!({"x": 1}), 1);
@@ -526,7 +534,10 @@ async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<UpstreamConnection> {
 
 fn relay(arguments: &Value) -> Request {
     // What a process asks is about the calls of a client.
-    call("relay", arguments).with_caller(CallerId(1))
+    Request {
+        caller: Some(CallerId(1)),
+        ..call("relay", arguments)
+    }
 }
 
 /// What the server asks next.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use mcp_vary::json::Json;
 
 use super::reading::{Reader, References};
-use super::told::{Choice, Kind, Number, Object, Text, ValueSchema};
-use super::words;
+use super::sentences;
+use super::value_schema::{Choice, Kind, Number, Object, Text, ValueSchema};
 
 type Member<'j> = (Cow<'j, str>, Json<'j>);
 
@@ -56,7 +56,7 @@ fn choice_schema<'j>(choice: &Choice<'j>, told: &ValueSchema<'j>, null: bool) ->
     let mut members = Vec::new();
     let mut said = Vec::new();
     if told.is_truncated {
-        said.push(words::TRUNCATED.to_owned());
+        said.push(sentences::TRUNCATED.to_owned());
     }
     let mut rest = Vec::new();
     let name = kind(&choice.kind, &mut rest, &mut said);
@@ -65,7 +65,7 @@ fn choice_schema<'j>(choice: &Choice<'j>, told: &ValueSchema<'j>, null: bool) ->
         "title",
         choice.title.or(told.title).map(Cow::Borrowed),
     );
-    let description = words::with_sentences(choice.description.or(told.description), &said);
+    let description = sentences::with_sentences(choice.description.or(told.description), &said);
     push_text(&mut members, "description", description.map(Cow::Owned));
     push_text(&mut members, "type", Some(Cow::Borrowed(name)));
     members.append(&mut rest);
@@ -134,7 +134,7 @@ fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<Str
                 .iter()
                 .map(|value| mcp_vary::json::string(value))
                 .collect();
-            said.push(words::one_of(quoted.iter().map(String::as_str)));
+            said.push(sentences::one_of(quoted.iter().map(String::as_str)));
         }
         None => {}
     }
@@ -142,13 +142,13 @@ fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<Str
         Some("date-time") if text.values.is_none() => {
             push_text(members, "format", Some(Cow::Borrowed("date-time")));
         }
-        other => said.extend(other.and_then(words::format)),
+        other => said.extend(other.and_then(sentences::format)),
     }
     match text.pattern {
-        Some(pattern) if words::is_plain(pattern) => {
+        Some(pattern) if sentences::is_plain(pattern) => {
             push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
         }
-        other => said.extend(other.and_then(words::pattern)),
+        other => said.extend(other.and_then(sentences::pattern)),
     }
     push_number(members, "minLength", text.min_length);
     push_number(members, "maxLength", text.max_length);
@@ -158,13 +158,13 @@ fn numeric<'j>(number: &Number<'j>, members: &mut Vec<Member<'j>>, said: &mut Ve
     let only = match number.values.as_deref() {
         Some([only]) => Some(*only),
         Some(values) => {
-            said.push(words::one_of(values.iter().copied()));
+            said.push(sentences::one_of(values.iter().copied()));
             None
         }
         None => None,
     };
-    said.extend(words::exclusive(number));
-    said.extend(number.multiple_of.map(words::multiple_of));
+    said.extend(sentences::exclusive(number));
+    said.extend(number.multiple_of.map(sentences::multiple_of));
     push_number(
         members,
         "minimum",
@@ -203,7 +203,7 @@ fn any_value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
         ..ValueSchema::default()
     };
     let mut choices = scalars();
-    choices.push(Choice::new(Kind::Array(super::told::Array {
+    choices.push(Choice::new(Kind::Array(super::value_schema::Array {
         items: Box::new(items),
         min_items: None,
         max_items: None,
@@ -219,7 +219,7 @@ fn any_value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
 fn null<'j>(told: &ValueSchema<'j>) -> Json<'j> {
     let mut choice = Choice::new(Kind::Text(Text::default()));
     let said = ["Always null.".to_owned()];
-    let description = words::with_sentences(told.description, &said);
+    let description = sentences::with_sentences(told.description, &said);
     choice.title = told.title;
     let Json::Object(mut members) = choice_schema(&choice, &ValueSchema::default(), true) else {
         return Json::Null;

@@ -5,9 +5,9 @@
 mod back;
 mod gemini;
 mod reading;
+pub(super) mod sentences;
 mod strict;
-mod told;
-pub(super) mod words;
+mod value_schema;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -7,8 +7,8 @@ use mcp_vary::json::Json;
 
 use super::back::{ArgumentDecoder, FieldDecoder, ValueDecoder};
 use super::reading::{Definition, Reader, References};
-use super::told::{Array, Choice, Kind, Number, Object, Text, ValueSchema};
-use super::words;
+use super::sentences;
+use super::value_schema::{Array, Choice, Kind, Number, Object, Text, ValueSchema};
 
 type Member<'j> = (Cow<'j, str>, Json<'j>);
 
@@ -121,10 +121,10 @@ impl Writer {
         let null = told.nullable || optional;
         let mut said = Vec::new();
         if told.is_truncated {
-            said.push(words::TRUNCATED.to_owned());
+            said.push(sentences::TRUNCATED.to_owned());
         }
         if optional {
-            said.extend(told.default.and_then(words::default));
+            said.extend(told.default.and_then(sentences::default));
         }
         let mut members = Vec::new();
         if told.accepts_any {
@@ -218,7 +218,7 @@ impl Writer {
         push_text(
             members,
             "description",
-            words::with_sentences(text, said).map(Cow::Owned),
+            sentences::with_sentences(text, said).map(Cow::Owned),
         );
     }
 
@@ -259,7 +259,7 @@ impl Writer {
             Kind::Array(array) => self.array(array, members, said, level),
             Kind::Object(object) => {
                 if is_open(kind) || level > MAX_LEVELS || !self.usage.try_add_properties(object) {
-                    said.push(words::OBJECT_AS_TEXT.to_owned());
+                    said.push(sentences::OBJECT_AS_TEXT.to_owned());
                     return ("string", ValueDecoder::ObjectAsText);
                 }
                 ("object", self.object(object, members, level))
@@ -276,7 +276,7 @@ impl Writer {
         level: usize,
     ) -> (&'static str, ValueDecoder) {
         if level > MAX_LEVELS {
-            said.push(words::ARRAY_AS_TEXT.to_owned());
+            said.push(sentences::ARRAY_AS_TEXT.to_owned());
             return ("string", ValueDecoder::ArrayAsText);
         }
         let (items, back) = self.value(&array.items, false, level);
@@ -336,7 +336,7 @@ impl Writer {
                     .take(64)
                     .map(|value| mcp_vary::json::string(value))
                     .collect();
-                said.push(words::one_of(quoted.iter().map(String::as_str)));
+                said.push(sentences::one_of(quoted.iter().map(String::as_str)));
             }
             None => {}
         }
@@ -344,15 +344,15 @@ impl Writer {
             Some(format) if FORMATS.contains(&format) => {
                 push_text(members, "format", Some(Cow::Borrowed(format)));
             }
-            other => said.extend(other.and_then(words::format)),
+            other => said.extend(other.and_then(sentences::format)),
         }
         match text.pattern {
-            Some(pattern) if words::is_plain(pattern) => {
+            Some(pattern) if sentences::is_plain(pattern) => {
                 push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
             }
-            other => said.extend(other.and_then(words::pattern)),
+            other => said.extend(other.and_then(sentences::pattern)),
         }
-        said.extend(words::length(text));
+        said.extend(sentences::length(text));
     }
 
     fn number<'j>(
@@ -370,7 +370,7 @@ impl Writer {
                 let values = values.chain(null.then_some(Json::Null));
                 members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
             }
-            Some(values) => said.push(words::one_of(values.iter().copied())),
+            Some(values) => said.push(sentences::one_of(values.iter().copied())),
             None => {}
         }
         push_number(members, "minimum", number.minimum);

@@ -53,7 +53,7 @@ struct Stream {
     until: Option<Instant>,
 }
 
-/// What was read from a stream.
+/// One event of a stream.
 enum StreamEvent {
     /// The accepted URIs or task ids.
     Acknowledged(BTreeSet<Arc<str>>),

@@ -98,7 +98,10 @@ async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
         while let Ok((newer, _)) = streams.try_recv() {
             beside = newer;
         }
-        let request = call("x").with_caller(CallerId(7));
+        let request = Request {
+            caller: Some(CallerId(7)),
+            ..call("x")
+        };
         let mut exchange = upstream.request(request).await.unwrap();
         let log =
             json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": id}});

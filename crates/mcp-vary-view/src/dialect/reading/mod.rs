@@ -13,7 +13,7 @@ use self::keywords::{all, choices, count, first, is_constraint, text};
 use self::kinds::Kinds;
 use self::properties::NamedProperties;
 use self::values::{boolean, number, string, values};
-use super::told::{Array, Choice, Kind, Object, Property, ValueSchema};
+use super::value_schema::{Array, Choice, Kind, Object, Property, ValueSchema};
 use crate::derive::schema::{Reference, find};
 use mcp_vary::json::Json;
 

@@ -5,7 +5,7 @@ use mcp_vary::json::Json;
 use super::Members;
 use super::keywords::{all, count, first, spelling, text};
 use super::kinds::Kinds;
-use crate::dialect::told::{Kind, Number, Text};
+use crate::dialect::value_schema::{Kind, Number, Text};
 
 pub(super) fn string<'j>(
     schemas: &[Members<'j>],

@@ -2,7 +2,7 @@
 
 use mcp_vary::json::Json;
 
-use super::told::{Number, Text};
+use super::value_schema::{Number, Text};
 
 /// A description followed by sentences.
 pub(crate) fn with_sentences(text: Option<&str>, said: &[String]) -> Option<String> {
