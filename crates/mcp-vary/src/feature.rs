@@ -111,9 +111,9 @@ impl Features {
             "human" => "agent".to_owned(),
             key => key.to_owned(),
         };
-        let said: Vec<_> = others.tags().map(topic).collect();
-        let rest = self.tags().filter(|tag| !said.contains(&topic(tag)));
-        others.tags().chain(rest).cloned().collect()
+        let overridden: Vec<_> = others.tags().map(topic).collect();
+        let unchanged = self.tags().filter(|tag| !overridden.contains(&topic(tag)));
+        others.tags().chain(unchanged).cloned().collect()
     }
 
     /// The tags, in the order of declaration.

@@ -12,13 +12,13 @@ type Member<'j> = (Cow<'j, str>, Json<'j>);
 
 /// The schema of a tool's arguments with only the keywords of Gemini's `Schema`.
 pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
-    let (told, object) = Reader::new(schema, References::Inline).root();
+    let (value_schema, object) = Reader::new(schema, References::Inline).root();
     let mut members = Vec::new();
-    push_text(&mut members, "title", told.title.map(Cow::Borrowed));
+    push_text(&mut members, "title", value_schema.title.map(Cow::Borrowed));
     push_text(
         &mut members,
         "description",
-        told.description.map(Cow::Borrowed),
+        value_schema.description.map(Cow::Borrowed),
     );
     push_text(&mut members, "type", Some(Cow::Borrowed("object")));
     members.push((Cow::Borrowed("properties"), properties(&object)));
@@ -26,23 +26,22 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
     Json::Object(members)
 }
 
-fn value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
-    if told.accepts_any {
-        return any_value(told);
+fn value<'j>(value_schema: &ValueSchema<'j>) -> Json<'j> {
+    if value_schema.accepts_any {
+        return any_value(value_schema);
     }
-    match told.choices.as_slice() {
-        [] => null(told),
-        [choice] => choice_schema(choice, told, told.nullable),
+    match value_schema.choices.as_slice() {
+        [] => null(value_schema),
+        [choice] => choice_schema(choice, value_schema, value_schema.nullable),
         several => {
             // `anyOf` allows no other keyword beside it, so each branch repeats the description.
             let shared = ValueSchema {
                 title: None,
-                ..told.annotations()
+                ..value_schema.annotations()
             };
-            let branches = several
-                .iter()
-                .enumerate()
-                .map(|(at, choice)| choice_schema(choice, &shared, told.nullable && at == 0));
+            let branches = several.iter().enumerate().map(|(at, choice)| {
+                choice_schema(choice, &shared, value_schema.nullable && at == 0)
+            });
             Json::Object(vec![(
                 Cow::Borrowed("anyOf"),
                 Json::Array(branches.collect()),
@@ -52,27 +51,28 @@ fn value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
 }
 
 /// The schema of one kind of value, with the title and description of its position.
-fn choice_schema<'j>(choice: &Choice<'j>, told: &ValueSchema<'j>, null: bool) -> Json<'j> {
+fn choice_schema<'j>(choice: &Choice<'j>, value_schema: &ValueSchema<'j>, null: bool) -> Json<'j> {
     let mut members = Vec::new();
-    let mut said = Vec::new();
-    if told.is_truncated {
-        said.push(sentences::TRUNCATED.to_owned());
+    let mut notes = Vec::new();
+    if value_schema.is_truncated {
+        notes.push(sentences::TRUNCATED.to_owned());
     }
     let mut rest = Vec::new();
-    let name = kind(&choice.kind, &mut rest, &mut said);
+    let name = kind(&choice.kind, &mut rest, &mut notes);
     push_text(
         &mut members,
         "title",
-        choice.title.or(told.title).map(Cow::Borrowed),
+        choice.title.or(value_schema.title).map(Cow::Borrowed),
     );
-    let description = sentences::with_sentences(choice.description.or(told.description), &said);
+    let description =
+        sentences::with_sentences(choice.description.or(value_schema.description), &notes);
     push_text(&mut members, "description", description.map(Cow::Owned));
     push_text(&mut members, "type", Some(Cow::Borrowed(name)));
     members.append(&mut rest);
     if null {
         members.push((Cow::Borrowed("nullable"), Json::Bool(true)));
     }
-    if let Some(default) = told.default {
+    if let Some(default) = value_schema.default {
         members.push((Cow::Borrowed("default"), default.clone()));
     }
     Json::Object(members)
@@ -83,15 +83,15 @@ fn choice_schema<'j>(choice: &Choice<'j>, told: &ValueSchema<'j>, null: bool) ->
 fn kind<'j>(
     kind: &Kind<'j>,
     members: &mut Vec<Member<'j>>,
-    said: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> &'static str {
     match kind {
         Kind::Text(text) => {
-            string(text, members, said);
+            string(text, members, notes);
             "string"
         }
         Kind::Number(number) => {
-            numeric(number, members, said);
+            numeric(number, members, notes);
             if number.is_integer {
                 "integer"
             } else {
@@ -99,7 +99,7 @@ fn kind<'j>(
             }
         }
         Kind::Boolean(only) => {
-            said.extend(only.map(|only| format!("Always {only}.")));
+            notes.extend(only.map(|only| format!("Always {only}.")));
             "boolean"
         }
         Kind::Array(array) => {
@@ -120,7 +120,7 @@ fn kind<'j>(
     }
 }
 
-fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<String>) {
+fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, notes: &mut Vec<String>) {
     match &text.values {
         // Gemini rejects an empty text as a value.
         Some(values) if !values.contains(&"") => {
@@ -134,7 +134,7 @@ fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<Str
                 .iter()
                 .map(|value| mcp_vary::json::string(value))
                 .collect();
-            said.push(sentences::one_of(quoted.iter().map(String::as_str)));
+            notes.push(sentences::one_of(quoted.iter().map(String::as_str)));
         }
         None => {}
     }
@@ -142,29 +142,29 @@ fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<Str
         Some("date-time") if text.values.is_none() => {
             push_text(members, "format", Some(Cow::Borrowed("date-time")));
         }
-        other => said.extend(other.and_then(sentences::format)),
+        other => notes.extend(other.and_then(sentences::format)),
     }
     match text.pattern {
         Some(pattern) if sentences::is_plain(pattern) => {
             push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
         }
-        other => said.extend(other.and_then(sentences::pattern)),
+        other => notes.extend(other.and_then(sentences::pattern)),
     }
     push_number(members, "minLength", text.min_length);
     push_number(members, "maxLength", text.max_length);
 }
 
-fn numeric<'j>(number: &Number<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<String>) {
+fn numeric<'j>(number: &Number<'j>, members: &mut Vec<Member<'j>>, notes: &mut Vec<String>) {
     let only = match number.values.as_deref() {
         Some([only]) => Some(*only),
         Some(values) => {
-            said.push(sentences::one_of(values.iter().copied()));
+            notes.push(sentences::one_of(values.iter().copied()));
             None
         }
         None => None,
     };
-    said.extend(sentences::exclusive(number));
-    said.extend(number.multiple_of.map(sentences::multiple_of));
+    notes.extend(sentences::exclusive(number));
+    notes.extend(number.multiple_of.map(sentences::multiple_of));
     push_number(
         members,
         "minimum",
@@ -187,7 +187,7 @@ fn properties<'j>(object: &Object<'j>) -> Json<'j> {
 }
 
 /// Any value, which Gemini cannot express: a choice of all kinds except arrays of arrays.
-fn any_value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
+fn any_value<'j>(value_schema: &ValueSchema<'j>) -> Json<'j> {
     let text = || Choice::new(Kind::Text(Text::default()));
     let scalars = || {
         vec![
@@ -211,16 +211,16 @@ fn any_value<'j>(told: &ValueSchema<'j>) -> Json<'j> {
     value(&ValueSchema {
         nullable: true,
         choices,
-        ..told.annotations()
+        ..value_schema.annotations()
     })
 }
 
 /// A schema for `null` only, or for no value: Gemini can express neither.
-fn null<'j>(told: &ValueSchema<'j>) -> Json<'j> {
+fn null<'j>(value_schema: &ValueSchema<'j>) -> Json<'j> {
     let mut choice = Choice::new(Kind::Text(Text::default()));
-    let said = ["Always null.".to_owned()];
-    let description = sentences::with_sentences(told.description, &said);
-    choice.title = told.title;
+    let notes = ["Always null.".to_owned()];
+    let description = sentences::with_sentences(value_schema.description, &notes);
+    choice.title = value_schema.title;
     let Json::Object(mut members) = choice_schema(&choice, &ValueSchema::default(), true) else {
         return Json::Null;
     };

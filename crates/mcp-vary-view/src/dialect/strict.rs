@@ -15,17 +15,17 @@ type Member<'j> = (Cow<'j, str>, Json<'j>);
 /// The schema of a tool's arguments under OpenAI's rules, and the decoder for arguments that follow it.
 pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
     let mut reader = Reader::new(schema, References::Preserve);
-    let (told, object) = reader.root();
+    let (value_schema, object) = reader.root();
     let mut writer = Writer {
         names: Vec::new(),
         usage: SchemaUsage::default(),
     };
     let mut members = Vec::new();
-    push_text(&mut members, "title", told.title.map(Cow::Borrowed));
+    push_text(&mut members, "title", value_schema.title.map(Cow::Borrowed));
     push_text(
         &mut members,
         "description",
-        told.description.map(Cow::Borrowed),
+        value_schema.description.map(Cow::Borrowed),
     );
     push_text(&mut members, "type", Some(Cow::Borrowed("object")));
     writer.name_definitions(&reader);
@@ -34,9 +34,9 @@ pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, ArgumentDecoder) {
     let (mut definitions, mut backs) = (Vec::new(), Vec::new());
     // Reading a definition may find more of them.
     while let Some(Definition { schema, .. }) = reader.definition(definitions.len()) {
-        let told = reader.definition_schema(schema);
+        let value_schema = reader.definition_schema(schema);
         writer.name_definitions(&reader);
-        let (json, back) = writer.value(&told, false, 2);
+        let (json, back) = writer.value(&value_schema, false, 2);
         let name = writer.names[definitions.len()].clone();
         definitions.push((Cow::Owned(name), json));
         backs.push(back);
@@ -114,48 +114,48 @@ impl Writer {
     /// The schema of a value, which also accepts `null` for an omitted one if `optional`.
     fn value<'j>(
         &mut self,
-        told: &ValueSchema<'j>,
+        value_schema: &ValueSchema<'j>,
         optional: bool,
         level: usize,
     ) -> (Json<'j>, ValueDecoder) {
-        let null = told.nullable || optional;
-        let mut said = Vec::new();
-        if told.is_truncated {
-            said.push(sentences::TRUNCATED.to_owned());
+        let null = value_schema.nullable || optional;
+        let mut notes = Vec::new();
+        if value_schema.is_truncated {
+            notes.push(sentences::TRUNCATED.to_owned());
         }
         if optional {
-            said.extend(told.default.and_then(sentences::default));
+            notes.extend(value_schema.default.and_then(sentences::default));
         }
         let mut members = Vec::new();
-        if told.accepts_any {
-            self.write_annotations(&mut members, told, None, &said);
+        if value_schema.accepts_any {
+            self.write_annotations(&mut members, value_schema, None, &notes);
             return (any_value(members), ValueDecoder::Unchanged);
         }
         // Beside an object as text, a text would be ambiguous.
-        let text = told
+        let text = value_schema
             .choices
             .iter()
             .any(|choice| matches!(choice.kind, Kind::Text(_)));
         let kept = |choice: &&Choice<'j>| !(text && is_open(&choice.kind));
-        let choices: Vec<&Choice<'j>> = told.choices.iter().filter(kept).collect();
-        let left_out = told.choices.iter().find(|choice| !kept(choice));
-        let told = &ValueSchema {
-            description: told
+        let choices: Vec<&Choice<'j>> = value_schema.choices.iter().filter(kept).collect();
+        let left_out = value_schema.choices.iter().find(|choice| !kept(choice));
+        let value_schema = &ValueSchema {
+            description: value_schema
                 .description
                 .or(left_out.and_then(|choice| choice.description)),
-            ..told.annotations()
+            ..value_schema.annotations()
         };
         match choices.as_slice() {
             [] => {
-                self.write_annotations(&mut members, told, None, &said);
+                self.write_annotations(&mut members, value_schema, None, &notes);
                 push_text(&mut members, "type", Some(Cow::Borrowed("null")));
                 (Json::Object(members), ValueDecoder::Unchanged)
             }
             [choice] if !matches!(choice.kind, Kind::Definition(_)) => {
-                self.choice(choice, told, null, said, level)
+                self.choice(choice, value_schema, null, notes, level)
             }
             several => {
-                self.write_annotations(&mut members, told, None, &said);
+                self.write_annotations(&mut members, value_schema, None, &notes);
                 let (mut branches, mut backs) = (Vec::new(), Vec::new());
                 for choice in several {
                     let (json, back) =
@@ -176,9 +176,9 @@ impl Writer {
     fn choice<'j>(
         &mut self,
         choice: &Choice<'j>,
-        told: &ValueSchema<'j>,
+        value_schema: &ValueSchema<'j>,
         null: bool,
-        mut said: Vec<String>,
+        mut notes: Vec<String>,
         level: usize,
     ) -> (Json<'j>, ValueDecoder) {
         if let Kind::Definition(number) = choice.kind {
@@ -190,8 +190,8 @@ impl Writer {
             );
         }
         let (mut rest, mut members) = (Vec::new(), Vec::new());
-        let (name, back) = self.kind(&choice.kind, null, &mut rest, &mut said, level + 1);
-        self.write_annotations(&mut members, told, Some(choice), &said);
+        let (name, back) = self.kind(&choice.kind, null, &mut rest, &mut notes, level + 1);
+        self.write_annotations(&mut members, value_schema, Some(choice), &notes);
         let named = Json::String(Cow::Borrowed(name));
         let named = if null {
             Json::Array(vec![named, Json::String(Cow::Borrowed("null"))])
@@ -206,19 +206,21 @@ impl Writer {
     fn write_annotations<'j>(
         &self,
         members: &mut Vec<Member<'j>>,
-        told: &ValueSchema<'j>,
+        value_schema: &ValueSchema<'j>,
         choice: Option<&Choice<'j>>,
-        said: &[String],
+        notes: &[String],
     ) {
-        let title = choice.and_then(|choice| choice.title).or(told.title);
+        let title = choice
+            .and_then(|choice| choice.title)
+            .or(value_schema.title);
         let text = choice
             .and_then(|choice| choice.description)
-            .or(told.description);
+            .or(value_schema.description);
         push_text(members, "title", title.map(Cow::Borrowed));
         push_text(
             members,
             "description",
-            sentences::with_sentences(text, said).map(Cow::Owned),
+            sentences::with_sentences(text, notes).map(Cow::Owned),
         );
     }
 
@@ -229,16 +231,16 @@ impl Writer {
         kind: &Kind<'j>,
         null: bool,
         members: &mut Vec<Member<'j>>,
-        said: &mut Vec<String>,
+        notes: &mut Vec<String>,
         level: usize,
     ) -> (&'static str, ValueDecoder) {
         match kind {
             Kind::Text(text) => {
-                self.string(text, null, members, said);
+                self.string(text, null, members, notes);
                 ("string", ValueDecoder::Unchanged)
             }
             Kind::Number(number) => {
-                self.number(number, null, members, said);
+                self.number(number, null, members, notes);
                 (
                     if number.is_integer {
                         "integer"
@@ -256,10 +258,10 @@ impl Writer {
                 }
                 ("boolean", ValueDecoder::Unchanged)
             }
-            Kind::Array(array) => self.array(array, members, said, level),
+            Kind::Array(array) => self.array(array, members, notes, level),
             Kind::Object(object) => {
                 if is_open(kind) || level > MAX_LEVELS || !self.usage.try_add_properties(object) {
-                    said.push(sentences::OBJECT_AS_TEXT.to_owned());
+                    notes.push(sentences::OBJECT_AS_TEXT.to_owned());
                     return ("string", ValueDecoder::ObjectAsText);
                 }
                 ("object", self.object(object, members, level))
@@ -272,11 +274,11 @@ impl Writer {
         &mut self,
         array: &Array<'j>,
         members: &mut Vec<Member<'j>>,
-        said: &mut Vec<String>,
+        notes: &mut Vec<String>,
         level: usize,
     ) -> (&'static str, ValueDecoder) {
         if level > MAX_LEVELS {
-            said.push(sentences::ARRAY_AS_TEXT.to_owned());
+            notes.push(sentences::ARRAY_AS_TEXT.to_owned());
             return ("string", ValueDecoder::ArrayAsText);
         }
         let (items, back) = self.value(&array.items, false, level);
@@ -320,7 +322,7 @@ impl Writer {
         text: &Text<'j>,
         null: bool,
         members: &mut Vec<Member<'j>>,
-        said: &mut Vec<String>,
+        notes: &mut Vec<String>,
     ) {
         match &text.values {
             Some(values) if self.usage.try_add_values(values) => {
@@ -336,7 +338,7 @@ impl Writer {
                     .take(64)
                     .map(|value| mcp_vary::json::string(value))
                     .collect();
-                said.push(sentences::one_of(quoted.iter().map(String::as_str)));
+                notes.push(sentences::one_of(quoted.iter().map(String::as_str)));
             }
             None => {}
         }
@@ -344,15 +346,15 @@ impl Writer {
             Some(format) if FORMATS.contains(&format) => {
                 push_text(members, "format", Some(Cow::Borrowed(format)));
             }
-            other => said.extend(other.and_then(sentences::format)),
+            other => notes.extend(other.and_then(sentences::format)),
         }
         match text.pattern {
             Some(pattern) if sentences::is_plain(pattern) => {
                 push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
             }
-            other => said.extend(other.and_then(sentences::pattern)),
+            other => notes.extend(other.and_then(sentences::pattern)),
         }
-        said.extend(sentences::length(text));
+        notes.extend(sentences::length(text));
     }
 
     fn number<'j>(
@@ -360,7 +362,7 @@ impl Writer {
         number: &Number<'j>,
         null: bool,
         members: &mut Vec<Member<'j>>,
-        said: &mut Vec<String>,
+        notes: &mut Vec<String>,
     ) {
         match &number.values {
             Some(values) if self.usage.try_add_values(values) => {
@@ -370,7 +372,7 @@ impl Writer {
                 let values = values.chain(null.then_some(Json::Null));
                 members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
             }
-            Some(values) => said.push(sentences::one_of(values.iter().copied())),
+            Some(values) => notes.push(sentences::one_of(values.iter().copied())),
             None => {}
         }
         push_number(members, "minimum", number.minimum);

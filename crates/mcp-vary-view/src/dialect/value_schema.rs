@@ -110,21 +110,25 @@ impl<'j> ValueSchema<'j> {
 
     /// Accepts what any of `all` accepts.
     pub(super) fn union(all: Vec<Self>) -> Self {
-        let several = all.iter().filter(|told| !told.is_never()).count() > 1;
+        let several = all
+            .iter()
+            .filter(|value_schema| !value_schema.is_never())
+            .count()
+            > 1;
         let mut one = Self::default();
-        for mut told in all {
-            one.nullable |= told.nullable;
-            one.accepts_any |= told.accepts_any;
-            one.is_truncated |= told.is_truncated;
-            if let ([choice], true) = (told.choices.as_mut_slice(), several) {
-                choice.title = choice.title.or(told.title);
-                choice.description = choice.description.or(told.description);
+        for mut value_schema in all {
+            one.nullable |= value_schema.nullable;
+            one.accepts_any |= value_schema.accepts_any;
+            one.is_truncated |= value_schema.is_truncated;
+            if let ([choice], true) = (value_schema.choices.as_mut_slice(), several) {
+                choice.title = choice.title.or(value_schema.title);
+                choice.description = choice.description.or(value_schema.description);
             } else if !several {
-                one.title = one.title.or(told.title);
-                one.description = one.description.or(told.description);
-                one.default = one.default.or(told.default);
+                one.title = one.title.or(value_schema.title);
+                one.description = one.description.or(value_schema.description);
+                one.default = one.default.or(value_schema.default);
             }
-            for choice in told.choices {
+            for choice in value_schema.choices {
                 one.add(choice);
             }
         }

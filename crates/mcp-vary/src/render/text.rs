@@ -243,9 +243,9 @@ impl Aligned {
     /// Pads the columns, except those whose padding would dominate the table.
     fn new(table: Table) -> Self {
         let width = |column: &Column| {
-            let (widest, said) = measure(column);
+            let (widest, filled) = measure(column);
             let is_padded =
-                widest * (column.cells.len() + 1) <= said * MAX_COLUMN_PADDING + MAX_TABLE_WIDTH;
+                widest * (column.cells.len() + 1) <= filled * MAX_COLUMN_PADDING + MAX_TABLE_WIDTH;
             if is_padded { widest } else { 0 }
         };
         Self {
@@ -257,9 +257,9 @@ impl Aligned {
     /// The table, if it is narrow enough for a terminal.
     fn narrow(table: Table) -> Option<Self> {
         let measured = table.columns.iter().map(measure);
-        let (widths, said): (Vec<usize>, Vec<usize>) = measured.unzip();
+        let (widths, filled): (Vec<usize>, Vec<usize>) = measured.unzip();
         let width = widths.iter().sum::<usize>() + GAP.len() * widths.len();
-        let most = said.iter().sum::<usize>() * MAX_PADDING + MAX_TABLE_WIDTH * 8;
+        let most = filled.iter().sum::<usize>() * MAX_PADDING + MAX_TABLE_WIDTH * 8;
         (width <= MAX_TABLE_WIDTH && width * (table.rows + 1) <= most)
             .then_some(Self { table, widths })
     }

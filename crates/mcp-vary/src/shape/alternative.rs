@@ -196,14 +196,14 @@ impl AlternativeShaper<'_> {
             return Ok(None);
         };
         let written = result.get("content").map_or(Ok(Vec::new()), blocks)?;
-        let said = output_value(&result, &written, self.policy.lift);
-        let Some((content, structure)) = self.parts(&result, &written, said)? else {
+        let own_value = output_value(&result, &written, self.policy.lift);
+        let Some((content, structure)) = self.parts(&result, &written, own_value)? else {
             return Ok(None);
         };
         let meta = meta(&result)?;
         let variant = self.policy.variant;
         let report = self.policy.report.then_some(Report { variant });
-        let report = report.map(|told| applied.report(meta, told));
+        let report = report.map(|requested| applied.report(meta, requested));
         result.set("content", content);
         match structure {
             Some(structure) => result.set("structuredContent", structure),
@@ -220,9 +220,9 @@ impl AlternativeShaper<'_> {
         &self,
         result: &Members<'_>,
         written: &[Block<'_>],
-        said: Option<(String, bool)>,
+        own_value: Option<(String, bool)>,
     ) -> Result<Option<(String, Option<String>)>, JsonError> {
-        let Some((own, is_structured)) = said else {
+        let Some((own, is_structured)) = own_value else {
             return Ok(self.prose(written).map(|content| {
                 let structure = result.get("structuredContent").map(str::to_owned);
                 (content, structure)
@@ -230,15 +230,15 @@ impl AlternativeShaper<'_> {
         };
         let value = self.alternative.value.as_deref().unwrap_or(&own);
         let answer = self.answer(value, &own, written)?;
-        let told = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both)?;
-        let told = match told {
+        let fields = self.shaped_fields(&answer, &own, is_structured, self.policy.always_both)?;
+        let fields = match fields {
             // The value is not in `structuredContent`, so it must be in `content`.
             (texts, None) if texts.is_empty() => {
                 self.shaped_fields(&answer, &own, is_structured, true)?
             }
-            told => told,
+            fields => fields,
         };
-        let (texts, structure) = told;
+        let (texts, structure) = fields;
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
         Ok(Some((replace_texts(written, &texts), structure)))
     }
@@ -256,11 +256,11 @@ impl AlternativeShaper<'_> {
             ..*self.policy
         };
         let schema = self.schema.map(OutputSchema::schema);
-        let told = answer.uncompacted(self.features, self.tool, schema, &policy);
-        let told = Members::parse(&told)?;
-        let texts = elements(told.get("content").unwrap_or("[]"))?;
+        let uncompacted = answer.uncompacted(self.features, self.tool, schema, &policy);
+        let uncompacted = Members::parse(&uncompacted)?;
+        let texts = elements(uncompacted.get("content").unwrap_or("[]"))?;
         let texts = texts.into_iter().map(str::to_owned).collect();
-        let new = told.get("structuredContent");
+        let new = uncompacted.get("structuredContent");
         let structure = if is_structured {
             let is_promised = self.tool.output_schema || self.tool.ui;
             match new {
@@ -348,7 +348,7 @@ impl AlternativeShaper<'_> {
     /// A result without a value: templates can replace it, and hints follow it.
     fn prose(&self, written: &[Block<'_>]) -> Option<String> {
         let Alternative { markdown, text, .. } = self.alternative;
-        let told = match self.features.choose_format(&Format::ALL) {
+        let rendered = match self.features.choose_format(&Format::ALL) {
             Some(Format::Json) => None,
             Some(Format::Text) => text.as_ref(),
             Some(Format::Markdown) | None => markdown.as_ref().or(text.as_ref()),
@@ -356,15 +356,15 @@ impl AlternativeShaper<'_> {
         let hints = &self.alternative.hints;
         let hints = hints.iter().filter(|_| self.features.sampling());
         let hints: Vec<_> = hints.map(|hint| text_block(hint)).collect();
-        if told.is_none() && hints.is_empty() {
+        if rendered.is_none() && hints.is_empty() {
             return None;
         }
-        let Some(told) = told else {
+        let Some(rendered) = rendered else {
             let own = written.iter().map(|block| Cow::Borrowed(block.written));
             let all: Vec<_> = own.chain(hints.into_iter().map(Cow::Owned)).collect();
             return Some(array(&all));
         };
-        let texts: Vec<_> = [text_block(told)].into_iter().chain(hints).collect();
+        let texts: Vec<_> = [text_block(rendered)].into_iter().chain(hints).collect();
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
         Some(replace_texts(written, &texts))
     }

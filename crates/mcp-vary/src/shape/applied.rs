@@ -50,7 +50,7 @@ impl Applied {
     }
 
     /// `meta` with the report.
-    pub(super) fn report(self, mut meta: Members<'_>, told: Report<'_>) -> String {
+    pub(super) fn report(self, mut meta: Members<'_>, requested: Report<'_>) -> String {
         let mut report = Members::default();
         if let Some(format) = self.format {
             report.set("format", string(format.as_str()));
@@ -58,7 +58,7 @@ impl Applied {
         if let Some(verbosity) = self.verbosity {
             report.set("verbosity", string(verbosity.as_str()));
         }
-        if let Some(variant) = told.variant {
+        if let Some(variant) = requested.variant {
             report.set("variant", string(variant));
         }
         meta.set(META_APPLIED, report.to_json());

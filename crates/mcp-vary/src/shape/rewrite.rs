@@ -55,7 +55,7 @@ pub(super) fn json_and_author(
     let first = blocks.iter().position(|block| block.text.is_some());
     // The new text inherits the annotations of a text that repeats the value.
     let repeating = (0..blocks.len()).find(repeats);
-    let said = match repeating.map(|at| &blocks[at]) {
+    let replacement = match repeating.map(|at| &blocks[at]) {
         Some(block) if block.text.as_deref() == Some(json) => Cow::Borrowed(block.written),
         Some(block) => with_text(block.written, json),
         None => Cow::Owned(text_block(json)),
@@ -63,14 +63,14 @@ pub(super) fn json_and_author(
     let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
     for (at, block) in blocks.iter().enumerate() {
         if at == first.unwrap_or(0) {
-            new.push(said.clone());
+            new.push(replacement.clone());
         }
         if matches!(with_relation[at], None | Some(Relation::Author)) {
             new.push(Cow::Borrowed(block.written));
         }
     }
     if blocks.is_empty() {
-        new.push(said);
+        new.push(replacement);
     }
     let written = blocks.iter().map(|block| block.written);
     (!new.iter().map(Cow::as_ref).eq(written)).then(|| array(&new))

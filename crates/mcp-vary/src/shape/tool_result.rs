@@ -178,8 +178,8 @@ impl ResultShaping<'_> {
             return Ok(None);
         }
         let variant = self.policy.variant;
-        let told = self.policy.report.then_some(Report { variant });
-        let report = told.map(|told| applied.report(meta, told));
+        let requested = self.policy.report.then_some(Report { variant });
+        let report = requested.map(|requested| applied.report(meta, requested));
         if leaves_out {
             result.remove("structuredContent");
         }

@@ -94,15 +94,15 @@ impl fmt::Display for Finding {
         match self {
             Self::Contradiction {
                 pointer,
-                stated: said,
+                stated,
                 value: holds,
             } => write!(
                 f,
-                "`content` says `{said}` where `structuredContent` has `{holds}` at `{pointer}`"
+                "`content` says `{stated}` where `structuredContent` has `{holds}` at `{pointer}`"
             ),
-            Self::Added { stated: said } => write!(
+            Self::Added { stated } => write!(
                 f,
-                "`content` says `{said}`, which `structuredContent` does not contain"
+                "`content` says `{stated}`, which `structuredContent` does not contain"
             ),
             Self::Missing(Field::Content) => f.write_str(
                 "`structuredContent` has no `content` beside it; repeat the value there, at least as JSON text",
@@ -211,7 +211,7 @@ fn larger(content: usize, structured: usize) -> Option<Finding> {
 
 fn compare_texts(value: &Json<'_>, texts: &[&str], findings: &mut Vec<Finding>) {
     let relations = relations(value, texts);
-    let mut said = Findings::default();
+    let mut contradictions = Findings::default();
     let mut held = None;
     for (text, relation) in texts.iter().zip(relations).take(MAX_TEXTS) {
         if relation != Relation::Author {
@@ -226,14 +226,14 @@ fn compare_texts(value: &Json<'_>, texts: &[&str], findings: &mut Vec<Finding>) 
         };
         match (&document, candidates(value).find(same_kind)) {
             (Some(document), Some(part)) => {
-                said.compare(document, part, &path_to(value, part));
+                contradictions.compare(document, part, &path_to(value, part));
             }
             _ => held
                 .get_or_insert_with(|| StructureIndex::of(value))
-                .compare(text, &mut said),
+                .compare(text, &mut contradictions),
         }
     }
-    findings.extend(said.findings);
+    findings.extend(contradictions.findings);
 }
 
 /// The path from `value` to `part`, one of its candidates.
@@ -262,20 +262,20 @@ impl Findings {
         }
     }
 
-    fn contradict(&mut self, pointer: &str, said: &str, holds: &str) {
+    fn contradict(&mut self, pointer: &str, stated: &str, holds: &str) {
         self.add(Finding::Contradiction {
             pointer: for_display(pointer),
-            stated: for_display(said),
+            stated: for_display(stated),
             value: for_display(holds),
         });
     }
 
     /// Compares a JSON text with the structured value at `path`.
-    fn compare(&mut self, said: &Json<'_>, holds: &Json<'_>, path: &str) {
-        if self.is_full() || said.is_same(holds) {
+    fn compare(&mut self, stated: &Json<'_>, holds: &Json<'_>, path: &str) {
+        if self.is_full() || stated.is_same(holds) {
             return;
         }
-        match (said, holds) {
+        match (stated, holds) {
             (Json::Object(members), Json::Object(holds)) => {
                 let holds: BTreeMap<&str, _> = holds.iter().map(|(k, v)| (k.as_ref(), v)).collect();
                 for (key, value) in members {
@@ -289,14 +289,14 @@ impl Findings {
                 }
             }
             // A summary may list fewer elements.
-            (Json::Array(said), Json::Array(holds)) if said.len() < holds.len() => {}
-            (Json::Array(said), Json::Array(holds)) if said.len() == holds.len() => {
-                for (at, (said, holds)) in said.iter().zip(holds).enumerate() {
-                    self.compare(said, holds, &step(path, &at.to_string()));
+            (Json::Array(stated), Json::Array(holds)) if stated.len() < holds.len() => {}
+            (Json::Array(stated), Json::Array(holds)) if stated.len() == holds.len() => {
+                for (at, (stated, holds)) in stated.iter().zip(holds).enumerate() {
+                    self.compare(stated, holds, &step(path, &at.to_string()));
                 }
             }
-            (said, holds) => {
-                self.contradict(path, &plain(said), &plain(holds));
+            (stated, holds) => {
+                self.contradict(path, &plain(stated), &plain(holds));
             }
         }
     }

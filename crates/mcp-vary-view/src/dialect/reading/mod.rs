@@ -75,9 +75,9 @@ impl<'j> Reader<'j> {
 
     /// The root schema, as one object: arguments are always an object.
     pub(super) fn root(&mut self) -> (ValueSchema<'j>, Object<'j>) {
-        let mut told = self.resolved_schema(&[self.root], 0);
-        let object = told.take_single_object().unwrap_or_default();
-        (told, object)
+        let mut value_schema = self.resolved_schema(&[self.root], 0);
+        let object = value_schema.take_single_object().unwrap_or_default();
+        (value_schema, object)
     }
 
     /// A definition that preserved references point to, if it was found by now.
@@ -117,14 +117,14 @@ impl<'j> Reader<'j> {
         for schema in schemas {
             self.collect(schema, &mut all);
         }
-        let told = if all.is_never {
+        let value_schema = if all.is_never {
             ValueSchema::default()
         } else {
             self.read(&all, &[], depth)
         };
         self.open_references
             .truncate(self.open_references.len() - all.opened_references);
-        told
+        value_schema
     }
 
     /// A reference without a constraint beside it.
@@ -239,27 +239,27 @@ impl<'j> Reader<'j> {
             // A description of all branches is written once, above them.
             let before = with.schemas.len();
             self.collect(branch, &mut with);
-            let told = if with.is_never {
+            let value_schema = if with.is_never {
                 ValueSchema::default()
             } else {
-                let mut told = self.read(&with, &taken, depth);
+                let mut value_schema = self.read(&with, &taken, depth);
                 let own = &with.schemas[before..];
-                told.title = text(own, "title");
-                told.description = text(own, "description");
-                told
+                value_schema.title = text(own, "title");
+                value_schema.description = text(own, "description");
+                value_schema
             };
             self.open_references
                 .truncate(self.open_references.len() - with.opened_references);
-            told
+            value_schema
         });
-        let mut told = ValueSchema::union(read.collect());
-        if limited && let Some(object) = told.take_single_object() {
-            told.choices.push(Choice::new(Kind::Object(object)));
+        let mut value_schema = ValueSchema::union(read.collect());
+        if limited && let Some(object) = value_schema.take_single_object() {
+            value_schema.choices.push(Choice::new(Kind::Object(object)));
         }
-        told.title = text(&all.schemas, "title").or(told.title);
-        told.description = text(&all.schemas, "description").or(told.description);
-        told.default = first(&all.schemas, "default").or(told.default);
-        told
+        value_schema.title = text(&all.schemas, "title").or(value_schema.title);
+        value_schema.description = text(&all.schemas, "description").or(value_schema.description);
+        value_schema.default = first(&all.schemas, "default").or(value_schema.default);
+        value_schema
     }
 
     /// Reads schemas without unresolved lists of choices.
@@ -270,7 +270,7 @@ impl<'j> Reader<'j> {
         depth: usize,
     ) -> ValueSchema<'j> {
         let schemas = &all.schemas;
-        let mut told = ValueSchema {
+        let mut value_schema = ValueSchema {
             title: text(schemas, "title"),
             description: text(schemas, "description"),
             default: first(schemas, "default"),
@@ -278,18 +278,19 @@ impl<'j> Reader<'j> {
             ..ValueSchema::default()
         };
         let values = values(schemas);
-        let said: Vec<Members<'j>> = schemas
+        let members: Vec<Members<'j>> = schemas
             .iter()
             .chain(&all.truncated_target)
             .copied()
             .collect();
-        let kinds = Kinds::new(&said, values.as_deref());
-        told.accepts_any = kinds.allows_all();
-        told.nullable = kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
-        if told.accepts_any {
-            return told;
+        let kinds = Kinds::new(&members, values.as_deref());
+        value_schema.accepts_any = kinds.allows_all();
+        value_schema.nullable =
+            kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
+        if value_schema.accepts_any {
+            return value_schema;
         }
-        let mut add = |kind: Option<Kind<'j>>| told.choices.extend(kind.map(Choice::new));
+        let mut add = |kind: Option<Kind<'j>>| value_schema.choices.extend(kind.map(Choice::new));
         add(kinds
             .string
             .then(|| string(schemas, values.as_deref()))
@@ -305,7 +306,7 @@ impl<'j> Reader<'j> {
         if kinds.object {
             add(Some(Kind::Object(self.object(schemas, taken, depth))));
         }
-        told
+        value_schema
     }
 
     fn array(&mut self, schemas: &[Members<'j>], depth: usize) -> Array<'j> {
@@ -357,12 +358,12 @@ impl<'j> Reader<'j> {
         let named = NamedProperties::new(schemas, taken);
         let mut properties = Vec::new();
         for (name, schemas) in named.properties {
-            let told = self.value_schema(&schemas, depth + 1);
+            let value_schema = self.value_schema(&schemas, depth + 1);
             let required = named.required.contains_key(name);
-            if !told.is_never() || required {
+            if !value_schema.is_never() || required {
                 properties.push(Property {
                     name,
-                    schema: told,
+                    schema: value_schema,
                     required,
                 });
             }

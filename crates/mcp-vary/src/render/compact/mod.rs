@@ -163,10 +163,10 @@ pub fn compact_structured<'a>(
         let mut compacting = Compactor::new(limits);
         compacting.is_typed = true;
         let mut short = compacting.whole(value, bound);
-        let said = fold_lines(notice(&short.left_out, whole), whole, limits.bytes / 4);
-        let said = said.into_iter().map(|line| Json::String(line.into()));
+        let notices = fold_lines(notice(&short.left_out, whole), whole, limits.bytes / 4);
+        let notices = notices.into_iter().map(|line| Json::String(line.into()));
         if let Json::Object(members) = &mut short.value {
-            members.push((META_LEFT_OUT.into(), Json::Array(said.collect())));
+            members.push((META_LEFT_OUT.into(), Json::Array(notices.collect())));
         }
         (!short.left_out.is_empty() && contract.accepts(&short.value)).then_some(short)
     };
@@ -332,11 +332,11 @@ impl<'v, 'l> Compactor<'v, 'l> {
             return (count, share);
         }
         let most = (budget / MIN_SHARE).max(1);
-        let told = weights.iter().scan(0, |told, weight| {
-            *told += usize::from(*weight > 0);
-            Some(*told)
+        let nonempty = weights.iter().scan(0, |nonempty, weight| {
+            *nonempty += usize::from(*weight > 0);
+            Some(*nonempty)
         });
-        let count = told.take_while(|told| *told <= most).count();
+        let count = nonempty.take_while(|nonempty| *nonempty <= most).count();
         weights.truncate(count);
         (count, fair_share(weights, budget))
     }

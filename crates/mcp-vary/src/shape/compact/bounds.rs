@@ -73,18 +73,18 @@ pub(super) fn fit_to_tokens<T>(
     say: impl Fn(&Limits) -> Option<T>,
     cost: impl Fn(&T) -> usize,
 ) -> Option<T> {
-    let mut said = say(limits)?;
-    let Some(most) = most else { return Some(said) };
+    let mut text = say(limits)?;
+    let Some(most) = most else { return Some(text) };
     let mut bytes = most.saturating_mul(BYTES_PER_TOKEN);
     for _ in 0..MAX_TRIES {
-        if cost(&said) <= most {
+        if cost(&text) <= most {
             break;
         }
-        said = say(&limits.with_bytes(bytes))?;
-        let fitting = bytes.saturating_mul(most) / cost(&said).max(1);
+        text = say(&limits.with_bytes(bytes))?;
+        let fitting = bytes.saturating_mul(most) / cost(&text).max(1);
         bytes = fitting.min(bytes / 10 * 9);
     }
-    Some(said)
+    Some(text)
 }
 
 /// The beginning of `text` that costs at most `most` tokens, and the number of bytes retained; `None` if the whole

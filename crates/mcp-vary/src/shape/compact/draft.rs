@@ -97,13 +97,13 @@ impl ResultCompactor<'_> {
         let lines = self.lines(&draft.left_out, self.uri());
         let texts = self.uri().map(|uri| format!("{uri}{TEXTS_PATH}"));
         let more = self.lines(&draft.omitted_from_texts, texts.as_deref());
-        let mut said: Vec<_> = lines.into_iter().chain(more).collect();
+        let mut notices: Vec<_> = lines.into_iter().chain(more).collect();
         let reader = self.compaction.reader.filter(|_| self.uri().is_some());
-        if let Some(reader) = reader.filter(|_| !said.is_empty()) {
-            said.push(format!("the tool `{reader}` reads these URIs"));
+        if let Some(reader) = reader.filter(|_| !notices.is_empty()) {
+            notices.push(format!("the tool `{reader}` reads these URIs"));
         }
-        if !said.is_empty() {
-            new.push(text_block(&said.join("\n")).into());
+        if !notices.is_empty() {
+            new.push(text_block(&notices.join("\n")).into());
         }
         if !draft.left_out.is_empty() {
             new.extend(self.link(self.uri(), is_prose).map(Cow::Owned));

@@ -274,9 +274,9 @@ impl ResultCompactor<'_> {
             return Ok(None);
         }
         let variant = self.policy.variant;
-        let told = self.policy.report.then_some(Report { variant });
-        let report = match told {
-            Some(told) => Some(applied.report(meta(&result)?, told)),
+        let requested = self.policy.report.then_some(Report { variant });
+        let report = match requested {
+            Some(requested) => Some(applied.report(meta(&result)?, requested)),
             None => None,
         };
         result.set("content", shorter);

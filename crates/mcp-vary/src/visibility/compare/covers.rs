@@ -156,9 +156,9 @@ impl ProseIndex {
             return self.has(spelling);
         };
         let at = self.numbers.partition_point(|number| *number < value);
-        let is_same = |said: f64| (said - value).abs() <= value.abs() * 1e-12;
+        let is_same = |stated: f64| (stated - value).abs() <= value.abs() * 1e-12;
         self.numbers.get(at).is_some_and(|number| *number == value)
-            || self.percentages.iter().any(|said| is_same(*said))
+            || self.percentages.iter().any(|stated| is_same(*stated))
             || self.has(&format!("#{spelling}"))
     }
 

@@ -73,9 +73,9 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
     }
 
     /// Compares `prose`, segment by segment.
-    pub(super) fn compare(&self, prose: &str, said: &mut Findings) {
+    pub(super) fn compare(&self, prose: &str, findings: &mut Findings) {
         for segment in segments(prose) {
-            if said.is_full() {
+            if findings.is_full() {
                 return;
             }
             let labelled = claim(segment)
@@ -83,11 +83,11 @@ impl<'v, 'a> StructureIndex<'v, 'a> {
             if let Some((labelled, rest)) = labelled
                 && let Some(other) = contradiction(labelled.value, rest)
             {
-                said.contradict(&labelled.pointer, &other, &plain(labelled.value));
+                findings.contradict(&labelled.pointer, &other, &plain(labelled.value));
                 continue;
             }
             for number in numbers(segment).filter(|number| !self.contains(number)) {
-                said.add(Finding::Added {
+                findings.add(Finding::Added {
                     stated: for_display(number.spelling),
                 });
             }
@@ -170,16 +170,16 @@ fn contradiction(value: &Json<'_>, rest: &str) -> Option<String> {
         }
         Json::String(text) if text.len() <= MAX_COMPARED => {
             // Only compare words for a state: names and sentences have many forms.
-            let (said, holds) = (normalized_words(rest), normalized_words(text));
+            let (stated, holds) = (normalized_words(rest), normalized_words(text));
             let is_state = |words: &str| {
                 !words.is_empty()
                     && words.split(' ').count() <= 2
                     && words.chars().all(|c| c.is_ascii_alphabetic() || c == ' ')
             };
-            let shares = said
+            let shares = stated
                 .split(' ')
                 .any(|word| holds.split(' ').any(|w| w == word));
-            (is_state(&said) && is_state(&holds) && !shares).then(|| rest.trim().to_owned())
+            (is_state(&stated) && is_state(&holds) && !shares).then(|| rest.trim().to_owned())
         }
         _ => None,
     }
