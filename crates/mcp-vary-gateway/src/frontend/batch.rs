@@ -38,7 +38,7 @@ const BATCH_BUFFER: usize = 16;
 pub(crate) async fn answer(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     messages: Result<Vec<&str>, WireError>,
     memory: Lease,
 ) -> Response<Body> {
@@ -53,7 +53,7 @@ pub(crate) async fn answer(
     match open_batch(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
-            let mut answers = run(&gateway, &session, told, &messages, memory);
+            let mut answers = run(&gateway, &session, requested, &messages, memory);
             drop(gateway);
             match answers.recv().await {
                 None => accepted(),
@@ -100,7 +100,7 @@ pub(crate) fn open_batch<'a>(
 pub(crate) fn run(
     gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     messages: &[&str],
     memory: Lease,
 ) -> mpsc::Receiver<Bytes> {
@@ -110,7 +110,7 @@ pub(crate) fn run(
         let work = one(
             Arc::clone(gateway),
             Arc::clone(session),
-            told.clone(),
+            requested.clone(),
             (*message).to_owned(),
             sender.clone(),
         );
@@ -126,12 +126,12 @@ pub(crate) fn run(
 async fn one(
     gateway: Arc<ConfigSnapshot>,
     session: Arc<Session>,
-    told: VariantRequest,
+    requested: VariantRequest,
     text: String,
     answers: mpsc::Sender<Bytes>,
 ) {
     let last = match Message::read(text.as_bytes()) {
-        Ok(message) => request(gateway, &session, &told, &message, &answers).await,
+        Ok(message) => request(gateway, &session, &requested, &message, &answers).await,
         Err(why) => Some(RpcError::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
@@ -143,7 +143,7 @@ async fn one(
 async fn request(
     gateway: Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     message: &Message<'_>,
     answers: &mpsc::Sender<Bytes>,
 ) -> Option<Bytes> {
@@ -158,7 +158,7 @@ async fn request(
         // A notification or a response has no answer, so an error in it is only logged.
         let _ = receive_client_message(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
-            && let Ok(client) = legacy_client(&gateway, session, told, &params)
+            && let Ok(client) = legacy_client(&gateway, session, requested, &params)
         {
             forward_notification(&gateway, &client, method, params).await;
         }
@@ -172,7 +172,7 @@ async fn request(
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
-    let client = match legacy_client(&gateway, session, told, &params) {
+    let client = match legacy_client(&gateway, session, requested, &params) {
         Ok(client) => client,
         Err(failure) => return Some(failure.to_bytes(Some(id))),
     };

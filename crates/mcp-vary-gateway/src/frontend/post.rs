@@ -47,7 +47,7 @@ use crate::subscriptions::ListenStream;
 pub(crate) async fn answer(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     body: Incoming,
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, Rejection> {
@@ -57,7 +57,7 @@ pub(crate) async fn answer(
     }
     let (bytes, memory) = read_body(&gateway, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
-        return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
+        return Ok(Box::pin(batch::answer(gateway, head, requested, messages, memory)).await);
     }
     let (message, params) = match Message::read_with_params(&bytes) {
         Ok(read) => read,
@@ -69,7 +69,7 @@ pub(crate) async fn answer(
             }));
         }
     };
-    let begun = dispatch_message(&gateway, head, told, (&bytes, &message), params).await;
+    let begun = dispatch_message(&gateway, head, requested, (&bytes, &message), params).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
     let services = Arc::clone(&gateway.services);
@@ -108,7 +108,7 @@ enum Dispatched {
 async fn dispatch_message(
     gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
     params: Option<Params<'_>>,
 ) -> Result<Dispatched, Reply> {
@@ -122,11 +122,11 @@ async fn dispatch_message(
     })?;
     // A revision in the body is compared with the header.
     if params.is_modern() {
-        return modern(gateway, head, told, (body, message), params).await;
+        return modern(gateway, head, requested, (body, message), params).await;
     }
     let version = requested_version(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
     if version.is_some_and(|revision| revision.era() == Era::Modern) {
-        return modern(gateway, head, told, (body, message), params).await;
+        return modern(gateway, head, requested, (body, message), params).await;
     }
     if message.method.as_deref() == Some("initialize") {
         let id = message.id.ok_or_else(|| {
@@ -135,12 +135,12 @@ async fn dispatch_message(
                 Era::Legacy,
             )
         })?;
-        let opened = Box::pin(open_session(gateway, id, told, &params)).await?;
+        let opened = Box::pin(open_session(gateway, id, requested, &params)).await?;
         return Ok(Dispatched::Answered(opened));
     }
     let session =
         session_of(gateway, head).map_err(|failure| failure.reply(message.id, Era::Legacy))?;
-    legacy(gateway, &session, told, message, params).await
+    legacy(gateway, &session, requested, message, params).await
 }
 
 /// The revision in the version header, if there is one.
@@ -151,19 +151,19 @@ pub(crate) fn requested_version(headers: &HeaderMap) -> Result<Option<Revision>,
     let Some(version) = headers.get(VERSION) else {
         return Ok(None);
     };
-    let told = String::from_utf8_lossy(version.as_bytes());
-    Revision::parse(&told)
+    let version = String::from_utf8_lossy(version.as_bytes());
+    Revision::parse(&version)
         .map(Some)
-        .ok_or_else(|| RpcError::unsupported_version(&told))
+        .ok_or_else(|| RpcError::unsupported_version(&version))
 }
 
 async fn open_session(
     gateway: &Arc<ConfigSnapshot>,
     id: &str,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
-    let (fixed, result) = initialize(gateway, told, params)
+    let (fixed, result) = initialize(gateway, requested, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let lifetime = gateway.config.session_lifetime;
@@ -186,7 +186,7 @@ async fn open_session(
 async fn legacy(
     gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Dispatched, Reply> {
@@ -202,14 +202,14 @@ async fn legacy(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = legacy_client(gateway, session, told, &params)
+            && let Ok(client) = legacy_client(gateway, session, requested, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
         return Ok(Dispatched::Answered(accepted()));
     };
     let place = admit(gateway, session, id)?;
-    let client = legacy_client(gateway, session, told, &params)
+    let client = legacy_client(gateway, session, requested, &params)
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let asked = IncomingRequest {
         id,
@@ -225,7 +225,7 @@ async fn legacy(
 async fn modern(
     gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
-    told: &VariantRequest,
+    requested: &VariantRequest,
     (body, message): (&Bytes, &Message<'_>),
     params: Params<'_>,
 ) -> Result<Dispatched, Reply> {
@@ -234,7 +234,7 @@ async fn modern(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = modern_client(gateway, method, told, &params)
+            && let Ok(client) = modern_client(gateway, method, requested, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
@@ -245,7 +245,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
-    let client = modern_client(gateway, method, told, &params).map_err(bad)?;
+    let client = modern_client(gateway, method, requested, &params).map_err(bad)?;
     let asked = IncomingRequest {
         id,
         method,
@@ -263,13 +263,13 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     let version = headers
         .get(VERSION)
         .ok_or_else(|| RpcError::header_mismatch("MCP-Protocol-Version header is missing"))?;
-    let told = modern_version(params)?;
-    if version.as_bytes() != told.as_bytes() {
+    let in_body = modern_version(params)?;
+    if version.as_bytes() != in_body.as_bytes() {
         return Err(RpcError::header_mismatch(
             "MCP-Protocol-Version header value does not match the body",
         ));
     }
-    check_version(&told)?;
+    check_version(&in_body)?;
     headers::check_standard(headers, method, named.as_deref())
 }
 

@@ -23,19 +23,19 @@ use crate::subscriptions::ListenStream;
 /// The body of any response of the gateway.
 #[derive(Debug)]
 pub(crate) enum Body {
-    Whole(Option<Bytes>),
+    Full(Option<Bytes>),
     Stream(Box<Stream>),
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self::Whole(None)
+        Self::Full(None)
     }
 
     /// Whether it is a stream that answers no call, so that its client can open it again.
     pub(super) fn only_listens(&self) -> bool {
         match self {
-            Self::Whole(_) => false,
+            Self::Full(_) => false,
             Self::Stream(stream) => matches!(
                 stream.source,
                 Source::Replay(_, Some(_)) | Source::Listener(_)
@@ -46,7 +46,7 @@ impl Body {
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self::Whole(Some(bytes))
+        Self::Full(Some(bytes))
     }
 }
 
@@ -59,19 +59,19 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let data = match self.get_mut() {
-            Self::Whole(bytes) => bytes.take(),
+            Self::Full(bytes) => bytes.take(),
             Self::Stream(stream) => ready!(stream.poll_data(cx)),
         };
         Poll::Ready(data.map(|data| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        matches!(self, Self::Full(None))
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
         match self {
-            Self::Whole(bytes) => {
+            Self::Full(bytes) => {
                 http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
             Self::Stream(_) => http_body::SizeHint::default(),
@@ -167,10 +167,10 @@ impl Stream {
     /// A stream that can be resumed, after `first`.
     pub(crate) fn of_replay(
         connection: ReplayReader,
-        told: Option<StandaloneStream>,
+        standalone: Option<StandaloneStream>,
         first: Option<Bytes>,
     ) -> Box<Self> {
-        Self::new(Source::Replay(connection, told), first)
+        Self::new(Source::Replay(connection, standalone), first)
     }
 
     /// The notifications that a modern client subscribed to, after the acknowledgement.
@@ -227,8 +227,8 @@ impl Source {
                 let message = ready!(listener.poll_next(cx));
                 (message.map(|message| event(&message)), false)
             }
-            Self::Replay(connection, told) => {
-                let event = ready!(poll_replay(connection, told.as_mut(), cx));
+            Self::Replay(connection, standalone) => {
+                let event = ready!(poll_replay(connection, standalone.as_mut(), cx));
                 let is_last = event.is_none();
                 (event, is_last)
             }
@@ -252,21 +252,21 @@ impl Source {
 /// The next event of a stream. A message that belongs to no request becomes an event first.
 fn poll_replay(
     connection: &ReplayReader,
-    mut told: Option<&mut StandaloneStream>,
+    mut standalone: Option<&mut StandaloneStream>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Bytes>> {
     loop {
         if let Poll::Ready(event) = connection.poll_event(cx) {
             return Poll::Ready(event);
         }
-        let Some(told) = &mut told else {
+        let Some(standalone) = &mut standalone else {
             return Poll::Pending;
         };
-        if told.ended.as_mut().poll(cx).is_ready() {
+        if standalone.ended.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
-        match ready!(told.messages.poll_next(cx)) {
-            Some(message) => told
+        match ready!(standalone.messages.poll_next(cx)) {
+            Some(message) => standalone
                 .services
                 .replay_streams
                 .push(connection.log(), &message),

@@ -94,10 +94,10 @@ pub(crate) fn check_chain(headers: &HeaderMap, setup: &ConfigSnapshot) -> Result
 
 /// Checks that the body is JSON.
 pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), Rejection> {
-    let told = headers
+    let content_type = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
-    let media = told
+    let media = content_type
         .and_then(|value| value.split(';').next())
         .map(str::trim);
     if media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {
@@ -152,10 +152,10 @@ fn weight_of(range: &str, media: &str) -> Option<u32> {
 
 /// Without the header everything is accepted (RFC 9110, section 12.5.1).
 fn accepts(headers: &HeaderMap, media: &str) -> bool {
-    let mut told = false;
+    let mut is_present = false;
     let kind = media.split('/').next().unwrap_or_default();
     for value in headers.get_all(ACCEPT) {
-        told = true;
+        is_present = true;
         let ranges = value.to_str().unwrap_or_default().split(',');
         let mut ranges = ranges
             .filter_map(|range| range.split(';').next())
@@ -171,7 +171,7 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
             return true;
         }
     }
-    !told
+    !is_present
 }
 
 #[cfg(test)]
@@ -249,8 +249,8 @@ mod tests {
             ("text/*, application/json", false),
             ("text/event-stream, */*", true),
         ] {
-            let told = headers(&[("accept", value)]);
-            assert_eq!(prefers_stream(&told), expected, "{value}");
+            let headers = headers(&[("accept", value)]);
+            assert_eq!(prefers_stream(&headers), expected, "{value}");
         }
         assert!(!prefers_stream(&HeaderMap::new()));
     }

@@ -38,7 +38,7 @@ pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum RoundTrip {
     /// Its method has none. Members with the same names may mean something else.
-    Foreign,
+    Unsupported,
     /// Its client knows none.
     None,
     First,
@@ -91,7 +91,7 @@ impl RoundTrip {
     /// When the server speaks another era now, or the user declined to visit the server's URL.
     pub(crate) fn resume_request(self, params: &mut Params<'_>, era: Era) -> Result<(), RpcError> {
         match (self, era) {
-            (Self::First, Era::Modern) | (Self::Foreign, _) => Ok(()),
+            (Self::First, Era::Modern) | (Self::Unsupported, _) => Ok(()),
             (Self::Sealed(state), Era::Modern) => {
                 params.members.set(REQUEST_STATE, json::string(&state));
                 Ok(())
@@ -243,9 +243,9 @@ pub(crate) fn suspend<L: Send + 'static>(
 ) -> Result<String, RpcError> {
     let requests = call.input.to_json(services.shown_name(&codec.server));
     let timeout = services.pending_server_requests.timeout();
-    let call = suspended_calls.insert(call, codec.owner, codec.quota, timeout)?;
+    let number = suspended_calls.insert(call, codec.owner, codec.quota, timeout)?;
     let gateway = services.instance;
-    let state = codec.seal(services, &RequestState::Suspended { gateway, call });
+    let state = codec.seal(services, &RequestState::Suspended { gateway, number });
     let state = json::string(&state);
     Ok(format!(
         r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#

@@ -20,7 +20,11 @@ pub(crate) enum RequestState {
     /// The state of a modern server.
     Sealed { server: String, state: String },
     /// A suspended call of a legacy server, and the gateway that has it.
-    Suspended { gateway: u64, call: u64 },
+    Suspended {
+        gateway: u64,
+        #[serde(rename = "call")]
+        number: u64,
+    },
     /// A legacy server wants a URL visited before the retry.
     UrlVisit { server: String },
 }
@@ -139,8 +143,8 @@ impl RequestStateCodec {
                 Ok(RoundTrip::UrlVisited)
             }
             RequestState::Sealed { .. } | RequestState::UrlVisit { .. } => Err(missing_response()),
-            RequestState::Suspended { gateway, call } if gateway == services.instance => {
-                Ok(RoundTrip::Suspended(call))
+            RequestState::Suspended { gateway, number } if gateway == services.instance => {
+                Ok(RoundTrip::Suspended(number))
             }
             RequestState::Suspended { .. } => Err(RpcError::internal(
                 "the call waits at another gateway, or was lost when that gateway restarted; \

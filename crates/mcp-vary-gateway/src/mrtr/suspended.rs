@@ -35,7 +35,7 @@ pub(crate) struct SuspendedCalls<L> {
 #[derive(Debug)]
 struct SuspendedEntry<L> {
     owner: QuotaKey,
-    call: SuspendedCall<L>,
+    suspended: SuspendedCall<L>,
 }
 
 /// Whose calls count together: those of a principal; without one those of a connection, or all that have neither.
@@ -108,7 +108,13 @@ impl<L: Send + 'static> SuspendedCalls<L> {
                 "the server asks for input, and too many calls wait for some already; try again later",
             ));
         }
-        entries.insert(id, SuspendedEntry { owner, call });
+        entries.insert(
+            id,
+            SuspendedEntry {
+                owner,
+                suspended: call,
+            },
+        );
         drop(entries);
         let calls = Arc::clone(self);
         self.background_tasks.spawn(async move {
@@ -130,7 +136,7 @@ impl<L: Send + 'static> SuspendedCalls<L> {
 
     /// Takes the call with the number `id` out.
     pub(crate) fn take(&self, id: u64) -> Option<SuspendedCall<L>> {
-        self.lock().remove(&id).map(|entry| entry.call)
+        self.lock().remove(&id).map(|entry| entry.suspended)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SuspendedEntry<L>>> {

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// A line of a client.
 pub(super) enum Line {
-    Whole(Vec<u8>),
+    Complete(Vec<u8>),
     /// Longer than this many bytes, and skipped.
     TooLong(usize),
 }
@@ -48,7 +48,7 @@ pub(super) async fn read_line(
 }
 
 fn complete_line(line: Vec<u8>, too_long: Option<usize>) -> Line {
-    too_long.map_or(Line::Whole(line), Line::TooLong)
+    too_long.map_or(Line::Complete(line), Line::TooLong)
 }
 
 /// Gives the client some time to read what was written.
@@ -107,7 +107,7 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(line) = read_line(&mut input, || 4).await.unwrap() {
             seen.push(match line {
-                Line::Whole(line) => String::from_utf8(line).unwrap(),
+                Line::Complete(line) => String::from_utf8(line).unwrap(),
                 Line::TooLong(_) => "too long".to_owned(),
             });
         }

@@ -125,7 +125,7 @@ impl StdioConnection {
 
     async fn receive(&mut self, line: Line) {
         let line = match line {
-            Line::Whole(line) => line,
+            Line::Complete(line) => line,
             Line::TooLong(limit) => {
                 let why = format!("the line is longer than {limit} bytes");
                 return self
@@ -272,7 +272,7 @@ impl StdioConnection {
 #[cfg(test)]
 impl StdioConnection {
     pub(super) async fn receive_line(&mut self, line: &str) {
-        self.receive(Line::Whole(line.into())).await;
+        self.receive(Line::Complete(line.into())).await;
     }
 
     pub(super) fn legacy_session(&self) -> Option<Arc<Session>> {

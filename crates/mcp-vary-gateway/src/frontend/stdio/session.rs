@@ -117,13 +117,13 @@ impl StdioConnection {
 
     /// Writes the messages of `session` that belong to no request, until the guard is dropped.
     fn forward_session_messages(&self, session: &Arc<Session>) -> Option<DropGuard> {
-        let told = session.open_stream(1)?;
+        let messages = session.open_stream(1)?;
         let (silent, gone) = (CancellationToken::new(), self.client_gone.clone());
         let (lines, guard) = (self.lines.clone(), silent.clone().drop_guard());
         let next = async move || {
             tokio::select! {
                 biased;
-                message = told.next() => message,
+                message = messages.next() => message,
                 () = silent.cancelled() => None,
             }
         };

@@ -52,7 +52,7 @@ impl RequestContext<'_> {
         codec: Option<&RequestStateCodec>,
     ) -> Result<RoundTrip, RpcError> {
         if self.action.round_trip_method().is_none() {
-            return Ok(RoundTrip::Foreign);
+            return Ok(RoundTrip::Unsupported);
         }
         let Some(codec) = codec else {
             return Ok(RoundTrip::None);
