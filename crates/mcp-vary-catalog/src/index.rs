@@ -85,7 +85,7 @@ impl VariantIndex {
 ///
 /// Only the [set of variants] knows which views there are, and makes these.
 ///
-/// [set of variants]: crate::variant_config::VariantSet
+/// [set of variants]: crate::variant_set::VariantSet
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ViewIndex(usize);
 

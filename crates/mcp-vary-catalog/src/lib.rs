@@ -30,4 +30,5 @@ mod tests;
 pub mod unmatched;
 pub mod uri_rewriter;
 pub mod variant_config;
+pub mod variant_set;
 pub mod view;

@@ -8,7 +8,8 @@ use super::index::{ServerIndex, ViewIndex};
 use super::item::ItemRef;
 use super::listing::ListKind;
 use crate::catalog::Catalog;
-use crate::variant_config::{VariantConfig, VariantSet};
+use crate::variant_config::VariantConfig;
+use crate::variant_set::VariantSet;
 
 /// A resource as a client asked for it.
 #[derive(Debug)]

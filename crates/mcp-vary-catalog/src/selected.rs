@@ -12,7 +12,8 @@ use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
 use super::view::Layout;
 use crate::catalog::{Catalog, Lists};
-use crate::variant_config::{VariantConfig, VariantSet};
+use crate::variant_config::VariantConfig;
+use crate::variant_set::VariantSet;
 
 /// The resources of a server, as one variant selects and renames them.
 #[derive(Debug)]

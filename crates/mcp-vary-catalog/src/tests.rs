@@ -21,7 +21,8 @@ use super::view::{Layout, View};
 use crate::catalog::{ChangedLists, Lists, changed_lists};
 use crate::selection::rules::ClientRules;
 use crate::selection::variant_selection::SelectionConfig;
-use crate::variant_config::{Base, VariantConfig, VariantSet};
+use crate::variant_config::{Base, VariantConfig};
+use crate::variant_set::VariantSet;
 
 type Catalogue = BTreeMap<ListKind, Arc<Lists>>;
 

@@ -10,7 +10,8 @@ use super::item::Item;
 use super::listing::ListKind;
 use super::merge::ServerListing;
 use crate::catalog::{Catalog, Lists};
-use crate::variant_config::{VariantConfig, VariantSet, candidate};
+use crate::variant_config::{VariantConfig, candidate};
+use crate::variant_set::VariantSet;
 
 /// The parts of a variant's configuration, and the lists that each is about: resources and templates share one.
 const SECTIONS: [(&str, &[ListKind]); 3] = [

@@ -18,7 +18,8 @@ use super::merge::{MergedList, Naming, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem};
 use crate::list_cursor::CursorIndex;
-use crate::variant_config::{NameScope, VariantConfig, VariantSet};
+use crate::variant_config::{NameScope, VariantConfig};
+use crate::variant_set::VariantSet;
 
 /// What one variant shows of one list.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! What has no equivalent is named in a note; nothing is left out silently. No note shows a value.
 
 mod entry;
+mod foreign_keys;
 mod format;
 mod print;
 mod text;

@@ -20,7 +20,8 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 pub use crate::variants::spans::VariantSpans;
 use draft::PartialVariant;
-use mcp_vary_catalog::variant_config::{VariantConfig, VariantSet};
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_catalog::variant_set::VariantSet;
 use settings::SETTINGS;
 pub(super) use settings::{DIALECTS, RESULTS, choice, features};
 

@@ -1,6 +1,6 @@
 //! What stands at the top of a file about content negotiation.
 
-use super::PartialFile;
+use super::settings::PartialFile;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::{clients, require};
 

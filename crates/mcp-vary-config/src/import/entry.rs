@@ -2,6 +2,7 @@
 
 use mcp_vary_upstream::secret::{holds_secret, is_secret};
 
+use super::foreign_keys::no_equivalent;
 use super::text::{Inputs, converted, is_variable, variable_name};
 use super::{Format, Found};
 use crate::diagnostic::Position;
@@ -447,20 +448,6 @@ fn one_line(text: &str) -> Option<String> {
     Some(strings.join(" ")).filter(|line| !line.is_empty())
 }
 
-/// Why a key is left out, and what to do.
-fn no_equivalent(key: &str) -> (&'static str, &'static str) {
-    let known = WITHOUT_EQUIVALENT
-        .iter()
-        .find(|(keys, ..)| keys.contains(&key));
-    known.map_or(
-        (
-            "has no equivalent, and is left out",
-            "see that nothing depends on it",
-        ),
-        |(_, what, fix)| (*what, *fix),
-    )
-}
-
 /// The order of what is printed.
 const ORDER: &[&str] = &[
     "command",
@@ -471,71 +458,4 @@ const ORDER: &[&str] = &[
     "headers",
     "start-timeout",
     "timeout",
-];
-
-/// Keys of other programs that nothing here stands for: what they are, and what to do.
-const WITHOUT_EQUIVALENT: &[(&[&str], &str, &str)] = &[
-    (
-        &["timeout"],
-        "is left out: some programs mean seconds by it and some milliseconds",
-        "write `timeout` with a unit where the default of 10m will not do",
-    ),
-    (
-        &[
-            "autoApprove",
-            "alwaysAllow",
-            "trust",
-            "approval_mode",
-            "default_tools_approval_mode",
-            "tools",
-            "autoApproveAll",
-        ],
-        "is left out: who may call what without being asked stays with the client",
-        "set it there for the tools of Vary",
-    ),
-    (
-        &[
-            "oauth",
-            "auth",
-            "oauth_resource",
-            "scopes",
-            "authProviderType",
-            "authorization",
-        ],
-        "is left out: Vary signs in nowhere by itself",
-        "put a token into `headers`",
-    ),
-    (
-        &["envFile", "env_file"],
-        "is left out: files of variables are not read",
-        "load it before the start: `set -a; . FILE; set +a`",
-    ),
-    (
-        &["required"],
-        "is left out: a server that is down stops no other",
-        "`vary config check` fails when one is down",
-    ),
-    (
-        &["bearer_token"],
-        "is left out: Codex refuses it, too",
-        "put it into a variable, and that into `headers`",
-    ),
-    (
-        &["sandbox", "sandboxEnabled", "experimental_environment"],
-        "is left out: the server runs as Vary does",
-        "start it in a sandbox by its `command`",
-    ),
-    (
-        &[
-            "dev",
-            "gallery",
-            "version",
-            "icon",
-            "iconUrl",
-            "supports_parallel_tool_calls",
-            "source",
-        ],
-        "is left out: it is about the program that the file is of",
-        "nothing needs to be done",
-    ),
 ];

@@ -1,6 +1,7 @@
 //! What is said of a variant that its operator does not describe.
 
-use mcp_vary_catalog::variant_config::{Base, VariantConfig, VariantSet};
+use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 
 /// What `face` shows, in the words of the built-in variant that shows the same, or in plain ones.

@@ -15,7 +15,7 @@ use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::selection::rankings::{RankedVariants, Rankings};
 use mcp_vary_catalog::selection::rules::ClientRules;
 use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, VariantRequest};
-use mcp_vary_catalog::variant_config::VariantSet;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;

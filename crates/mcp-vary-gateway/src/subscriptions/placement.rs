@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::index::VariantIndex;
-use mcp_vary_catalog::variant_config::VariantSet;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;

@@ -1,0 +1,163 @@
+//! All variants that a gateway offers, and the views that they have: each variant in each presentation.
+
+use std::sync::Arc;
+
+use mcp_vary::variant::{Date, VariantDiagnostics, VariantId, Variants};
+use mcp_vary_view::UriMap;
+
+use super::index::{VariantIndex, ViewIndex};
+use super::variant_config::{VariantConfig, built_in};
+use crate::selection::rules::Presentation;
+
+/// All variants that a gateway offers.
+#[derive(Debug)]
+pub struct VariantSet {
+    /// The variants as they are declared to clients.
+    pub variants: Variants,
+    /// One for each view: the variants in the order of [`variants`](Self::variants), then the same in the presentations
+    /// that rules for clients ask for.
+    configs: Vec<VariantConfig>,
+    /// For each view, the URIs that it gives to resources and templates.
+    uris: Vec<Arc<UriMap>>,
+    /// For each presentation, the view of each variant.
+    presentations: Vec<(Presentation, Vec<ViewIndex>)>,
+}
+
+fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
+    all.iter().map(|face| Arc::new(face.uris())).collect()
+}
+
+impl VariantSet {
+    /// The variants of a configuration. [`log_warnings`](Self::log_warnings) says which removal dates are past.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with how they are declared.
+    pub fn new(all: Vec<VariantConfig>) -> Result<Self, VariantDiagnostics> {
+        let declared = all.iter().map(|face| face.variant.clone()).collect();
+        // No date is past on the first day.
+        let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
+        Ok(Self {
+            variants,
+            uris: uri_maps(&all),
+            configs: all,
+            presentations: Vec::new(),
+        })
+    }
+
+    /// Logs what is allowed in these variants and probably not meant, `today`'s past removal dates included (SV-1).
+    pub fn log_warnings(&self, today: Date) {
+        let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
+        for warning in warnings.unwrap_or_default() {
+            tracing::warn!(%warning, "variant declared oddly");
+        }
+    }
+
+    /// The same variants, and what they are in these manners.
+    pub fn with_presentations(faces: &Arc<Self>, manners: &[Presentation]) -> Arc<Self> {
+        if manners.is_empty() {
+            return Arc::clone(faces);
+        }
+        let declared = faces.variants.as_slice().len();
+        let mut all = faces.configs[..declared].to_vec();
+        let mut add = |manner: &Presentation| {
+            let add_one = |variant| {
+                let own: &VariantConfig = &faces.configs[variant];
+                let style = manner.apply(own.style);
+                // Two manners may come to the same.
+                let mut known = std::iter::once(variant).chain(declared..all.len());
+                let is_it = |at: &usize| {
+                    let other = &all[*at];
+                    other.variant.id == own.variant.id && other.style == style
+                };
+                let at = known.find(is_it).unwrap_or_else(|| {
+                    let mut face = own.clone();
+                    face.style = style;
+                    all.push(face);
+                    all.len() - 1
+                });
+                ViewIndex::at(at)
+            };
+            (0..declared).map(add_one).collect()
+        };
+        let manners = manners.iter().map(|manner| (*manner, add(manner)));
+        let manners = manners.collect();
+        Arc::new(Self {
+            variants: faces.variants.clone(),
+            uris: uri_maps(&all),
+            configs: all,
+            presentations: manners,
+        })
+    }
+
+    /// The view of `variant` in a presentation.
+    pub fn presented_view(&self, variant: VariantIndex, presentation: Presentation) -> ViewIndex {
+        let mut known = self.presentations.iter();
+        let known = known.find(|(known, _)| *known == presentation);
+        let view = known.and_then(|(_, views)| variant.get(views).copied());
+        view.unwrap_or(variant.declared_view())
+    }
+
+    /// One configuration for each view.
+    pub fn configs(&self) -> &[VariantConfig] {
+        &self.configs
+    }
+
+    /// The configurations of all views, each with its index.
+    pub fn views(&self) -> impl Iterator<Item = (ViewIndex, &VariantConfig)> {
+        let views = self.configs.iter().enumerate();
+        views.map(|(at, config)| (ViewIndex::at(at), config))
+    }
+
+    /// The configuration of a view of this set.
+    pub fn config(&self, view: ViewIndex) -> &VariantConfig {
+        let config = view.get(&self.configs);
+        config.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+    }
+
+    /// The URIs that a view of this set gives to resources and templates, and what these are to their servers.
+    pub fn uris(&self, view: ViewIndex) -> &Arc<UriMap> {
+        let uris = view.get(&self.uris);
+        uris.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+    }
+
+    /// All variants, in the order of declaration.
+    pub fn indices(&self) -> impl Iterator<Item = VariantIndex> + use<> {
+        (0..self.variants.as_slice().len()).map(VariantIndex::at)
+    }
+
+    /// The variant with this id.
+    pub fn index_of(&self, id: &str) -> Option<VariantIndex> {
+        let mut variants = self.variants.iter();
+        let position = variants.position(|variant| *variant.id.as_str() == *id);
+        position.map(VariantIndex::at)
+    }
+
+    /// The id of a variant; `None` when there are fewer.
+    pub fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
+        let variant = variant.get(self.variants.as_slice());
+        variant.map(|variant| &variant.id)
+    }
+
+    /// The variant that a view shows.
+    pub fn variant_of(&self, view: ViewIndex) -> VariantIndex {
+        let id = &self.config(view).variant.id;
+        self.index_of(id.as_str()).unwrap_or_default()
+    }
+
+    /// The variants that exist without any configuration.
+    pub fn built_in() -> Self {
+        match Self::new(built_in()) {
+            Ok(faces) => faces,
+            Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
+        }
+    }
+
+    /// The ids of the variants, in the order of declaration.
+    pub fn ids(&self) -> impl Iterator<Item = VariantId> {
+        self.variants.iter().map(|variant| variant.id.clone())
+    }
+}
+
+/// Views and variants are only looked up in the set that they are of: each request has one snapshot of the configuration.
+const OF_THIS_SET: &str = "an index is used with the set of variants that it was made by";

@@ -1,0 +1,286 @@
+//! The keys at the top of a file, and what has been read of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_vary::rank::DEFAULT_ADVERTISED;
+use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::merge::Naming;
+use mcp_vary_catalog::selection::rules::JsonContent;
+use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
+use mcp_vary_catalog::variant_config;
+use mcp_vary_gateway::settings::keys::Keys;
+use mcp_vary_gateway::settings::limits::Limits;
+use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
+
+use super::File;
+use crate::diagnostic::Position;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::ranking::{self, Weighted};
+use crate::reader::{Located, MOST, Reader};
+use crate::require::Required;
+use crate::rules::{prompts, resources, results};
+use crate::schema::Schema;
+use crate::server::{self, Servers};
+use crate::variants::{self, Declared, VariantSpans};
+use crate::{clients, keys, limits};
+
+/// A file while it is read.
+pub(super) struct PartialFile {
+    pub(super) servers: Servers,
+    pub(super) variants: Declared,
+    /// Where a variant is named that must be declared somewhere, and which.
+    pub(super) named: Vec<(Position, String, VariantId)>,
+    /// The hints that were given a weight.
+    pub(super) weighted: Vec<Weighted>,
+    pub(super) required: Vec<Required>,
+    pub(super) file: File,
+}
+
+impl Default for PartialFile {
+    fn default() -> Self {
+        Self {
+            servers: Servers::default(),
+            variants: Declared::default(),
+            named: Vec::new(),
+            weighted: Vec::new(),
+            required: Vec::new(),
+            file: File {
+                servers: Vec::new(),
+                disabled: Vec::new(),
+                left_out: Vec::new(),
+                naming: Naming::default(),
+                listen: None,
+                admin: None,
+                variants: true,
+                faces: None,
+                choosing: SelectionConfig::default(),
+                weights: variant_config::weights(),
+                advertised: DEFAULT_ADVERTISED,
+                negotiation: true,
+                json_content: JsonContent::default(),
+                lift_json_text: true,
+                required: Vec::new(),
+                keys: Keys::default(),
+                read_result: false,
+                results: ResultRules::default(),
+                resources: ResourceRules::default(),
+                prompts: PromptRules::default(),
+                start_wait: None,
+                page_size: None,
+                session_lifetime: None,
+                limits: Limits::default(),
+                notes: Vec::new(),
+                places: VariantSpans::default(),
+                addresses_at: BTreeMap::new(),
+            },
+        }
+    }
+}
+
+impl PartialFile {
+    pub(super) fn finish(self) -> File {
+        File {
+            servers: self.servers.enabled,
+            disabled: self.servers.disabled,
+            left_out: self.servers.left_out,
+            variants: self.variants.on,
+            faces: self.variants.faces,
+            places: self.variants.places,
+            required: self.required.into_iter().map(|(_, _, id)| id).collect(),
+            ..self.file
+        }
+    }
+}
+
+fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> {
+    let word = reader.word(field)?;
+    let port = word
+        .rsplit_once(':')
+        .map_or(word.as_str(), |(_, port)| port);
+    if port.parse::<u16>().is_ok() {
+        return Some(word);
+    }
+    let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
+    reader.report(field, "is not an address to listen on", fix);
+    None
+}
+
+/// What stands at the top of a file.
+pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
+    KeySpec {
+        key: "servers",
+        about: "the servers by name; at least one",
+        default: "",
+        takes: ValueKind::Other(server::shape, |reader, field, draft| {
+            server::read_all(reader, field, &mut draft.servers)
+        }),
+    },
+    KeySpec {
+        key: "naming",
+        about: "how the names of tools and prompts tell their server. `as-needed`: as they are with one \
+server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two \
+with one name the first server's is served. `on-collision`: `name_tool` only for names \
+that several servers have",
+        default: "as-needed",
+        takes: ValueKind::Other(
+            |schema| schema.choice(NAMINGS),
+            |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
+        ),
+    },
+    KeySpec {
+        key: "listen",
+        about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
+        default: "127.0.0.1:8800",
+        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
+            draft.file.addresses_at.insert("listen", field.node.at);
+            draft.file.listen = read_address(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "admin",
+        about: "where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on this machine; the status contains no secrets. `--admin` wins",
+        default: "",
+        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
+            draft.file.addresses_at.insert("admin", field.node.at);
+            draft.file.admin = read_address(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "variants",
+        about: "the variants that are offered; without any these three: `standard`, `compact` and \
+`read-only`. `off`: none",
+        default: "on",
+        takes: ValueKind::Other(variants::shape, |reader, field, draft| {
+            variants::read(reader, field, &mut draft.variants)
+        }),
+    },
+    KeySpec {
+        key: "variant",
+        about: "the variant of clients that name none and that no rule of `clients` is about; without it \
+their hints decide. `--variant` wins",
+        default: "",
+        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
+            let variant = clients::variant(reader, field, &mut draft.named);
+            draft.file.choosing.default = variant;
+        }),
+    },
+    KeySpec {
+        key: "clients",
+        about: "rules for clients: which variant they get that name none, and how it is shown to them",
+        default: "",
+        takes: ValueKind::Other(clients::shape, |reader, field, draft| {
+            let rules = &mut draft.file.choosing.rules;
+            clients::read(reader, field, rules, &mut draft.named);
+        }),
+    },
+    KeySpec {
+        key: "known-clients",
+        about: "whether rules for clients that are known to need something come after those of `clients`; \
+`vary config clients` shows them",
+        default: "off",
+        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.known_clients),
+    },
+    KeySpec {
+        key: "strict-header",
+        about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
+`/mcp/v/<id>` is an error; otherwise these win",
+        default: "off",
+        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.strict_header),
+    },
+    KeySpec {
+        key: "ranking",
+        about: "what counts how much when a client's hints choose",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.table(&[ranking::SETTINGS]),
+            |reader, field, draft| {
+                let mut ranking =
+                    ranking::PartialRanking::of(&draft.file.weights, draft.file.advertised);
+                reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
+                (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
+                draft.weighted = ranking.weighted;
+            },
+        ),
+    },
+    KeySpec {
+        key: "results",
+        about: "rules that transform results of tools: other values, other texts, for some clients",
+        default: "",
+        takes: ValueKind::Other(results::shape, |reader, field, draft| {
+            draft.file.results = results::read(reader, field);
+        }),
+    },
+    KeySpec {
+        key: "resources",
+        about: "rules that transform resources: other formats, other texts",
+        default: "",
+        takes: ValueKind::Other(resources::shape, |reader, field, draft| {
+            draft.file.resources = resources::read(reader, field);
+        }),
+    },
+    KeySpec {
+        key: "prompts",
+        about: "rules that replace the texts of prompts, for some clients",
+        default: "",
+        takes: ValueKind::Other(prompts::shape, |reader, field, draft| {
+            draft.file.prompts = prompts::read(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "start-wait",
+        about: "how long clients wait for servers that are starting. After that they get the lists of the servers that are ready, and a notification when others become ready. With a single server `8s`",
+        default: "3s",
+        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
+            let mut wait = Duration::ZERO;
+            reader.duration(field, &mut wait);
+            draft.file.start_wait = Some(wait);
+        }),
+    },
+    KeySpec {
+        key: "page-size",
+        about: "tools, resources, templates or prompts on one page of a list; all on one without it",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.count(1..=MOST),
+            |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
+        ),
+    },
+    KeySpec {
+        key: "session-lifetime",
+        about: "how long a session lasts after `initialize`",
+        default: "24h",
+        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
+            let mut lifetime = Duration::ZERO;
+            reader.duration(field, &mut lifetime);
+            draft.file.session_lifetime = Some(lifetime);
+        }),
+    },
+    KeySpec {
+        key: "keys",
+        about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
+        default: "",
+        takes: ValueKind::Other(keys::shape, |reader, field, draft| {
+            draft.file.keys = keys::read(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "limits",
+        about: "what clients may use at most",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.table(&[limits::SETTINGS]),
+            |reader, field, draft| {
+                let example = "{connections: 1024}";
+                reader.settings(field, &[limits::SETTINGS], &mut draft.file.limits, example);
+            },
+        ),
+    },
+];
+
+const NAMINGS: &[(&str, Naming)] = &[
+    ("as-needed", Naming::AsNeeded),
+    ("always", Naming::Always),
+    ("never", Naming::Never),
+    ("on-collision", Naming::OnCollision),
+];
