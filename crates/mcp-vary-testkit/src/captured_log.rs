@@ -1,11 +1,11 @@
 //! The log events of one test.
 
 use std::fmt::{Debug, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::{DefaultGuard, set_default};
+use tracing::subscriber::{DefaultGuard, Interest, set_default, set_global_default};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Collects log events, a line each: `LEVEL message; field=value; `.
@@ -24,6 +24,9 @@ impl CapturedLog {
             least,
             target,
         };
+        FOREVER.call_once(|| {
+            let _ = set_global_default(Undecided);
+        });
         (log.clone(), set_default(log))
     }
 
@@ -33,7 +36,41 @@ impl CapturedLog {
     }
 }
 
+/// `tracing` remembers that nobody wants an event when another test reaches it first, at the moment at which this one
+/// begins to listen. One subscriber for the whole process that never decides keeps it from remembering anything.
+static FOREVER: Once = Once::new();
+
+struct Undecided;
+
+impl Subscriber for Undecided {
+    fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, _event: &Event<'_>) {}
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
 impl Subscriber for CapturedLog {
+    fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= self.least && metadata.target().starts_with(self.target)
     }
