@@ -1,7 +1,6 @@
 //! The automation of the project: `cargo xtask test` checks all of it.
 #![expect(clippy::print_stdout, reason = "the output of the command")]
 
-mod allowed;
 mod amplify;
 mod behind;
 mod bench;
@@ -109,10 +108,6 @@ enum Task {
         #[command(flatten)]
         options: extra::Options,
     },
-    /// Shorten the lists of today's violations, xtask/*-allowed.txt, to what still exists
-    ///
-    /// Deletes lines that no longer apply and follows names to files that were moved. Never adds a name.
-    Prune,
     /// Print the cost in tokens of the recorded tool lists, results and rows, and update docs/tokens.md
     Tokens {
         /// Change nothing; fail if the page is not up to date
@@ -146,15 +141,8 @@ fn main() -> ExitCode {
             only, vary, write, ..
         } => exit_code(amplify::amplify(&workspace, vary, &only, write)),
         Task::TestExtra { phases, options } => exit_code(extra::run(&workspace, &phases, &options)),
-        Task::Prune => exit_code(prune(&workspace)),
         Task::Tokens { check } => exit_code(tokens::tokens(&workspace, check)),
     }
-}
-
-fn prune(workspace: &Workspace) -> Result<(), String> {
-    println!("{}", layout::prune(workspace)?);
-    println!("{}", names::prune(workspace)?);
-    Ok(())
 }
 
 /// Prints the error of a task, if any, and returns the exit code.

@@ -3,15 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::allowed::{self, Finding};
 use crate::modules::{Import, Modules, Sources};
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
 use super::packages::Package;
-
-/// Circles that exist today: a line `crate folder->folder` for each pair of folders with an import that is part of one.
-pub(super) const CIRCLES: &str = "xtask/circles-allowed.txt";
 
 /// The folders (or files) directly below `src` of a crate, top first. A file imports from its own layer and from
 /// those below it.
@@ -44,21 +40,12 @@ struct Imports {
 
 /// No import is part of a circle between files of different folders.
 pub(super) fn circles(workspace: &Workspace, packages: &[Package]) -> Result<(), String> {
-    let findings = all_circles(workspace, packages)?;
-    let allowed = allowed::read(workspace, CIRCLES)?;
-    no_findings(&allowed::compare(CIRCLES, &allowed, &findings))
-}
-
-/// Every circle of the workspace, whether allowed or not.
-pub(super) fn all_circles(
-    workspace: &Workspace,
-    packages: &[Package],
-) -> Result<Vec<Finding>, String> {
     let sources = workspace.rust_sources()?;
     let crates = packages.iter();
-    Ok(crates
-        .flat_map(|package| imports(&sources, &package.roots()).circles(&package.name))
-        .collect())
+    let findings: Vec<String> = crates
+        .flat_map(|package| imports(&sources, &package.roots()).circles())
+        .collect();
+    no_findings(&findings)
 }
 
 /// The imports of each crate with layers go down its list.
@@ -109,7 +96,7 @@ fn folder(sources: &Sources, root: &str, path: &str) -> String {
 
 impl Imports {
     /// The imports between different folders that are part of a circle.
-    fn circles(&self, name: &str) -> Vec<Finding> {
+    fn circles(&self) -> Vec<String> {
         let files: Vec<&str> = self.folders.keys().map(String::as_str).collect();
         let index: BTreeMap<&str, usize> = files.iter().copied().zip(0..).collect();
         let mut edges = vec![BTreeSet::new(); files.len()];
@@ -124,13 +111,10 @@ impl Imports {
             if from == to || !is_circle {
                 continue;
             }
-            findings.push(Finding {
-                line: (name.to_owned(), format!("{}->{}", short(from), short(to))),
-                report: format!(
-                    "{}:{}: imports {}, which leads back here: a circle between folders",
-                    import.from, import.line, import.to
-                ),
-            });
+            findings.push(format!(
+                "{}:{}: imports {}, which leads back here: a circle between folders",
+                import.from, import.line, import.to
+            ));
         }
         findings
     }
@@ -175,12 +159,6 @@ fn layer(path: &str) -> Option<&str> {
     Some(first.strip_suffix(".rs").unwrap_or(first))
 }
 
-/// A folder without what is the same for the whole crate.
-fn short(folder: &str) -> &str {
-    let inside = folder.find("src").map_or(folder, |at| &folder[at..]);
-    inside.strip_prefix("src/").unwrap_or(inside)
-}
-
 /// Which files can be reached from `start`; `start` itself only through others.
 fn reach(edges: &[BTreeSet<usize>], start: usize) -> Vec<bool> {
     let mut reached = vec![false; edges.len()];
@@ -218,16 +196,13 @@ mod tests {
             ("b/two.rs", "fn f() { crate::a::one::g(); }"),
             ("c.rs", "use crate::a::one::X;"),
         ]);
-        let findings = imports.circles("x");
-        let reports: Vec<_> = findings.iter().map(|it| &*it.report).collect();
         assert_eq!(
-            reports,
+            imports.circles(),
             [
                 "x/src/a/one.rs:2: imports x/src/b/two.rs, which leads back here: a circle between folders",
                 "x/src/b/two.rs:1: imports x/src/a/one.rs, which leads back here: a circle between folders",
             ]
         );
-        assert_eq!(findings[0].line, ("x".to_owned(), "a->b".to_owned()));
     }
 
     #[test]
@@ -238,7 +213,7 @@ mod tests {
             ("b.rs", "use crate::c::X;"),
             ("c.rs", "use crate::a::X;"),
         ]);
-        assert_eq!(imports.circles("x").len(), 2);
+        assert_eq!(imports.circles().len(), 2);
     }
 
     #[test]
@@ -251,7 +226,7 @@ mod tests {
                 "use super::X; #[cfg(test)] mod tests { use crate::b::X; }",
             ),
         ]);
-        assert!(imports.circles("x").is_empty());
+        assert!(imports.circles().is_empty());
     }
 
     #[test]

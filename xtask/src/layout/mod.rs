@@ -5,7 +5,6 @@ pub(crate) mod packages;
 mod folders;
 mod sources;
 
-use crate::allowed;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
@@ -23,13 +22,6 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("circles", folders::circles(workspace, &packages)),
         ("layers", folders::layers(workspace, &packages)),
     ])
-}
-
-/// Deletes the lines of the list of allowed circles that no longer apply.
-pub(crate) fn prune(workspace: &Workspace) -> Result<String, String> {
-    let packages = packages::read(workspace)?;
-    let circles = folders::all_circles(workspace, &packages)?;
-    allowed::prune(workspace, folders::CIRCLES, &circles)
 }
 
 #[cfg(test)]

@@ -4,16 +4,12 @@ mod definitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::allowed::{self, Finding};
 use crate::layout::packages;
 use crate::modules::{Modules, Sources};
 use crate::outcome::{Outcome, no_findings};
 use crate::workspace::Workspace;
 
 use definitions::{Definition, definitions};
-
-/// Refused names that exist today: a line `path name` for each file that defines one.
-const ALLOWED: &str = "xtask/names-allowed.txt";
 
 /// The page with the table of names that are refused as a whole.
 const PAGE: &str = "CONTRIBUTING.md";
@@ -42,17 +38,10 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 }
 
 fn check(workspace: &Workspace) -> Result<(), String> {
-    let findings = all(workspace)?;
-    let allowed = allowed::read(workspace, ALLOWED)?;
-    no_findings(&allowed::compare(ALLOWED, &allowed, &findings))
+    no_findings(&all(workspace)?)
 }
 
-/// Deletes the lines of the list of allowed names that no longer apply.
-pub(crate) fn prune(workspace: &Workspace) -> Result<String, String> {
-    allowed::prune(workspace, ALLOWED, &all(workspace)?)
-}
-
-fn all(workspace: &Workspace) -> Result<Vec<Finding>, String> {
+fn all(workspace: &Workspace) -> Result<Vec<String>, String> {
     let table = table(&workspace.read(PAGE)?)?;
     let sources = workspace.rust_sources()?;
     let packages = packages::read(workspace)?;
@@ -62,7 +51,7 @@ fn all(workspace: &Workspace) -> Result<Vec<Finding>, String> {
 }
 
 /// The refused names in the targets whose crate roots are `roots`.
-fn findings(sources: &Sources, roots: &[String], table: &Table) -> Vec<Finding> {
+fn findings(sources: &Sources, roots: &[String], table: &Table) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
     for root in roots {
@@ -73,10 +62,7 @@ fn findings(sources: &Sources, roots: &[String], table: &Table) -> Vec<Finding> 
             for definition in definitions(&file.tokens) {
                 if let Some(reason) = refusal(&definition, &file.path, table) {
                     let Definition { name, kind, line } = definition;
-                    findings.push(Finding {
-                        line: (file.path.clone(), name.to_owned()),
-                        report: format!("{}:{line}: {kind} `{name}`: {reason}", file.path),
-                    });
+                    findings.push(format!("{}:{line}: {kind} `{name}`: {reason}", file.path));
                 }
             }
         }
@@ -171,7 +157,9 @@ mod tests {
         let sources: Sources = [("x/src/lib.rs".to_owned(), text.to_owned())].into();
         let table = table(TABLE).unwrap();
         let found = findings(&sources, &["x/src/lib.rs".to_owned()], &table);
-        let names: Vec<&str> = found.iter().map(|it| &*it.line.1).collect();
+        // A report has the name in its first backquotes.
+        let name = |report| str::split(report, '`').nth(1).unwrap();
+        let names: Vec<&str> = found.iter().map(|report| name(report)).collect();
         assert_eq!(names, expected, "{text}");
     }
 
@@ -220,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_this_workspace_are_allowed() {
+    fn the_names_of_this_workspace_are_standard_terms() {
         assert_eq!(check(&Workspace::here()), Ok(()));
     }
 }
