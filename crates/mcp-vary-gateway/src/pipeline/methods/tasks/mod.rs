@@ -2,21 +2,21 @@
 
 pub(crate) mod core_over_ext;
 pub(crate) mod ext_over_core;
+mod list;
 mod subscriptions;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::error_code::{METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
+use mcp_vary::json;
 use mcp_vary::json::edit;
-use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
-use mcp_vary_upstream::{CallerId, Request, SupervisedConnection};
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
@@ -28,14 +28,10 @@ use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
-use crate::pool::dedicated::DedicatedLease;
 use crate::tasks::proxy::EXT_OVER_CORE;
 use crate::tasks::task_text::string;
 use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix, upstream_id};
 use mcp_vary_catalog::result_rewriter::ResultRewriter;
-
-/// A server's list is read so far.
-const PAGES: usize = 16;
 
 /// A task that a client asks about.
 pub(super) struct FoundTask {
@@ -430,73 +426,5 @@ impl RequestContext<'_> {
         let index = faces.index_of(task.variant.as_str())?;
         let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
         is_offered.then(|| faces.presented_view(index, self.client.presentation))
-    }
-
-    /// The tasks that the client had made, of all servers, as far as they are remembered.
-    pub(crate) async fn list_tasks(&self) -> Result<Dispatch, RpcError> {
-        self.dialects()?;
-        let after = self.task_cursor()?;
-        let mut tasks = self.completed_task_list(after);
-        let (others, next) = self.list_extension_tasks(after).await?;
-        for (at, source) in ServerIndex::enumerate(self.class.sources()) {
-            if after == 0 && self.offers(at, TaskDialect::Core) {
-                // A server knows the tasks of a client where that had them made.
-                let alone = self.dedicated_connection(at).await?;
-                let line = alone
-                    .as_ref()
-                    .map_or(&source.connection, DedicatedLease::connection);
-                tasks.extend(self.tasks_of(source.name(), line).await?);
-            }
-        }
-        tasks.extend(others);
-        let next = next.map(|next| format!(r#","nextCursor":"{next}""#));
-        let (tasks, next) = (tasks.join(","), next.unwrap_or_default());
-        let result = format!(r#"{{"tasks":[{tasks}]{next}}}"#);
-        Ok(self.answer(&result))
-    }
-
-    /// Of one server's tasks those that the client had made, in its words.
-    async fn tasks_of(
-        &self,
-        server: &str,
-        line: &SupervisedConnection,
-    ) -> Result<Vec<String>, RpcError> {
-        let server: Arc<str> = server.into();
-        let mut found = Vec::new();
-        let mut cursor: Option<String> = None;
-        for _ in 0..PAGES {
-            let mut params = Members::default();
-            if let Some(cursor) = &cursor {
-                params.set("cursor", cursor.clone());
-            }
-            let mut request = Request::new("tasks/list", Some(params.to_json()));
-            request.caller = Some(CallerId(self.client.id));
-            let turn = line.acquire().await?;
-            let exchange = line.ready().await?.request(request).await?;
-            let answer = exchange.answer().await?;
-            drop(turn);
-            // A server that lists none of its tasks may still have some.
-            let Ok(page) = answer.outcome() else { break };
-            let listed = edit::get(page, "tasks").unwrap_or("[]");
-            for task in elements(listed).unwrap_or_default() {
-                let own = string(task, "taskId").unwrap_or_default();
-                let sealed =
-                    self.snapshot
-                        .services
-                        .tasks
-                        .registry
-                        .client_id(&server, &own, self.client.id);
-                found.extend(
-                    sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
-                );
-            }
-            cursor = edit::get(page, "nextCursor")
-                .filter(|next| *next != "null")
-                .map(str::to_owned);
-            if cursor.is_none() {
-                break;
-            }
-        }
-        Ok(found)
     }
 }
