@@ -141,9 +141,9 @@ pub(crate) struct Serve {
     deprecationInfo, daysLeft, advertised, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
-    [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \
+    [{name, state, error, server, revision, lists}], served: [{list, id, server, upstreamName}], collisions: [{list, id, shownFrom, \
     hidden}]}. With --admin also deprecatedUse, as in `vary status`. With --lint also lint: [{name, notCalled, findings: \
-    [{kind, says}]}]."
+    [{kind, message}]}]."
 )]
 pub(crate) struct Inspect {
     #[command(flatten)]
@@ -190,7 +190,7 @@ pub(crate) struct Inspect {
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml\n  \
     vary call get_weather '{\"location\":\"Bern\"}' --lint http://127.0.0.1:8800/mcp\n\n\
-    With --json, one line for each client: the result as received, or {error}; with --lint as well, {result, findings: [{kind, says}]}."
+    With --json, one line for each client: the result as received, or {error}; with --lint as well, {result, findings: [{kind, message}]}."
 )]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -252,9 +252,9 @@ pub(crate) enum ConfigCommand {
 #[command(after_help = "Examples:\n  \
     vary config check vary.yaml\n  \
     vary config check --offline .mcp.json\n\n\
-    With --json: {file, servers: [{name, state, error, lists}], disabled: [name], mistakes, notes, slips, collisions: \
-    [{list, id, keptBy, hidden}], variants: [{id, tools, tokens}], problems: [text]}, where mistakes, notes and slips are lists of {line, column, key, message, fix}; a slip has \
-    its variant, too.")]
+    With --json: {file, servers: [{name, state, error, lists}], disabled: [name], errors, notes, unmatched, collisions: \
+    [{list, id, shownFrom, hidden}], variants: [{id, tools, tokens}], problems: [text]}, where errors, notes and unmatched are lists of {line, column, key, message, fix}; unmatched ones have \
+    their variant, too.")]
 pub(crate) struct Check {
     /// Only read the file; do not connect to servers
     #[arg(long)]
@@ -295,8 +295,8 @@ pub(crate) struct Import {
     vary status 8801\n\n\
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
-    last}], sessions, streams, listeners, subscriptions, questions, \
-    heldCalls, watchedTasks, finishedTasks, ownConnections, tasks, rankings}. Times are seconds.")]
+    last}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
+    completedTasks, dedicatedConnections, memory, tasks, rankings, counters}. Times are seconds, memory is bytes.")]
 pub(crate) struct Status {
     /// Print JSON
     #[arg(long)]

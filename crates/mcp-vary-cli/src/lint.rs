@@ -60,7 +60,7 @@ pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
     let finding = |finding: &Finding| {
         let mut said = Members::default();
         said.set("kind", json::string(kind(finding)));
-        said.set("says", json::string(&finding.to_string()));
+        said.set("message", json::string(&finding.to_string()));
         said.to_json()
     };
     let findings: Vec<_> = findings.iter().map(finding).collect();

@@ -101,7 +101,7 @@ impl Review {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let found = |found: &ToolFinding| json!({"kind": found.kind, "says": found.message});
+        let found = |found: &ToolFinding| json!({"kind": found.kind, "message": found.message});
         let tool = |tool: &ToolReview| {
             let findings: Vec<_> = tool.findings.iter().map(found).collect();
             json!({"name": tool.name, "notCalled": tool.uncalled, "findings": findings})

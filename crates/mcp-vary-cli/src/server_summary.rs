@@ -44,7 +44,7 @@ impl ServerSummary {
         }
         let servers = self.servers.iter().map(server_json);
         let served = self.served.iter().map(|served| {
-            json!({"list": served.list, "id": served.id, "server": served.server, "own": served.upstream_name})
+            json!({"list": served.list, "id": served.id, "server": served.server, "upstreamName": served.upstream_name})
         });
         let collisions = self.collisions.iter().map(collision_json);
         let mut all = Map::new();
@@ -74,7 +74,7 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
 
 /// A name that two servers have in common.
 pub(crate) fn collision_json(collision: &Collision) -> Value {
-    json!({"list": collision.list, "id": collision.id, "keptBy": collision.reachable, "hidden": collision.hidden})
+    json!({"list": collision.list, "id": collision.id, "shownFrom": collision.reachable, "hidden": collision.hidden})
 }
 
 /// What a server declared in its handshake.

@@ -183,10 +183,10 @@ fn servers(servers: &[Value]) -> String {
     }
     let mut out = table(&rows, 4);
     let reasons = servers.iter().flat_map(|it| {
-        let unread = it["unread"].as_object().into_iter().flatten();
-        let unread = unread.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
+        let failed = it["failedLists"].as_object().into_iter().flatten();
+        let failed = failed.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
         let reason = it["reason"].as_str().map(str::to_owned);
-        reason.into_iter().chain(unread).chain(undeclared(it))
+        reason.into_iter().chain(failed).chain(undeclared(it))
     });
     let reasons: Vec<_> = reasons.collect();
     if !reasons.is_empty() {
@@ -298,6 +298,7 @@ mod tests {
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"],
                     "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
+                {"name": "half", "state": "up", "since": 5, "tools": 0, "failedLists": {"prompts/list": "too long"}},
             ],
             "variants": [
                 {"id": "new", "status": "stable"},
@@ -315,9 +316,11 @@ mod tests {
         server  state  for  eras                    tools
         git     up     59s  2025-11-25, 2026-07-28      7
         far     down   1h                               -
+        half    up     5s                               0
 
         git: methods that it does not declare: prompts/list (missing), tools/list (works)
         server `far` cannot be reached
+        half: too long
 
         variant  status
         new      stable

@@ -10,7 +10,7 @@ use crate::{server_summary, tokens};
 /// A file that cannot be used.
 pub(super) fn invalid_file(mistakes: &Diagnostics) -> String {
     let all = mistakes.all.iter().map(diagnostic_json);
-    to_text(&json!({"file": mistakes.file, "mistakes": all.collect::<Value>()}))
+    to_text(&json!({"file": mistakes.file, "errors": all.collect::<Value>()}))
 }
 
 /// A file, without connecting to its servers.
@@ -40,12 +40,12 @@ pub(super) struct CheckResult<'a> {
 pub(super) fn connected(name: &str, file: &File, found: &CheckResult<'_>) -> String {
     let servers = found.servers.iter().map(server_summary::server_json);
     let mut all = report(name, file, &servers.collect());
-    let slips = found.unmatched.iter().map(|(variant, slip)| {
-        let mut told = diagnostic_json(slip);
-        told["variant"] = json!(variant);
-        told
+    let unmatched = found.unmatched.iter().map(|(variant, diagnostic)| {
+        let mut all = diagnostic_json(diagnostic);
+        all["variant"] = json!(variant);
+        all
     });
-    all["slips"] = slips.collect();
+    all["unmatched"] = unmatched.collect();
     all["collisions"] = found
         .collisions
         .iter()
@@ -66,7 +66,7 @@ fn report(name: &str, file: &File, servers: &Value) -> Value {
         "file": name,
         "servers": servers,
         "disabled": file.disabled,
-        "mistakes": [],
+        "errors": [],
         "notes": notes.collect::<Value>(),
     })
 }

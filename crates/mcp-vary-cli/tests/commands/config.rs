@@ -163,7 +163,7 @@ fn a_check_can_be_read_by_programs() {
     insta::assert_snapshot!(checks(&["--json"], path.to_str().unwrap(), 1), @r#"
     {
       "file": "check-json.yaml",
-      "mistakes": [
+      "errors": [
         {
           "line": 1,
           "column": 9,
@@ -201,7 +201,7 @@ fn a_check_can_be_read_by_programs() {
     );
     assert_eq!(checked["disabled"], json!(["off"]));
     let collision =
-        json!({"list": "tools/list", "id": "get_weather", "keptBy": "sky", "hidden": "sea"});
+        json!({"list": "tools/list", "id": "get_weather", "shownFrom": "sky", "hidden": "sea"});
     assert!(
         checked["collisions"]
             .as_array()
@@ -214,7 +214,7 @@ fn a_check_can_be_read_by_programs() {
     let checked: Value = serde_json::from_str(&checked).unwrap();
     assert_eq!(checked["servers"], json!([{"name": "sky"}]));
     assert_eq!(
-        (&checked["mistakes"], &checked["notes"]),
+        (&checked["errors"], &checked["notes"]),
         (&json!([]), &json!([]))
     );
 }
@@ -237,7 +237,7 @@ fn a_slip_has_its_line() {
     std::fs::write(&path, text + variants).unwrap();
     let checked = run(&["config", "check", "--json", &path]).data(1);
     let checked: Value = serde_json::from_str(&checked).unwrap();
-    let slips = checked["slips"].as_array().unwrap().iter();
+    let slips = checked["unmatched"].as_array().unwrap().iter();
     let said = |slip: &Value| {
         let text = |key: &str| slip[key].as_str().unwrap().to_owned();
         let (variant, key, message) = (text("variant"), text("key"), text("message"));
@@ -505,11 +505,10 @@ fn who_serves_what_is_in_the_json() {
         (&json!("gone"), &json!("down"))
     );
     assert!(gone["error"].as_str().unwrap().contains("no-such-program"));
-    let first =
-        json!({"list": "tools/list", "id": "get_weather", "server": "sky", "own": "get_weather"});
+    let first = json!({"list": "tools/list", "id": "get_weather", "server": "sky", "upstreamName": "get_weather"});
     assert_eq!(shown["served"][0], first);
     let collision =
-        json!({"list": "tools/list", "id": "get_weather", "keptBy": "sky", "hidden": "sea"});
+        json!({"list": "tools/list", "id": "get_weather", "shownFrom": "sky", "hidden": "sea"});
     assert_eq!(shown["collisions"][0], collision);
     assert_eq!(shown["variants"][0]["tools"][0]["server"], "sky");
 }

@@ -168,7 +168,7 @@ fn a_word_that_is_no_log_level_is_refused() {
         "`wran` is not a log level; write error, warn, info, debug, trace, off, or TARGET=LEVEL",
     ]);
     let mut inspect = crate::program::command(&["inspect", "--", VARY, "weather"]);
-    let inspect = inspect.env("VARY_LOG", "warn,mcp_vary_gateway::stderr=noisy");
+    let inspect = inspect.env("VARY_LOG", "warn,mcp_vary_upstream::stderr=noisy");
     crate::program::Run::of(inspect).refuses(&["is not a log level"]);
 }
 

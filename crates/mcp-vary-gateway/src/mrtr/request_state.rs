@@ -20,11 +20,7 @@ pub(crate) enum RequestState {
     /// The state of a modern server.
     Sealed { server: String, state: String },
     /// A suspended call of a legacy server, and the gateway that has it.
-    Suspended {
-        gateway: u64,
-        #[serde(rename = "call")]
-        number: u64,
-    },
+    Suspended { gateway: u64, number: u64 },
     /// A legacy server wants a URL visited before the retry.
     UrlVisit { server: String },
 }

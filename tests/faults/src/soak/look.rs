@@ -71,8 +71,10 @@ impl Look {
                 number("streams")?,
                 number("listeners")?,
                 number("subscriptions")?,
-                number("questions")? + number("heldCalls")? + number("watchedTasks")?,
-                number("ownConnections")?,
+                number("pendingServerRequests")?
+                    + number("suspendedCalls")?
+                    + number("proxiedTasks")?,
+                number("dedicatedConnections")?,
                 number("memory")?,
                 descriptors.sum::<Result<_, _>>()?,
             ],
