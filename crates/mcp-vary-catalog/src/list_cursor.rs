@@ -1,8 +1,7 @@
-//! Where a client stopped reading a list, so that it can go on in one that has changed since.
+//! Cursors for lists: where a client stopped reading, so that it can continue even if the list has changed.
 //!
-//! A page ends between two items. Its bookmark names what stands before that place: the last items one by
-//! one, then fewer and fewer, back to the beginning. Whoever comes back goes on behind the nearest of them
-//! that is still there.
+//! A page ends between two items. Its cursor names items before that position: each of the last few, then fewer and
+//! fewer, back to the beginning. The client continues after the nearest of them that still exists.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,24 +12,25 @@ use sha2::{Digest as _, Sha256};
 
 use super::item::ItemRef;
 
-/// What tells the items of a list apart wherever they stand, in few bytes.
+/// A short fingerprint for each item of a list, independent of the item's position.
 ///
 /// # Properties
 ///
-/// Of one list each item has its own mark, be two called alike. An item keeps its mark when others come
-/// and go, when it is described otherwise, and when another replica lists it.
+/// Within a list, each item has its own fingerprint, even if two items have the same name. An item keeps its
+/// fingerprint when other items are added or removed, when its description changes, and when another replica lists it.
 #[derive(Debug, Default)]
 pub struct CursorIndex {
     fingerprints: Vec<Fingerprint>,
-    /// Where each stands; what is looked for only after a change.
+    /// The position of each fingerprint. Only needed after the list has changed.
     positions: OnceLock<BTreeMap<Fingerprint, usize>>,
 }
 
-/// Two of 100,000 items are alike in one of 200 lists; then a page is repeated or missed at worst.
+/// In about one of 200 lists with 100,000 items, two items have the same fingerprint. At worst, a page is then repeated
+/// or skipped.
 type Fingerprint = [u8; 5];
 
 impl CursorIndex {
-    /// The marks of items, by the name of each one's server and by where it comes from.
+    /// Computes the fingerprints of items from the name of each item's server and its name there.
     pub fn new<'a>(items: impl Iterator<Item = (&'a str, &'a ItemRef)>) -> Self {
         let mut times: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let marks = items.map(|(server, place)| {
@@ -44,7 +44,7 @@ impl CursorIndex {
         }
     }
 
-    /// The bookmark before the item at `next`.
+    /// The cursor of the page that starts at the item `next`.
     pub fn cursor_at(&self, next: usize) -> String {
         let next = next.min(self.fingerprints.len());
         let marks: Vec<u8> = reference_positions(next)
@@ -53,12 +53,12 @@ impl CursorIndex {
         format!("{next}.{}", URL_SAFE_NO_PAD.encode(marks))
     }
 
-    /// The item to go on with; `None` when `bookmark` is none.
+    /// The index of the item to continue with, or `None` if `cursor` is invalid.
     ///
     /// # Properties
     ///
-    /// As long as the items that remain keep their order, none of them that stood behind the bookmark is
-    /// skipped. One is repeated only if the last four before it have gone.
+    /// As long as the remaining items keep their order, no item after the cursor is skipped. Items are repeated only if
+    /// the last four items before the cursor were removed.
     pub fn position(&self, cursor: &str) -> Option<usize> {
         let (next, marks) = cursor.split_once('.')?;
         let next: usize = next.parse().ok()?;
@@ -82,7 +82,7 @@ impl CursorIndex {
     }
 }
 
-/// The items before `next` that its bookmark names, the nearest first.
+/// The indices of the items that the cursor at `next` names, nearest first.
 fn reference_positions(next: usize) -> impl Iterator<Item = usize> {
     let near = 1..=ADJACENT;
     let far = std::iter::successors(Some(2 * ADJACENT), |back| back.checked_mul(2));
@@ -90,7 +90,7 @@ fn reference_positions(next: usize) -> impl Iterator<Item = usize> {
         .map_while(move |back| next.checked_sub(back))
 }
 
-/// How many items are named one by one.
+/// How many consecutive items before the cursor are named.
 const ADJACENT: usize = 4;
 const FINGERPRINT_BYTES: usize = size_of::<Fingerprint>();
 

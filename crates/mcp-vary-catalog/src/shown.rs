@@ -1,4 +1,4 @@
-//! One item as one variant shows it, and what it takes to ask for it.
+//! One item as a variant shows it, and what requests for it need.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,82 +15,82 @@ use super::listing::ListKind;
 use crate::name_rewriter::NameRewriter;
 use crate::variant_config::{NameScope, Prepared, VariantConfig, candidate};
 
-/// How one variant shows one item. It is built once, and reused as long as the item stays the same.
+/// How a variant shows an item. Built once and reused for as long as the item stays the same.
 #[derive(Debug)]
 pub struct ViewItem {
     /// The item of the merged list.
     pub item: Arc<Item>,
-    /// `None` when the variant does not show it.
+    /// `None` if the variant does not show the item.
     pub visible: Option<VisibleItem>,
-    /// What is wrong with the variant's configuration, as far as this item shows.
+    /// Problems in the variant's configuration that this item reveals.
     pub diagnostics: Vec<ViewDiagnostic>,
 }
 
-/// One item as a variant lists it.
+/// An item as a variant lists it.
 #[derive(Debug)]
 pub struct VisibleItem {
-    /// What the variant calls it.
+    /// The name or URI that the variant gives the item.
     pub id: Arc<str>,
     json: Arc<str>,
-    /// The same for legacy clients.
+    /// The item as legacy clients receive it.
     legacy: Arc<str>,
-    /// What requests need to know, by the kind of the item.
+    /// What requests for the item need.
     pub kind: ItemKind,
 }
 
-/// What a request needs to know of it.
+/// What a request for an item needs.
 #[derive(Debug)]
 pub enum ItemKind {
     /// A tool.
     Tool(Arc<Tool>),
     /// A prompt.
     Prompt(Arc<Prompt>),
-    /// A resource; requests need nothing but its place.
+    /// A resource. Requests need only its [`ItemRef`].
     Resource,
-    /// What it stands for is the server's, whatever the variant calls it.
+    /// A resource template. It matches the server's URIs, even if the variant renames the template.
     Template(UriTemplate),
 }
 
-/// What a call needs to know of a tool, as a variant lists it.
+/// A tool as a variant lists it, with what calls need.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// The server that has it, and its name there.
+    /// The server that has the item, and its name there.
     pub item_ref: ItemRef,
-    /// What shaping needs to know of the tool.
+    /// What shaping results needs to know about the tool.
     pub facts: ToolFacts,
     /// The headers that the variant's clients send.
     pub headers: Arc<[ParamHeader]>,
-    /// The headers that the server takes.
+    /// The headers that the server accepts.
     pub upstream_headers: Arc<[ParamHeader]>,
-    /// Whether calling it twice does no more than calling it once, by its own word.
+    /// Whether the server declares the tool idempotent.
     pub idempotent: bool,
-    /// Whether it is called as a task of the core form, or not at all.
+    /// Whether the tool must be called as a task of the core protocol.
     pub needs_task: bool,
-    /// What becomes of the arguments; they are sent on as they are without it.
+    /// Rewrites the arguments. If absent, they are forwarded unchanged.
     pub prepared: Option<Arc<PreparedTool>>,
-    /// What the variant calls otherwise than the server, if anything.
+    /// Replaces the server's names with the variant's, if the variant renames anything.
     pub name_rewriter: Option<Arc<NameRewriter>>,
-    /// What its results are held against.
+    /// Validates the results of the tool.
     pub output: Option<Arc<OutputValidator>>,
-    /// The rules of the operator for its results, if there are any.
+    /// The operator's rules for the results of the tool, if any.
     pub result_rules: Option<Arc<ToolResultRules>>,
 }
 
-/// What a request needs to know of a prompt, as a variant lists it.
+/// A prompt as a variant lists it, with what requests need.
 #[derive(Debug)]
 pub struct Prompt {
-    /// What it is called where no variant renames it.
+    /// The name of the prompt before a variant renames it.
     pub id: Arc<str>,
-    /// The server that has it, and its name there.
+    /// The server that has the item, and its name there.
     pub item_ref: ItemRef,
-    /// What becomes of the arguments; they are sent on as they are without it.
+    /// Rewrites the arguments. If absent, they are forwarded unchanged.
     pub prepared: Option<PreparedPrompt>,
-    /// What the variant calls otherwise than the server, if anything.
+    /// Replaces the server's names with the variant's, if the variant renames anything.
     pub name_rewriter: Option<Arc<NameRewriter>>,
 }
 
 impl ViewItem {
-    /// What `face` makes of `item`, which the server called `server` has.
+    /// Applies the variant `face` to `item` of the server named `server`.
     pub fn new(
         face: &VariantConfig,
         names: &NameScope,
@@ -123,7 +123,7 @@ impl ViewItem {
 }
 
 impl VisibleItem {
-    /// The item as clients of `era` get it.
+    /// The item as clients of `era` receive it.
     pub fn text(&self, era: Era) -> &Arc<str> {
         match era {
             Era::Legacy => &self.legacy,
@@ -172,7 +172,7 @@ impl ItemKind {
     }
 }
 
-/// What the variant calls otherwise. A prefix that tells servers apart is no variant's word.
+/// The names that the variant changes. A prefix that tells servers apart does not count as a rename.
 fn name_rewriter<'a>(
     item: &Item,
     id: &Arc<str>,
@@ -216,19 +216,19 @@ impl Tool {
         }
     }
 
-    /// Nobody knows which of two tools with one name a client or the server means: what either promises
-    /// is kept.
+    /// Merges another tool with the same name. A request for the name may mean either tool, so only guarantees that
+    /// both tools give are kept.
     pub fn merge(&mut self, other: &Self) {
         self.facts.output_schema |= other.facts.output_schema;
         self.facts.ui |= other.facts.ui;
         self.idempotent &= other.idempotent;
-        // A value would have to be what both of them say.
+        // A result would have to be valid for both schemas.
         self.output = None;
     }
 }
 
-/// Legacy clients know output schemas of objects only; a modern server may list others. And they are told of each
-/// tool whether they may wish for a task.
+/// The item as legacy clients receive it. Legacy clients only support output schemas for objects, but a modern server
+/// may list others. Legacy clients also need to know for each tool whether they may request a task.
 fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
     if (kind, item.server_traits.era) != (ListKind::Tools, Era::Modern) {
         return Arc::clone(json);
@@ -244,7 +244,7 @@ fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
     }
 }
 
-/// `tool`, which may be called as a task unless it says something else.
+/// Declares that `tool` can be called as a task, unless `tool` already declares its task support.
 ///
 /// > If `execution.taskSupport` is not present or `"forbidden"`, clients MUST NOT attempt to invoke the tool as a
 /// > task. (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")

@@ -1,4 +1,4 @@
-//! What variants say of items that no server lists.
+//! Finds configuration of variants that matches no item that a server lists.
 
 use std::sync::Arc;
 
@@ -13,21 +13,22 @@ use crate::catalog::{Catalog, Lists};
 use crate::variant_config::{VariantConfig, candidate};
 use crate::variant_set::VariantSet;
 
-/// The parts of a variant's configuration, and the lists that each is about: resources and templates share one.
+/// The sections of a variant's configuration, and the lists that each applies to. Resources and templates share a
+/// section.
 const SECTIONS: [(&str, &[ListKind]); 3] = [
     ("tools", &[ListKind::Tools]),
     ("resources", &[ListKind::Resources, ListKind::Templates]),
     ("prompts", &[ListKind::Prompts]),
 ];
 
-/// The rule that holds for whatever there is.
+/// The rule that matches every item.
 const EVERYTHING: &str = "*";
 
 impl Catalog {
-    /// What is wrong with the configuration of `faces`, as far as the lists show: the view, and the
-    /// mistake.
+    /// The problems in the configuration of `faces` that the lists reveal, each with its view.
     ///
-    /// Of a part whose lists could not all be read nothing is said to be missing: it may be a server's that is down.
+    /// If one of the lists of a section could not be read, nothing in that section is reported as unmatched: the items
+    /// may belong to a server that is down.
     pub fn unmatched_overrides(&self, faces: &VariantSet) -> Vec<(ViewIndex, ViewDiagnostic)> {
         let mut slips = Vec::new();
         for (key, kinds) in SECTIONS {
@@ -44,11 +45,11 @@ impl Catalog {
         slips
     }
 
-    /// Everything in the lists `kinds`, and whose it is; `None` when there may be more.
+    /// All items of the lists `kinds`, each with the name of its server. `None` if the lists may be incomplete.
     fn all_items(&self, kinds: &[ListKind]) -> Option<Vec<(&Arc<Item>, &str)>> {
         let mut all = Vec::new();
         for kind in kinds {
-            // A list that no server has is empty.
+            // A list that no server offers is empty.
             if !self.has_list(*kind) {
                 continue;
             }
@@ -70,7 +71,7 @@ impl Lists {
     }
 }
 
-/// Whether it is known what the server lists. Many offer resources and do not know what templates are.
+/// Whether the server's list is known. Many servers offer resources but do not implement the method for templates.
 fn is_complete(part: &ServerListing) -> bool {
     part.was_connected
         && match &part.listing {
@@ -79,7 +80,7 @@ fn is_complete(part: &ServerListing) -> bool {
         }
 }
 
-/// What the configuration of `face` says in the part `key` of things that are not among `items`.
+/// The overrides and rules in the section `key` of `face` that match none of `items`.
 fn unmatched(
     key: &str,
     kinds: &[ListKind],
@@ -110,14 +111,14 @@ fn unmatched(
         };
         idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
     }
-    // What is said of everything is said of what is yet to come, too.
+    // A rule for everything also covers items that are added later.
     idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if rule == EVERYTHING));
     diagnostics.extend(idle);
     diagnostics
 }
 
-/// Whether a URI that the template `item` stands for may be one that `rule` holds for: whoever reads it is asked for
-/// that URI. As far as their beginnings tell.
+/// Whether `rule` may match a URI that the template `item` expands to, since clients read templates by such URIs. Only
+/// the literal beginnings are compared.
 fn may_match_template(rule: &Rule, item: Candidate<'_>) -> bool {
     let (Some(pattern), Some((template, _))) = (&rule.name, item.name.split_once('{')) else {
         return false;

@@ -1,7 +1,7 @@
-//! The URIs of a view in what a server says of its own resources.
+//! Replaces the server's URIs of resources with those of a view.
 //!
-//! Where a result points to a resource, and in what is said of a failure. What else a text says is the
-//! server's own, and so is what `structuredContent` holds: nobody knows which of its texts are URIs.
+//! URIs are replaced where a result points to a resource, and in error messages. Other text and `structuredContent`
+//! stay unchanged, because it is unknown which of their strings are URIs.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use mcp_vary::json::{elements, span, string};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::response::RpcError;
 
-/// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
-/// resources that it holds, in the contents that were read, and in the texts of a call that failed.
+/// Rewrites the result of a call, a prompt or a read to the view's URIs: in links, in embedded resources, in the
+/// contents that were read, and in the texts of a failed call.
 pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     let is_error = edit::get(result, "isError") == Some("true");
     let told = map_elements(result, "contents", |part| rewrite_resource(uris, part));
@@ -37,7 +37,7 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     })
 }
 
-/// The definition of a tool, with the view's URI of the page that it is shown with.
+/// Rewrites the definition of a tool to the view's URI of its user interface.
 ///
 /// > `_meta.ui.resourceUri`: URI of the UI resource to display (MCP Apps, SEP-1865); `_meta["ui/resourceUri"]`
 /// > before that.
@@ -50,7 +50,7 @@ pub fn rewrite_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
     })
 }
 
-/// Puts the view's URIs into what is said of a failure, and into `data.uri`.
+/// Rewrites the message and `data.uri` of an error to the view's URIs.
 pub fn rewrite_error(uris: &UriMap, failure: &mut RpcError) {
     if let Cow::Owned(message) = rewrite_text(uris, failure.message()) {
         failure.set_message(message);
@@ -70,12 +70,12 @@ fn rewrite_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// An object whose `uri` is a resource's.
+/// Rewrites an object whose member `uri` is the URI of a resource.
 fn rewrite_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
     rewrite_uri_member(uris, object, "uri")
 }
 
-/// An object whose `key` is a URI.
+/// Rewrites an object whose member `key` is a URI.
 fn rewrite_uri_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
     let own = edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
     let shown = own.as_deref().and_then(|own| renamed_uri(uris, own));
@@ -85,7 +85,7 @@ fn rewrite_uri_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, 
     }
 }
 
-/// An object whose `key` is a text for people and models.
+/// Rewrites an object whose member `key` is a text for people and models.
 fn rewrite_text_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
     let text = edit::get(object, key).and_then(|text| serde_json::from_str::<String>(text).ok());
     match rewrite_text(uris, &text.unwrap_or_default()) {
@@ -94,8 +94,8 @@ fn rewrite_text_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t,
     }
 }
 
-/// A text with the view's URIs in the place of the server's, where one stands for itself: between white
-/// space, quotes or brackets, and before what ends a sentence.
+/// Rewrites the URIs in a text. A URI is only replaced if it is delimited: by white space, quotes or brackets, or by
+/// punctuation at the end of a sentence.
 fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     let is_between = |c: char| {
         c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']')
@@ -119,14 +119,14 @@ fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-/// What the view calls `own`, where that is something else. What has no place in the view stays what it is:
-/// a client that requests it there receives the error that it does not exist.
+/// The view's URI for `own`, if it differs. A URI that does not exist in the view stays unchanged: a client that
+/// requests it receives the error that it does not exist.
 fn renamed_uri(uris: &UriMap, own: &str) -> Option<String> {
     let shown = uris.to_view(own)?;
     (shown != own).then(|| shown.into_owned())
 }
 
-/// `object` with `change` made of its member `key`.
+/// `object` with `change` applied to its member `key`.
 fn map_member<'t>(
     object: &'t str,
     key: &str,
@@ -138,7 +138,7 @@ fn map_member<'t>(
     }
 }
 
-/// `object` with `change` made in each element of the array `key`.
+/// `object` with `change` applied to each element of the array `key`.
 fn map_elements<'t>(
     object: &'t str,
     key: &str,

@@ -1,5 +1,4 @@
-//! How a variant shows what the servers list: as the operator configured it, or one of the three that exist
-//! without any configuration.
+//! How a variant shows what the servers list: as the operator configured it, or as one of the three built-in variants.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +17,7 @@ use super::listing::ListKind;
 use super::merge::MergedList;
 use crate::uri_rewriter;
 
-/// One variant: who it is for, what it shows, and as what.
+/// The configuration of a variant: whom it is for, which items it shows, and how.
 ///
 /// # Examples
 ///
@@ -35,28 +34,28 @@ use crate::uri_rewriter;
 pub struct VariantConfig {
     /// How clients see it: its id, description, hints and status.
     pub variant: ServerVariant,
-    /// What it starts from.
+    /// What the variant starts from.
     pub base: Base,
-    /// Which tools it shows, by the names that `standard` has.
+    /// Which tools it shows, by their names in `standard`.
     pub tools: Selection,
-    /// Which resources and templates, by URI.
+    /// Which resources and templates it shows, by URI.
     pub resources: Selection,
-    /// Which prompts.
+    /// Which prompts it shows.
     pub prompts: Selection,
-    /// How it shows all of them.
+    /// The style that applies to all items.
     pub style: Style,
-    /// What it makes of single tools, by the names that `standard` has.
+    /// Overrides for single tools, by their names in `standard`.
     pub tool_overrides: BTreeMap<String, ToolOverride>,
-    /// What it makes of single prompts.
+    /// Overrides for single prompts.
     pub prompt_overrides: BTreeMap<String, PromptOverride>,
-    /// What it makes of single resources and templates, by URI.
+    /// Overrides for single resources and templates, by URI.
     pub resource_overrides: BTreeMap<String, ResourceOverride>,
-    /// What its clients are taken to have declared that declare no features.
+    /// The features assumed for clients that declare none.
     pub features: Option<Arc<Features>>,
 }
 
 impl VariantConfig {
-    /// A variant that shows everything as it is.
+    /// A variant that shows everything unchanged.
     #[must_use]
     pub fn new(variant: ServerVariant) -> Self {
         Self {
@@ -73,7 +72,7 @@ impl VariantConfig {
         }
     }
 
-    /// The same, from another start.
+    /// Sets what the variant starts from.
     #[must_use]
     pub fn with_base(mut self, base: Base) -> Self {
         self.base = base;
@@ -81,20 +80,20 @@ impl VariantConfig {
     }
 }
 
-/// What a variant starts from: one of those that exist without any configuration.
+/// What a variant starts from: one of the built-in variants.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Base {
-    /// As the server lists it.
+    /// Everything as the servers list it.
     #[default]
     Standard,
-    /// First sentences, schemas without prose; the same inputs are accepted.
+    /// Only first sentences of descriptions, and schemas without prose. The same inputs are accepted.
     Compact,
     /// Only tools that declare `readOnlyHint`.
     ReadOnly,
 }
 
 impl Base {
-    /// The item as it is started from; `None` when it is not shown.
+    /// The item as this base shows it, or `None` if it does not.
     fn show(self, kind: ListKind, item: &str) -> Option<Cow<'_, str>> {
         match (self, kind) {
             (Self::Compact, _) => Some(compact(kind, item)),
@@ -104,7 +103,7 @@ impl Base {
     }
 }
 
-/// What cannot be read cannot be derived; it is shown as it is rather than lost.
+/// An item that cannot be parsed is shown unchanged rather than dropped.
 fn compact(kind: ListKind, item: &str) -> Cow<'_, str> {
     let derived = match kind {
         ListKind::Tools => derive::compact_tool(item),
@@ -114,7 +113,7 @@ fn compact(kind: ListKind, item: &str) -> Cow<'_, str> {
     derived.map_or(Cow::Borrowed(item), Cow::Owned)
 }
 
-/// One item as a variant shows it, and what it takes to call it.
+/// An item as a variant shows it, and what calls need.
 #[derive(Debug)]
 pub struct RenderedItem<'a> {
     /// The item of the merged list.
@@ -123,22 +122,22 @@ pub struct RenderedItem<'a> {
     pub id: Arc<str>,
     /// The item as the variant lists it.
     pub json: Cow<'a, str>,
-    /// What becomes of a call, where it is not sent on as it is.
+    /// How a call is rewritten. If `None`, it is forwarded unchanged.
     pub call: Option<Prepared>,
 }
 
-/// What a variant knows of a list as a whole.
+/// What a variant needs to know about a list as a whole.
 #[derive(Debug, Default)]
 pub struct NameScope {
-    /// What it calls resources and templates, and back.
+    /// Maps the server's URIs of resources and templates to the variant's URIs, and back.
     pub uris: UriMap,
-    /// The names of overrides that clients see.
+    /// The names of overrides that are names of listed items.
     pub visible_overrides: BTreeSet<String>,
 }
 
 impl NameScope {
-    /// The definition of a tool with the URI that the variant gives the page that it is shown with; nothing where that is
-    /// the server's.
+    /// The definition of a tool with the variant's URI of the tool's user interface. `None` if the variant does not
+    /// change that URI.
     fn with_view_page(&self, tool: &str) -> Option<String> {
         match uri_rewriter::rewrite_tool(&self.uris, tool) {
             Cow::Owned(told) if !self.uris.is_empty() => Some(told),
@@ -146,8 +145,8 @@ impl NameScope {
         }
     }
 
-    /// What `changes` make of `item`: by the name that clients see; where they see nothing of a name, by that which
-    /// servers give. What an override fixes or hides stays so when another server puts names before it.
+    /// The override for `item`: by the name that clients see, else by the server's own name if no listed item has that
+    /// name. So an override keeps fixing or hiding arguments when another server is added and names get prefixes.
     fn find_override<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
         let own = &*item.item_ref.upstream_name;
         let by_own = || {
@@ -159,7 +158,7 @@ impl NameScope {
     }
 }
 
-/// What becomes of a call of a tool or prompt that a variant shows otherwise.
+/// How calls of a tool or prompt that a variant changes are rewritten.
 #[derive(Debug)]
 pub enum Prepared {
     /// A call of a tool.
@@ -169,7 +168,7 @@ pub enum Prepared {
 }
 
 impl VariantConfig {
-    /// Whether it shows everything byte for byte.
+    /// Whether it shows everything unchanged, byte for byte.
     pub fn is_plain(&self) -> bool {
         let nothing = Selection::default();
         self.base == Base::Standard
@@ -209,7 +208,7 @@ impl VariantConfig {
         }
     }
 
-    /// The ids of the items that are to be overridden.
+    /// The ids of the items that have overrides.
     pub fn overridden(&self, kind: ListKind) -> Vec<&str> {
         match kind {
             ListKind::Tools => self.tool_overrides.keys().map(String::as_str).collect(),
@@ -220,14 +219,14 @@ impl VariantConfig {
         }
     }
 
-    /// What it calls resources and templates, and back. Names that it gives are nobody else's, whether or not
-    /// there is what it gives them to.
+    /// Maps the server's URIs of resources and templates to the variant's URIs, and back. A URI that it assigns is
+    /// reserved, even if the resource does not exist.
     pub fn uris(&self) -> UriMap {
         let moves = self.resource_overrides.iter();
         UriMap::new(moves.filter_map(|(own, change)| Some((own.as_str(), change.uri.as_deref()?))))
     }
 
-    /// What showing an item of `merged` takes to know of the rest.
+    /// What showing an item of `merged` needs to know about the whole list.
     pub fn names(&self, merged: &MergedList) -> NameScope {
         let overridden = self.overridden(merged.kind).into_iter();
         let mut overridden: BTreeSet<&str> = overridden.collect();
@@ -241,7 +240,7 @@ impl VariantConfig {
         }
     }
 
-    /// The item as this variant shows it; `None` when it does not.
+    /// The item as this variant shows it, or `None` if it does not.
     pub fn show<'a>(
         &self,
         names: &NameScope,
@@ -352,7 +351,7 @@ impl VariantConfig {
         match change.prepare(&shown.json, self.style) {
             Ok(Some(json)) => shown.json = Cow::Owned(json),
             Ok(None) => {}
-            // It would be listed as what it is not called.
+            // The item would be listed with a URI that the variant does not use for it.
             Err(_) if change.uri.is_some() => return None,
             Err(_) => {}
         }
@@ -378,14 +377,14 @@ fn uri_taken(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
     })
 }
 
-/// What cannot be read is listed as it is, unless the variant lets nobody give one of its arguments.
+/// An item that cannot be parsed is listed unchanged, unless the variant hides or fixes one of its arguments.
 fn unless_restricted(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
     let mut arguments = arguments.into_iter().flat_map(BTreeMap::values);
     let is_free = arguments.all(|change| !change.hidden && change.fixed.is_none());
     is_free.then_some(())
 }
 
-/// What a selection knows of an item.
+/// The properties of an item that a selection matches.
 pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     Candidate {
         name: &item.id,
@@ -395,7 +394,7 @@ pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     }
 }
 
-/// The variants that exist without any configuration.
+/// The built-in variants.
 pub fn built_in() -> Vec<VariantConfig> {
     let described = [
         (
@@ -433,7 +432,7 @@ pub fn built_in() -> Vec<VariantConfig> {
     faces.collect()
 }
 
-/// The SEP's weights, and one for the hint that tells `read-only` from the rest.
+/// The SEP's weights, plus one for the hint that distinguishes `read-only`.
 pub fn weights() -> Weights {
     Weights::default().with("accessLevel", 80, 10)
 }

@@ -1,33 +1,33 @@
-//! The clients that are known to need something: how they call themselves, what they do, and what is done about it.
+//! Known clients that need special treatment: their names, their behavior, and the workaround for each.
 
 use mcp_vary_view::{Dialect, ResultFields};
 
 use crate::selection::rules::{ClientPattern, ClientRule};
 
-/// A client that is known to need something, with what is done about it.
+/// A known client that needs special treatment, and the workaround for it.
 ///
 /// # Properties
 ///
-/// At least one of [`result`](Self::result) and [`dialect`](Self::dialect) is set, and
-/// [`source`](Self::source) is where anybody can read what the client does.
+/// At least one of [`result`](Self::result) and [`dialect`](Self::dialect) is set, and [`source`](Self::source) is a
+/// public page that describes the behavior.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownClient {
-    /// What people call it.
+    /// The product name of the client.
     pub client: &'static str,
-    /// What it calls itself, a [`ClientPattern`].
+    /// The `clientInfo.name` that it sends, as a [`ClientPattern`].
     pub name: &'static str,
-    /// What it does.
+    /// The behavior that needs a workaround.
     pub behavior: &'static str,
-    /// Which field of results it gets.
+    /// Which fields of a result the client receives.
     pub result: Option<ResultFields>,
-    /// What schemas may say to it.
+    /// The JSON Schema dialect that the client accepts.
     pub dialect: Option<Dialect>,
-    /// Where that is said.
+    /// The URL of the page that describes the behavior.
     pub source: &'static str,
 }
 
 impl KnownClient {
-    /// What is done about it, as a rule of the configuration says it: `result: content`.
+    /// The workaround, written as in a rule of the configuration: `result: content`.
     #[must_use]
     pub fn rule_text(&self) -> String {
         let result = self.result.map(|result| match result {
@@ -55,11 +55,11 @@ impl KnownClient {
     }
 }
 
-/// The clients of `known-clients: on`.
+/// The clients that `known-clients: on` covers.
 ///
 /// # Properties
 ///
-/// No version is asked for: where an older one did otherwise, what is done does it no harm.
+/// The rules do not check versions. Where an older version behaves differently, the workaround does no harm.
 pub const KNOWN_CLIENTS: &[KnownClient] = &[
     KnownClient {
         client: "Claude Code",

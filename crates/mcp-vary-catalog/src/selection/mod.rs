@@ -1,5 +1,5 @@
-//! Which variant a client gets that names none.
-/// Clients that are known to need something.
+//! Selects the variant for clients that do not name one.
+/// Known clients that need special treatment.
 pub mod known_clients;
 /// Rankings of the variants by hints.
 pub mod rankings;

@@ -15,13 +15,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::index::VariantIndex;
 
-/// Ranks variants, and remembers for a while what came of it.
+/// Ranks variants, and caches the rankings for a while.
 ///
 /// # Properties
 ///
-/// What it ranks and by what weights never changes: another configuration has rankings of its own. What
-/// is remembered is found by the hints' digest and by what the client may see, so that nobody is given
-/// the order of another.
+/// The variants and weights never change: a new configuration gets a new `Rankings`. The cache key is the digest of the
+/// hints plus the variants that the client may see, so no client receives a ranking that was computed for other inputs.
 #[derive(Debug)]
 pub struct Rankings {
     variants: Variants,
@@ -32,12 +31,12 @@ pub struct Rankings {
     computed: AtomicU64,
 }
 
-/// The variants in the order in which they suit a client.
+/// The variants, sorted by how well they suit a client.
 #[derive(Debug, Default)]
 pub struct RankedVariants {
-    /// What is advertised, best first.
+    /// The advertised variants, best first.
     pub order: Arc<[VariantIndex]>,
-    /// Whether there are more.
+    /// Whether more variants exist than are advertised.
     pub has_more: bool,
 }
 
@@ -48,7 +47,7 @@ struct CachedRanking {
     until: u64,
 }
 
-/// The digest of a client's hints: all that a ranking depends on, in few bytes.
+/// A digest of a client's hints, used as a short cache key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HintsKey(Box<str>);
 
@@ -56,7 +55,7 @@ impl HintsKey {
     /// The key of these hints.
     pub fn of(hints: &VariantHints) -> Self {
         let mut digest = Sha256::new();
-        // Lengths and counts stand first, so that no two sets of hints are the same bytes.
+        // Each value is prefixed with its length or count, so that different hints never serialize to the same bytes.
         for (key, values) in hints.iter() {
             digest.update((values.len() as u64).to_be_bytes());
             for text in std::iter::once(key).chain(values.iter().map(String::as_str)) {
@@ -71,13 +70,13 @@ impl HintsKey {
 /// How the variants rank for a client, and why.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// All variants, best first, with what each was given points for.
+    /// All variants, best first, with the points that each hint contributed.
     pub ranking: Ranking,
-    /// Those of them that are advertised, in their order.
+    /// The advertised variants, best first.
     pub advertised: Vec<VariantId>,
-    /// The keys of hints that decide nothing: some variant has them, but they have no weight.
+    /// The keys of hints without effect: some variant declares them, but they have no weight.
     pub unweighted: Vec<String>,
-    /// The keys of hints that decide nothing: no variant has them.
+    /// The keys of hints without effect: no variant declares them.
     pub unknown: Vec<String>,
 }
 
@@ -93,18 +92,18 @@ impl Rankings {
         }
     }
 
-    /// How many variants are advertised at most.
+    /// The maximum number of advertised variants.
     pub fn advertised(&self) -> usize {
         self.advertised
     }
 
-    /// How many rankings were made, and not remembered.
+    /// How many rankings were computed rather than read from the cache.
     pub fn computed(&self) -> u64 {
         self.computed.load(Ordering::Relaxed)
     }
 
-    /// The order for a client of these hints, who sees the variants `visible`, or all of them; `now` is in
-    /// seconds since 1970.
+    /// The ranking for a client with these hints. The client sees the variants in `visible`, or all variants if that is
+    /// `None`. `now` is in seconds since 1970.
     pub fn get(
         &self,
         hints: &VariantHints,
@@ -146,7 +145,7 @@ impl Rankings {
         }
     }
 
-    /// How all variants rank for a client of these hints, and why.
+    /// How all variants rank for a client with these hints, and why.
     pub fn explain(&self, hints: &VariantHints) -> Explanation {
         let ranking = rank(self.variants.iter(), hints, &self.weights);
         let declared = self.variants.iter().flat_map(|it| it.hints.keys());
@@ -154,7 +153,7 @@ impl Rankings {
         let weighs = |key: &str| self.weights.hints.get(key).is_some_and(|it| it.first > 0);
         let keys = |wanted: &dyn Fn(&str) -> bool| {
             let keys = hints.iter().map(|(key, _)| key);
-            // It is no preference but a wish to be offered what is experimental.
+            // `status` does not rank variants: it asks for experimental variants to be offered.
             let keys = keys.filter(|key| *key != "status" && wanted(key));
             keys.map(str::to_owned).collect()
         };
@@ -175,10 +174,10 @@ fn key(digest: &HintsKey, visible: &[VariantIndex]) -> String {
     key
 }
 
-/// Bytes for rankings, in each of two generations; some five hundred of them.
+/// Cache capacity in bytes for each of two generations; enough for about five hundred rankings.
 const CACHE_BYTES: usize = 512 << 10;
 
-/// Seconds for which a ranking is remembered.
+/// How long a ranking is cached, in seconds.
 const TTL_SECONDS: u64 = 300;
 
 #[cfg(test)]

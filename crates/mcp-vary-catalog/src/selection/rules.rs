@@ -1,4 +1,4 @@
-//! What the operator's rules say of a client, and after them those for known clients.
+//! Applies the rules for clients: the operator's rules first, then the rules for known clients.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,46 +15,45 @@ use mcp_vary_wire::client_name::ClientName;
 use crate::selection::known_clients::KNOWN_CLIENTS;
 use crate::selection::variant_selection::{SelectionConfig, VariantRequest};
 
-/// A rule: what clients get that look like this.
+/// A rule for clients: which clients it matches, and what they receive.
 ///
-/// A client meets it when everything that it says of clients is so. Of what it says they get, only that counts of
-/// which no rule before it says anything that the client meets, too. Clients choose their name themselves: a rule is a
-/// convenience and protects nothing.
+/// A rule matches a client if all of its conditions hold. For each setting, the first matching rule that has the
+/// setting decides. Clients choose their own names, so rules are a convenience, not a security boundary.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ClientRule {
-    /// What `clientInfo.name` must look like.
+    /// The pattern that `clientInfo.name` must match.
     pub name: Option<ClientPattern>,
-    /// What `clientInfo.version` must look like.
+    /// The pattern that `clientInfo.version` must match.
     pub version: Option<ClientPattern>,
-    /// What headers of the request must look like; clients on stdio have none.
+    /// The patterns that headers of the request must match. Clients on stdio have no headers.
     pub headers: Vec<(HeaderName, ClientPattern)>,
-    /// The variant that they get when they name none.
+    /// The variant for clients that do not name one.
     pub variant: Option<VariantId>,
-    /// Which field of a tool's result they get, unless their variant gives them one.
+    /// Which fields of a tool's result the clients receive, unless their variant sets this.
     pub result: Option<ResultFields>,
-    /// What the schemas of tools may say, unless their variant says it; `Some(None)` is anything.
+    /// The JSON Schema dialect for tools, unless the variant sets one. `Some(None)` allows all of JSON Schema.
     pub dialect: Option<Option<Dialect>>,
-    /// What those of them are taken to have declared that declare no features, unless their variant says it.
+    /// The features assumed for clients that declare none, unless their variant sets them.
     pub features: Option<Arc<Features>>,
-    /// Where JSON goes that they ask for as agents.
+    /// Which fields carry JSON for agents that ask for it.
     pub json_content: Option<JsonContent>,
-    /// Whether a text that is one JSON document becomes a structured value for them.
+    /// Whether a text that is a single JSON document becomes a structured value.
     pub lift_json_text: Option<bool>,
 }
 
-/// Where JSON goes for agents that ask for it (`agent`, `format=json`).
+/// Which fields carry JSON for agents that ask for it (`agent`, `format=json`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum JsonContent {
-    /// Into `structuredContent` alone.
+    /// Only `structuredContent`.
     #[default]
     Strict,
-    /// Into `content` as text, too: clients exist that read one field only.
+    /// Also `content`, as text, because some clients read only one of the fields.
     Both,
 }
 
 impl ClientRule {
-    /// A rule for all clients: they get `variant`.
+    /// A rule that gives `variant` to all clients.
     #[must_use]
     pub fn new(variant: VariantId) -> Self {
         Self {
@@ -63,28 +62,28 @@ impl ClientRule {
         }
     }
 
-    /// Only for clients that are called so.
+    /// Restricts the rule to clients whose name matches.
     #[must_use]
     pub fn with_name(mut self, pattern: ClientPattern) -> Self {
         self.name = Some(pattern);
         self
     }
 
-    /// Only for clients of these versions.
+    /// Restricts the rule to clients whose version matches.
     #[must_use]
     pub fn with_version(mut self, pattern: ClientPattern) -> Self {
         self.version = Some(pattern);
         self
     }
 
-    /// Only for clients that send this header.
+    /// Restricts the rule to clients that send a matching header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, pattern: ClientPattern) -> Self {
         self.headers.push((name, pattern));
         self
     }
 
-    /// Whether it says anything beside the variant.
+    /// Whether the rule sets anything except the variant.
     const fn changes_presentation(&self) -> bool {
         self.result.is_some()
             || self.dialect.is_some()
@@ -94,10 +93,10 @@ impl ClientRule {
     }
 }
 
-/// A glob on what clients say of themselves, upper and lower case being the same; where variants select items it is
-/// [`mcp_vary_view::Pattern`], to which case counts, since two tools may differ in nothing else.
+/// A case-insensitive glob for names, versions and headers of clients. Variants select items with
+/// [`mcp_vary_view::Pattern`], which is case-sensitive because the names of two tools may differ only in case.
 ///
-/// `*` stands for anything, `?` for one character, `{a,b}` for one of several, `[a-z]` for a range.
+/// `*` matches anything, `?` one character, `{a,b}` one of several alternatives, `[a-z]` a range.
 ///
 /// # Examples
 ///
@@ -115,11 +114,11 @@ impl ClientRule {
 pub struct ClientPattern(GlobMatcher);
 
 impl ClientPattern {
-    /// Reads a glob.
+    /// Parses a glob.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// If the glob is invalid. The error describes the problem.
     pub fn new(glob: &str) -> Result<Self, String> {
         let built: Result<Glob, _> = GlobBuilder::new(glob)
             .case_insensitive(true)
@@ -129,21 +128,21 @@ impl ClientPattern {
         Ok(Self(built.compile_matcher()))
     }
 
-    /// Whether all of `text` looks like this.
+    /// Whether the glob matches all of `text`.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 }
 
-/// How rules have a client shown what its variant shows.
+/// How rules change the presentation of a variant for a client.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Presentation {
     single_field: Option<SingleField>,
     dialect: Option<Dialect>,
 }
 
-/// The one field of a result that a rule leaves.
+/// The only field of a result that a rule keeps.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum SingleField {
     Content,
@@ -163,7 +162,7 @@ impl Presentation {
         }
     }
 
-    /// The style of a variant in this manner: what the variant says itself stays.
+    /// Applies this presentation to the style of a variant. What the variant sets itself takes precedence.
     pub fn apply(self, mut style: Style) -> Style {
         style.dialect = style.dialect.or(self.dialect);
         style.result = match (style.result, self.single_field) {
@@ -175,39 +174,40 @@ impl Presentation {
     }
 }
 
-/// What all rules together say of a client.
+/// The combined outcome of all rules for a client.
 #[derive(Clone, Debug, Default)]
 pub struct RuleOutcome {
-    /// The variant of a client that names none.
+    /// The variant, if the client does not name one.
     pub variant: Option<VariantId>,
     /// How the variant is presented to the client.
     pub presentation: Presentation,
-    /// The features of a client that declares none.
+    /// The features, if the client does not declare any.
     pub features: Option<Arc<Features>>,
-    /// Which JSON the client gets.
+    /// How the client receives JSON.
     pub json: JsonRule,
 }
 
-/// What rules say of the JSON that a client gets, as far as they say anything.
+/// How a client receives JSON, as far as rules set it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonRule {
     /// Where JSON goes for agents that ask for it.
     pub content: Option<JsonContent>,
-    /// Whether a text that is one JSON document becomes a structured value.
+    /// Whether a text that is a single JSON document becomes a structured value.
     pub lift: Option<bool>,
 }
 
-/// The rules that apply: the operator's, then those for known clients if they are on.
+/// The active rules: the operator's, then those for known clients if these are enabled.
 #[derive(Debug)]
 pub struct ClientRules {
     all: Vec<ClientRule>,
-    /// Whether one of them says more than a variant.
+    /// Whether a rule sets anything except the variant.
     has_presentation_rules: bool,
-    /// For each `clientInfo`, the rules whose name and version it matches. A client sends the same one each time.
+    /// Caches, for each `clientInfo`, the rules whose name and version it matches. A client sends the same `clientInfo`
+    /// each time.
     matched: Memo<Vec<usize>>,
 }
 
-/// Bytes for what is remembered of clients' names, in each of two generations; some hundred clients.
+/// Cache capacity in bytes for each of two generations; enough for a few hundred clients.
 const CACHE_BYTES: usize = 1 << 20;
 
 impl ClientRules {
@@ -223,19 +223,19 @@ impl ClientRules {
         }
     }
 
-    /// Whether all clients are served alike, whatever they call themselves.
+    /// Whether there are no rules, so that all clients are served alike.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The features of all rules that have some.
+    /// The features of all rules that set features.
     pub fn features(&self) -> impl Iterator<Item = &Features> {
         self.all.iter().filter_map(|rule| rule.features.as_deref())
     }
 
-    /// Every manner that they may ask for, but for that of the variants themselves.
+    /// Every presentation that the rules can result in, except the variants' own.
     pub fn presentations(&self) -> Vec<Presentation> {
-        // A rule adds to what those before it left open, so that a client may meet any of them and not the others.
+        // A rule fills in what earlier rules left open, and a client may match any subset of the rules.
         let mut found = vec![(None, None)];
         for rule in &self.all {
             for (result, dialect) in found.clone() {
@@ -255,7 +255,7 @@ impl ClientRules {
         manners
     }
 
-    /// What they say of a client; `info` is its `clientInfo`, JSON text.
+    /// The outcome of the rules for a client. `info` is its `clientInfo` as JSON text.
     pub fn outcome(&self, info: Option<&str>, told: &VariantRequest) -> RuleOutcome {
         if self.all.is_empty() {
             return RuleOutcome::default();
@@ -267,7 +267,7 @@ impl ClientRules {
         combine(met.filter(|rule| told.matches_headers(rule)))
     }
 
-    /// What they say of the client of a session beside its variant, which was chosen when the session began.
+    /// The outcome of the rules for the client of a session. Its variant was selected when the session started.
     pub fn session_outcome(&self, client: &ClientName, told: &VariantRequest) -> RuleOutcome {
         if !self.has_presentation_rules {
             return RuleOutcome::default();
@@ -276,7 +276,7 @@ impl ClientRules {
         self.outcome(Some(&info), told)
     }
 
-    /// The rules whose name and version a client meets, headers aside.
+    /// The indices of the rules whose name and version match a client. Headers are checked separately.
     fn matching(&self, info: &str) -> Vec<usize> {
         let info = Members::parse(info).unwrap_or_default();
         let says = |key: &str, pattern: &Option<ClientPattern>| match pattern {
@@ -290,7 +290,7 @@ impl ClientRules {
     }
 }
 
-/// What rules say together, the first of them first.
+/// Combines rules. For each setting, the first rule that has it decides.
 fn combine<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> RuleOutcome {
     let (mut variant, mut features) = (None, None);
     let (mut result, mut dialect) = (None, None);

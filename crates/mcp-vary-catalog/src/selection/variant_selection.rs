@@ -1,4 +1,4 @@
-//! What says which variant a client gets.
+//! What selects the variant for a client.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ const VARIANT_PATH: &str = "/mcp/v/";
 
 const HEADER: HeaderName = HeaderName::from_static("mcp-server-variant");
 
-/// How the default variant of a client is chosen, beside its hints.
+/// How the default variant of a client is selected, apart from its hints.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SelectionConfig {
-    /// For each thing that rules say, the first rule decides that a client meets and that says something of it.
+    /// The operator's rules. For each setting, the first matching rule that has the setting decides.
     pub rules: Vec<ClientRule>,
-    /// Whether the rules that are shipped with the program come after these (see [`KNOWN_CLIENTS`]).
+    /// Whether the built-in rules for known clients apply after these (see [`KNOWN_CLIENTS`]).
     ///
     /// [`KNOWN_CLIENTS`]: super::known_clients::KNOWN_CLIENTS
     pub known_clients: bool,
-    /// The variant of clients that no rule is about; `None` leaves it to their hints.
+    /// The variant for clients for which no rule sets one. If `None`, their hints decide.
     pub default: Option<VariantId>,
     /// Whether a header `MCP-Server-Variant` that contradicts `_meta` or the address is an error (SV-18).
     pub strict_header: bool,
 }
 
-/// What a request says of the variant outside of its message.
+/// What the head of a request says about the variant.
 #[derive(Clone, Debug, Default)]
 pub struct VariantRequest {
-    /// The only variant that there is for the credential of the request. No credential has one yet.
+    /// The only variant that the credential of the request can use. Credentials do not pin variants yet.
     pub pin: Option<VariantId>,
     /// The variant that the path names.
     pub path: Option<String>,
@@ -47,13 +47,13 @@ pub struct VariantRequest {
 }
 
 impl VariantRequest {
-    /// Reads the head of a request to the endpoint; `None` when its path is another.
+    /// Reads the head of a request to the endpoint. Returns `None` for other paths.
     pub fn read(head: &Parts, choosing: &SelectionConfig) -> Option<Self> {
         let path = match head.uri.path() {
             ENDPOINT => None,
             path => Some(path_variant(path)?),
         };
-        // Said twice it is a list, as any header, and so names no variant.
+        // A repeated header is a list, which does not name a variant.
         let header = head.headers.get_all(HEADER).iter();
         let header: Vec<_> = header
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
@@ -68,7 +68,7 @@ impl VariantRequest {
         })
     }
 
-    /// Whether the headers are as `rule` has them.
+    /// Whether the headers match `rule`.
     pub fn matches_headers(&self, rule: &ClientRule) -> bool {
         rule.headers.iter().all(|(name, pattern)| {
             let values = self
@@ -81,10 +81,10 @@ impl VariantRequest {
     }
 }
 
-/// The id in `/mcp/v/<id>`, percent-decoded; `None` if the path is different.
+/// The id in `/mcp/v/<id>`, percent-decoded, or `None` for other paths.
 fn path_variant(path: &str) -> Option<String> {
     let encoded = path.strip_prefix(VARIANT_PATH)?;
-    // The decoder leaves an incomplete escape as it is; such a path names no variant.
+    // The decoder keeps an incomplete escape as it is. A path with one does not name a variant.
     let is_escape = |after: &str| {
         let digits = after.as_bytes().get(..2);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -96,18 +96,18 @@ fn path_variant(path: &str) -> Option<String> {
     (!id.is_empty()).then(|| id.into_owned())
 }
 
-/// The variants that there are for a client.
+/// The variants that a client can use.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
     /// The variants that the client is offered, best first; empty if variants are off.
     pub order: Arc<[VariantIndex]>,
-    /// The only one that there is for it.
+    /// The only variant that the client can use, if it is pinned to one.
     pub pin: Option<VariantIndex>,
-    /// What decided which variant is the default.
+    /// How the default variant was selected.
     pub decided_by: DecidedBy,
 }
 
-/// What decided under which variant a request runs.
+/// How the variant of a request was selected.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum DecidedBy {
     /// The selector in `_meta`.
@@ -118,7 +118,7 @@ pub enum DecidedBy {
     Header,
     /// The operator's rules, or the operator's default.
     Rule,
-    /// What was decided when the session began.
+    /// The session, whose variant was selected when it started.
     Session,
     /// The ranking by the client's hints.
     #[default]
@@ -126,7 +126,7 @@ pub enum DecidedBy {
 }
 
 impl DecidedBy {
-    /// As it is logged.
+    /// The value for logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Selector => "selector",
@@ -140,12 +140,12 @@ impl DecidedBy {
 }
 
 impl Offers {
-    /// The one that a request runs under that names none.
+    /// The variant for requests that do not name one.
     pub fn default_variant(&self) -> VariantIndex {
         self.pin.or(self.order.first().copied()).unwrap_or_default()
     }
 
-    /// Whether `variant` exists for the client, advertised or not.
+    /// Whether the client can use `variant`, advertised or not.
     pub fn allows(&self, variant: VariantIndex) -> bool {
         self.pin.is_none_or(|pin| pin == variant)
     }
