@@ -1,4 +1,4 @@
-//! `ranking`: what counts how much when variants are ranked by a client's hints.
+//! `ranking`: the weights for ranking variants by a client's hints.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
 
-/// A hint that was given a weight: where, by what key, and which.
+/// A hint that has a weight: the position, the path of the key, and the hint.
 #[derive(Debug)]
 pub(super) struct Weighted {
     at: Position,
@@ -29,7 +29,7 @@ pub(super) struct PartialRanking {
 }
 
 impl PartialRanking {
-    /// What holds where nothing is said.
+    /// A draft that starts from these defaults.
     pub(super) fn of(weights: &Weights, advertised: usize) -> Self {
         Self {
             weights: weights.clone(),
@@ -111,7 +111,7 @@ fn read_weights(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Partia
     }
 }
 
-/// Says which weights count nothing, since no variant has such a hint.
+/// Adds a note for each weight that has no effect because no variant declares the hint.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     weighted: &[Weighted],
@@ -133,8 +133,8 @@ pub(super) fn check(
     }
 }
 
-/// Notes the hints of variants that have no weight, so that no client gets a variant by them; once for each key, at the
-/// first variant of the file `root` that has it.
+/// Adds a note for each hint that variants declare but that has no weight, so that it does not affect the ranking.
+/// There is one note for each key, at the first variant in the file `root` that has it.
 pub(super) fn check_hints(
     reader: &mut Reader<'_>,
     root: &Located<'_>,
@@ -147,7 +147,7 @@ pub(super) fn check_hints(
     for (key, variant) in unweighted {
         let keys = ["variants", variant.as_str(), "hints", key];
         let field = root.deepest(&keys);
-        // A hint that a variant inherits is not written there.
+        // The variant inherits this hint, so it has no position here.
         if !field.path.ends_with(key.as_str()) {
             continue;
         }
@@ -169,7 +169,7 @@ struct DraftWeight {
 
 impl DraftWeight {
     fn read_first(&mut self, reader: &mut Reader<'_>, field: &Located<'_>) {
-        // Whatever is wrong with it is said; it is not missing.
+        // An invalid weight is reported, but does not count as missing.
         let mut first = self.first.unwrap_or(0);
         reader.number(field, 0..=MOST, &mut first);
         self.first = Some(first);
@@ -194,8 +194,8 @@ const WEIGHT: &[KeySpec<DraftWeight>] = &[
     },
 ];
 
-/// Points beyond this would say no more.
+/// The maximum number of points.
 const MOST: i32 = 1000;
 
-/// Less for each preference after the first, where nothing else is said.
+/// The default reduction of the weight for each preference after the first.
 const STEP: i32 = 10;

@@ -1,8 +1,8 @@
 //! The shapes of values in the JSON Schema of the configuration.
 //!
-//! They come from the tables by which the file is read: each [`KeySpec`] describes for both what may be written. What a schema
-//! cannot express is left to the reader: which variants exist, the range of a duration with units, whether the braces of a
-//! pattern are closed.
+//! They are generated from the same tables that the reader uses: a [`KeySpec`] describes the allowed values for both.
+//! The reader checks what a schema cannot express: which variants exist, the range of a duration with units, whether
+//! the braces of a pattern are closed.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::units;
 use crate::key_spec::KeySpec;
 
-/// What may be written as the value of a setting.
+/// Builds the schema of the values of a setting.
 pub(super) type Shape = fn(&mut Schema) -> Value;
 
 /// A schema under construction: the definitions that its shapes refer to.
@@ -21,7 +21,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// A reference to what `name` stands for.
+    /// A reference to the definition `name`, which is added if it does not exist.
     pub(super) fn define(&mut self, name: &str, what: fn(&mut Self) -> Value) -> Value {
         if !self.definitions.contains_key(name) {
             let what = what(self);
@@ -30,7 +30,7 @@ impl Schema {
         json!({"$ref": format!("#/$defs/{name}")})
     }
 
-    /// A table of settings, and what a file may have beside them.
+    /// A table of settings, plus the extra keys that every table may have.
     pub(super) fn table<T>(&mut self, tables: &[&[KeySpec<T>]]) -> Value {
         let mut properties = Map::new();
         for setting in tables.iter().copied().flatten() {
@@ -52,7 +52,7 @@ impl Schema {
         })
     }
 
-    /// A table with keys of one's own.
+    /// A table with keys that the user chooses.
     pub(super) fn named(&mut self, keys: &str, value: &Value) -> Value {
         json!({
             "type": "object",
@@ -68,12 +68,12 @@ impl Schema {
         self.named(ANYTHING, &item)
     }
 
-    /// A list of the same.
+    /// A list of equal items.
     pub(super) fn list(&mut self, item: &Value) -> Value {
         json!({"type": "array", "items": item})
     }
 
-    /// Text in which a variable stands.
+    /// A text that contains a variable.
     pub(super) fn variable(&mut self) -> Value {
         self.define("variable", |schema| {
             let pattern = format!(r"(?:^|[^$])\$\{{{VARIABLE}\}}");
@@ -81,7 +81,7 @@ impl Schema {
         })
     }
 
-    /// A text; what stands in `${}` can be replaced.
+    /// A text, which may contain variables.
     pub(super) fn text(&mut self) -> Value {
         self.define("text", |_| {
             let broken = format!(r"(?:^|[^$])\$\{{(?!{VARIABLE}\}})");
@@ -109,7 +109,7 @@ impl Schema {
         self.named(ANYTHING, &word)
     }
 
-    /// Whatever JSON has.
+    /// Any JSON value.
     pub(super) fn any(&mut self) -> Value {
         self.define("value", |schema| {
             let value = json!({"$ref": "#/$defs/value"});
@@ -122,7 +122,7 @@ impl Schema {
         })
     }
 
-    /// A table of whatever JSON has.
+    /// A table of any JSON values.
     pub(super) fn values(&mut self) -> Value {
         json!({"type": "object", "additionalProperties": self.any()})
     }
@@ -139,7 +139,7 @@ impl Schema {
         })
     }
 
-    /// One of several that have names; those that YAML takes for something else, both ways.
+    /// One of several names. Names that YAML reads as another type are allowed in both forms.
     pub(super) fn choice<T>(&mut self, choices: &[(&str, T)]) -> Value {
         let mut names = Vec::new();
         for (name, _) in choices {
@@ -169,7 +169,7 @@ impl Schema {
         })
     }
 
-    /// The same, or off.
+    /// A duration, or off.
     pub(super) fn duration_or_off(&mut self) -> Value {
         json!({"anyOf": [{"enum": ["off", "no", "false", false]}, self.duration()]})
     }
@@ -190,7 +190,7 @@ impl Schema {
         })
     }
 
-    /// A number of things.
+    /// A count.
     pub(super) fn count(&mut self, range: RangeInclusive<usize>) -> Value {
         json!({"anyOf": [
             {"type": "integer", "minimum": range.start(), "maximum": range.end()},
@@ -208,7 +208,7 @@ impl Schema {
         ]})
     }
 
-    /// A port, or what has one at its end.
+    /// A port, or an address that ends with one.
     pub(super) fn address(&mut self) -> Value {
         json!({"anyOf": [
             {"type": "integer", "minimum": 0, "maximum": u16::MAX},
@@ -232,7 +232,7 @@ impl Schema {
         json!({"anyOf": [{"type": "string", "pattern": address}, self.variable()]})
     }
 
-    /// Headers, or what is wanted of them.
+    /// Headers, or patterns for headers.
     pub(super) fn headers(&mut self) -> Value {
         let word = self.word();
         self.named("[!#$%&'*+.^_`|~0-9A-Za-z-]+", &word)
@@ -243,18 +243,18 @@ impl Schema {
         json!({"allOf": [self.word(), {"minLength": 1}]})
     }
 
-    /// A day, or a time of which the day counts.
+    /// A date. A time of day after it is ignored.
     pub(super) fn date(&mut self) -> Value {
         self.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}")
     }
 
-    /// A text of that form, or one in which a variable stands.
+    /// A text that matches `pattern`, or one that contains a variable.
     pub(super) fn pattern(&mut self, pattern: &str) -> Value {
         json!({"anyOf": [{"type": "string", "pattern": pattern}, self.variable()]})
     }
 }
 
-/// What the reference calls the default, as YAML has it.
+/// The default from the reference, as a YAML value.
 pub(super) fn as_written(default: &str) -> Value {
     if let Some(items) = default
         .strip_prefix('[')
@@ -268,16 +268,16 @@ pub(super) fn as_written(default: &str) -> Value {
         .map_or_else(|_| json!(default), Value::from)
 }
 
-/// A pattern for `word` in small and capital letters.
+/// A case-insensitive pattern for `word`.
 fn any_case(word: &str) -> String {
     let letter = |c: char| format!("[{c}{}]", c.to_ascii_uppercase());
     word.chars().map(letter).collect()
 }
 
-/// What stands in `${}`: see `variables`. A default ends at the first brace, and holds no variable.
+/// The content of `${}`: see `variables`. A default ends at the first closing brace and cannot contain variables.
 const VARIABLE: &str = r"(?:env:)?[A-Za-z0-9_]+(?::-(?:[^}$]|\$(?!\{))*)?";
 
-/// Keys that the reader passes over, and YAML's merge, which is resolved before it reads.
+/// Keys that the reader ignores, and YAML's merge key, which is resolved earlier.
 const BESIDE: &str = "^(?:x-|<<$)";
 
 /// Any key.

@@ -1,4 +1,4 @@
-//! `variants`: what each shows, and as what.
+//! `variants`: which items each variant shows, and how.
 
 mod deprecation;
 mod description;
@@ -27,13 +27,13 @@ pub(super) use settings::{DIALECTS, RESULTS, choice, features};
 
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
-/// The variants of a file: whether there are any, and which.
+/// The variants of a file: whether variants are on, and which ones are declared.
 #[derive(Debug)]
 pub(super) struct Declared {
     pub(super) on: bool,
-    /// `None` leaves those that exist without any configuration.
+    /// The declared variants. `None` means the built-in ones.
     pub(super) faces: Option<Arc<VariantSet>>,
-    /// What the file calls its variants, whatever is wrong with them.
+    /// The valid ids that the file declares, even if the variants have errors.
     named: Vec<VariantId>,
     pub(super) places: VariantSpans,
 }
@@ -58,7 +58,7 @@ impl Declared {
         self.named.clone()
     }
 
-    /// The keys of the variants' hints, each with the first variant that has it.
+    /// The keys of the variants' hints, each with the first variant that declares it.
     pub(super) fn hints(&self) -> BTreeMap<String, VariantId> {
         let keys = |faces: &VariantSet| {
             let mut keys = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Declared {
     }
 }
 
-/// Reads a switch, or a table of variants.
+/// Reads a switch or a table of variants.
 pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Declared) {
     if !matches!(field.node.value, Value::Table(_)) {
         return reader.switch(field, &mut into.on);
@@ -124,7 +124,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
     }
 }
 
-/// Says what is wrong with the variants together, whatever is wrong with single ones.
+/// Reports errors that concern the variants as a whole, even if single variants have errors.
 fn check(
     reader: &mut Reader<'_>,
     field: &Located<'_>,
@@ -135,7 +135,7 @@ fn check(
     let mut seen = BTreeSet::new();
     let drafts = all.iter().map(|(_, draft)| draft);
     let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
-    // What a variant starts from decides nothing of what is looked at here.
+    // These checks do not depend on what a variant starts from, so `standard` can stand in for it.
     let declared = drafts.map(|draft| {
         let mut faces = faces.iter();
         let face = faces.find(|face| draft.id() == Some(face.variant.id.as_str()));
@@ -148,7 +148,7 @@ fn check(
     match Variants::new(declared.collect(), today) {
         Ok((_, warnings)) => warn(reader, field, &warnings),
         Err(diagnostics) => {
-            // One whose name or status is wrong may be stable.
+            // A variant with an invalid id or status may be meant to be stable.
             let is_read = |(field, draft): &(Located<'_>, PartialVariant)| {
                 let says_status = field.deepest(&["status"]).path != field.path;
                 draft.id.is_some() && (draft.status.is_some() || !says_status)
@@ -162,7 +162,7 @@ fn check(
     }
 }
 
-/// Notes, at its position in the file, what is allowed and probably not meant.
+/// Adds a note, with its position in the file, for what is allowed but probably a mistake.
 fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warning]) {
     use variant::Warning::{NotDeprecated, PastDate};
     for warning in warnings {
@@ -185,7 +185,7 @@ fn warn(reader: &mut Reader<'_>, field: &Located<'_>, warnings: &[variant::Warni
     }
 }
 
-/// Says at its place why the variants cannot be offered.
+/// Reports, with its position in the file, why the variants cannot be offered.
 fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::VariantDiagnostic) {
     use variant::VariantDiagnostic::{Date, NoneStable, ReplacesItself, UnknownReplacement};
     let id = match diagnostic {
@@ -224,14 +224,14 @@ fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::Va
     }
 }
 
-/// What may stand under `variants`.
+/// The schema of `variants`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let variant = schema.table(&[SETTINGS]);
     let mut variants = schema.named(ANYTHING, &variant);
     variants["minProperties"] = json!(1);
     variants["propertyNames"] =
         json!({"minLength": 1, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"});
-    // One of them is stable.
+    // At least one variant must be stable.
     let is_no_default = json!({"anyOf": [
         {"required": ["status"], "properties": {"status": {"enum": ["experimental", "deprecated"]}}},
         {"required": ["deprecation"], "not": {"required": ["status"]}},
@@ -240,7 +240,7 @@ pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     json!({"anyOf": [schema.switch(), variants]})
 }
 
-/// Each variant on what it starts from.
+/// Resolves each variant on top of what it starts from.
 fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> Vec<VariantConfig> {
     let built_in = VariantSet::built_in();
     let mut done: BTreeMap<&str, VariantConfig> = BTreeMap::new();
@@ -251,7 +251,7 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
             .iter()
             .map(|face| face.variant.id.as_str()),
     );
-    // Each round settles at least one variant whose start is settled; the rest goes round in circles.
+    // Each round resolves the variants whose start is resolved. Those that remain refer to each other in a cycle.
     loop {
         let settled = done.len();
         for (_, draft) in all {
@@ -293,7 +293,7 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
     faces.map(|face| described(face, &built_in)).collect()
 }
 
-/// The same; where nobody describes it, by what it shows.
+/// Adds a generated description if the variant has none.
 fn described(mut face: VariantConfig, built_in: &VariantSet) -> VariantConfig {
     if face.variant.description.is_empty() {
         face.variant.description = description::of(&face, built_in);
@@ -301,8 +301,8 @@ fn described(mut face: VariantConfig, built_in: &VariantSet) -> VariantConfig {
     face
 }
 
-/// The built-in variant `id`, or one that shows everything as it is and claims to be made for nothing. Words are
-/// about the variant itself alone.
+/// The built-in variant `id`, or else one that shows everything and has no hints. The description is cleared because it
+/// only applies to the built-in variant.
 fn start(id: &str, built_in: &VariantSet) -> VariantConfig {
     let mut all = built_in.configs().iter();
     let known = all.find(|face| face.variant.id.as_str() == id);

@@ -1,4 +1,4 @@
-//! Tells when a configuration file says something else than before.
+//! Detects changes of a configuration file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,49 +13,49 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
-/// Watches a file for other contents.
+/// Watches a file for changes of its contents.
 ///
 /// # Properties
 ///
-/// What counts is the text, not how it came there: a file may be written to, in pieces, too, or be replaced by
-/// renaming another; it, or a directory on the way to it, may be a symbolic link that is set to another place, as
-/// Kubernetes does with the files of a `ConfigMap`. Who writes the same text once more has changed nothing.
+/// Only the text counts, not how it was written. A file may be written in several steps, or replaced by renaming
+/// another file. The file, or a directory on the path to it, may be a symbolic link that is redirected, as Kubernetes
+/// does with the files of a `ConfigMap`. Writing the same text again is not a change.
 ///
-/// Watched are directories, since a file that is replaced takes what watches it along. Where that cannot be done,
-/// the file is read every two seconds.
+/// Directories are watched instead of the file, since a watch on a file is lost when the file is replaced. If the
+/// directories cannot be watched, the file is read every two seconds.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
-    /// What it said last; or, as the outer, that it could not be read.
+    /// The text that was read last, or the error if the file could not be read.
     known: Result<String, io::ErrorKind>,
     watcher: Option<RecommendedWatcher>,
-    /// The directories that are watched, and which they are: one of the same name may have taken its place.
+    /// The watched directories with their identities: a directory may be replaced by another with the same name.
     places: BTreeMap<PathBuf, Identity>,
-    /// Told when something happened in one of them.
+    /// Notified when something changes in a watched directory.
     stirred: Arc<Notify>,
 }
 
-/// What tells a directory from another that had its name before.
+/// Distinguishes a directory from an earlier one with the same name.
 type Identity = Option<(u64, u64)>;
 
-/// What is written in pieces is complete when nothing happened for so long.
+/// A file that is written in several steps counts as complete after this long without changes.
 const QUIET: Duration = Duration::from_millis(200);
-/// Where there is no quiet, what there is by then counts.
+/// If changes do not stop, the file is read after this long.
 const MOST: Duration = Duration::from_secs(2);
-/// How long a file may be missing while another takes its place.
+/// How long a file may be missing while it is replaced.
 const MISSING: Duration = Duration::from_secs(1);
-/// How often a file is read whose directories cannot be watched.
+/// How often a file is read if its directories cannot be watched.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Symbolic links on the way to a file; there are no more on systems that we know.
+/// The maximum number of symbolic links to follow. No system that we know allows more.
 const LINKS: usize = 40;
-/// Bytes; what is longer is refused when it is parsed.
+/// The number of bytes to read. Longer files are rejected when they are parsed.
 const MORE_THAN_ENOUGH: u64 = 2 << 20;
 
-/// The text of the configuration file at `path`, as far as a configuration may be long.
+/// Reads the configuration file at `path`, up to a maximum length.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is no UTF-8.
+/// If the file cannot be read or is not UTF-8.
 pub fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let file = fs::File::open(path)?;
@@ -64,13 +64,13 @@ pub fn text(path: &Path) -> io::Result<String> {
 }
 
 impl Watch {
-    /// Watches the file at `path`, which said `known` when it was last read.
+    /// Watches the file at `path`, whose text was `known` when it was last read.
     #[must_use]
     pub fn new(path: &Path, known: String) -> Self {
         let stirred = Arc::new(Notify::new());
         let told = Arc::clone(&stirred);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Reading is no change, and we do it ourselves.
+            // Access events are not changes, and reading the file here causes them.
             let is_reading = |event: &notify::Event| matches!(event.kind, EventKind::Access(_));
             if !event.as_ref().is_ok_and(is_reading) {
                 told.notify_one();
@@ -88,15 +88,16 @@ impl Watch {
         }
     }
 
-    /// Waits until the file says something else than when it was last read, and returns that. Safe to drop while
-    /// it waits.
+    /// Waits until the text differs from the one that was last read, and returns the new text. This method is cancel
+    /// safe.
     ///
     /// # Errors
     ///
-    /// When the file can no longer be read, once; it is waited for all the same.
+    /// If the file can no longer be read. The same error is reported only once; the next call keeps waiting for the
+    /// file.
     pub async fn changed(&mut self) -> io::Result<String> {
         loop {
-            // Watched before it is read, so that nothing happens in between.
+            // Watch before reading, so that no change is missed in between.
             let all_watched = self.follow();
             match text(&self.path) {
                 Ok(text) if self.known.as_ref() == Ok(&text) => {}
@@ -124,18 +125,18 @@ impl Watch {
         }
     }
 
-    /// What the file says now, changed or not.
+    /// Reads the file now, whether or not it has changed.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn now(&mut self) -> io::Result<String> {
         let text = text(&self.path);
         self.known = text.as_ref().map(String::clone).map_err(io::Error::kind);
         text
     }
 
-    /// Waits until nothing has happened for a while.
+    /// Waits until there were no changes for a while.
     async fn settle(&self) {
         let most = Instant::now() + MOST;
         loop {
@@ -147,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// Watches the directories that the file is in by now; whether all of them can be.
+    /// Updates the set of watched directories. Returns whether all of them are watched.
     fn follow(&mut self) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
@@ -158,7 +159,7 @@ impl Watch {
             .iter()
             .filter(|(place, it)| wanted.get(*place) != Some(it))
         {
-            // One that is gone is watched no more.
+            // Fails for a deleted directory, which needs no unwatching.
             let _ = watcher.unwatch(place);
         }
         let mut all = true;
@@ -174,8 +175,8 @@ impl Watch {
     }
 }
 
-/// The directories in which something can happen that changes what `path` leads to: that of the file, and those
-/// of all symbolic links on the way to it.
+/// The directories in which a change can affect the file at `path`: the directory of the file, and those of all
+/// symbolic links on the path to it.
 fn places(path: &Path) -> BTreeMap<PathBuf, Identity> {
     let mut places = BTreeMap::new();
     let mut at = PathBuf::new();
@@ -200,7 +201,7 @@ fn places(path: &Path) -> BTreeMap<PathBuf, Identity> {
             }
             Some(Component::ParentDir) => drop(at.pop()),
             Some(Component::CurDir) | None => {}
-            // An absolute path begins anew.
+            // An absolute path starts again from the root.
             Some(Component::RootDir | Component::Prefix(_)) => at.push(&step),
         }
     }

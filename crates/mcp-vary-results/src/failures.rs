@@ -1,15 +1,16 @@
-//! How often what the operator configured failed.
+//! Counts failures of the operator's rules.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::{debug, warn};
 
-/// How often a rule could not be applied.
+/// Counts how often a rule could not be applied.
 #[derive(Debug, Default)]
 pub struct RuleFailures(AtomicU64);
 
 impl RuleFailures {
-    /// Says so the first few times, then ever more rarely. Why may show what the server said.
+    /// Counts a failure, and logs it the first few times, then less and less often. `why` may contain parts of the
+    /// server's result.
     pub fn record(&self, server: &str, what: &str, part: &str, why: &str) {
         let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         debug!(server, what, part, why, "not told as configured");

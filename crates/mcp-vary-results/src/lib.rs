@@ -1,4 +1,5 @@
-//! How operators change results: projections to other values, templates for other texts, by client.
+//! The operator's rules for results: projections to other values, and templates for other texts, depending on the
+//! client.
 
 #![expect(
     clippy::exhaustive_enums,

@@ -1,7 +1,7 @@
-//! What is logged of content negotiation: what was declared, what of it was ignored, what was chosen.
+//! Logs content negotiation: what was declared, what was ignored, what was chosen.
 //!
-//! Tags are printable ASCII by their grammar, and what is ignored is escaped and cut, so that no peer writes
-//! lines of its own. Nothing else of a peer stands there: no argument, no result, no header.
+//! Tags are printable ASCII by their grammar, and ignored values are escaped and truncated, so that no peer can forge
+//! log lines. Nothing else from a peer is logged: no arguments, results or headers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::Shaped;
 use tracing::{debug, warn};
 
-/// The tags as they are logged, cut between two of them.
+/// Formats tags for the log, truncated after a whole tag.
 struct Tags<'a>(&'a Features);
 
-/// How many bytes of tags are shown at most.
+/// The maximum number of bytes of tags to log.
 const MAX_LOGGED_BYTES: usize = 512;
 
 impl fmt::Display for Tags<'_> {
@@ -34,7 +34,7 @@ impl fmt::Display for Tags<'_> {
     }
 }
 
-/// The keys of hints as they are logged, escaped and cut between two of them.
+/// Formats the keys of hints for the log, escaped and truncated after a whole key.
 struct HintKeys<'a>(&'a VariantHints);
 
 impl fmt::Display for HintKeys<'_> {
@@ -53,17 +53,17 @@ impl fmt::Display for HintKeys<'_> {
     }
 }
 
-/// How many declarations of clients had a part that was ignored, or that asked for what there is not.
+/// Counts declarations of clients that were partly ignored or that asked for unsupported features.
 #[derive(Debug, Default)]
 pub struct IgnoredCounter {
     ignored: AtomicU64,
     unsupported: AtomicU64,
-    /// Sessions whose id has no room for all tags.
+    /// Sessions whose id was too short for all tags.
     truncated_sessions: AtomicU64,
 }
 
 impl IgnoredCounter {
-    /// What a client declared of content negotiation; `None` when it did not.
+    /// Logs what a client declared for content negotiation. `features` is `None` if it did not declare the extension.
     pub fn features_declared(&self, features: Option<&Features>, ignored: &Ignored) {
         self.add("content-negotiation", ignored);
         if let Some(features) = features {
@@ -73,7 +73,7 @@ impl IgnoredCounter {
         }
     }
 
-    /// Warns of formats and verbosities that the gateway does not know.
+    /// Warns about formats and verbosities that the gateway does not support.
     ///
     /// > Servers SHOULD ignore unknown tags and log warnings for unsupported features. (content negotiation,
     /// > `ContentNegotiationSettings.features`)
@@ -100,7 +100,7 @@ impl IgnoredCounter {
         }
     }
 
-    /// What a client declared of server variants: the keys of its hints, without their values.
+    /// Logs what a client declared for server variants: the keys of its hints, without their values.
     pub fn hints_declared(&self, hints: &VariantHints, ignored: &Ignored) {
         self.add("server-variants", ignored);
         if !hints.is_empty() {
@@ -109,7 +109,7 @@ impl IgnoredCounter {
         }
     }
 
-    /// Warns that `dropped` tags of a client did not fit into the id of its session.
+    /// Warns that `dropped` tags of a client did not fit into its session id.
     pub fn tags_dropped(&self, dropped: usize) {
         let count = self.truncated_sessions.fetch_add(1, Ordering::Relaxed) + 1;
         if is_worth_a_warning(count) {
@@ -125,8 +125,8 @@ impl IgnoredCounter {
         }
     }
 
-    /// Says the first few times what was ignored and why, then ever more rarely, unless the log is to have
-    /// everything.
+    /// Logs what was ignored and why: the first few times as a warning, then less and less often, unless the log level
+    /// includes everything.
     fn add(&self, extension: &str, ignored: &Ignored) {
         if ignored.is_empty() {
             return;
@@ -139,18 +139,18 @@ impl IgnoredCounter {
         }
     }
 
-    /// How many declarations had a part that was ignored.
+    /// How many declarations were partly ignored.
     pub fn count(&self) -> u64 {
         self.ignored.load(Ordering::Relaxed)
     }
 }
 
-/// The first few occurrences are; then ever fewer, so that no peer floods the log.
+/// True for the first few occurrences, then less and less often, so that no peer can flood the log.
 fn is_worth_a_warning(count: u64) -> bool {
     count <= 8 || count.is_power_of_two()
 }
 
-/// What became of a result, a resource or a prompt, `what`, for a client with `features`.
+/// Logs how a result, a resource or a prompt (`what`) was shaped for a client with `features`.
 pub fn log_shaped(what: &str, features: &Features, variant: Option<&str>, shaped: &Shaped) {
     let tags = Tags(features);
     match shaped {

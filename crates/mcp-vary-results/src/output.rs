@@ -1,4 +1,4 @@
-//! Validates structured values against the schema that clients have of a tool.
+//! Validates structured values against the `outputSchema` that clients know for a tool.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,16 +6,16 @@ use mcp_vary::json::edit;
 use mcp_vary_view::OutputCheck;
 use tracing::warn;
 
-/// The `outputSchema` of a tool, compiled when a result is first held against it.
+/// The `outputSchema` of a tool, compiled when a result is first validated.
 #[derive(Debug)]
 pub struct OutputValidator {
-    /// The tool as it is listed.
+    /// The definition of the tool, as listed.
     definition: Arc<str>,
     check: OnceLock<Option<OutputCheck>>,
 }
 
 impl OutputValidator {
-    /// Reads the schema of a tool when it is first needed.
+    /// Creates a validator. The schema is compiled when it is first needed.
     pub fn new(definition: &Arc<str>) -> Self {
         Self {
             definition: Arc::clone(definition),
@@ -23,7 +23,7 @@ impl OutputValidator {
         }
     }
 
-    /// The schema; none where there is none, or nothing can be held against it.
+    /// The compiled schema. `None` if the tool has no schema or it cannot be compiled.
     pub fn check(&self) -> Option<&OutputCheck> {
         let check = self.check.get_or_init(|| {
             let schema = edit::get(&self.definition, "outputSchema")?;

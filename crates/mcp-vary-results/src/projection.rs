@@ -1,7 +1,7 @@
 //! jq filters over values.
 //!
-//! The filters are the operator's, what they work at is a server's: each may run for so long, recurse so deep,
-//! and make one value of so many bytes.
+//! The operator writes the filters, but their input comes from a server. So the time, the depth of recursion and the
+//! size of the output are limited.
 
 mod library;
 
@@ -17,10 +17,10 @@ use mcp_vary::json::Json;
 use self::library::{Effort, NAME};
 use crate::limits::LARGEST;
 
-/// A jq filter that makes one value of one value.
+/// A jq filter that turns one value into one value.
 ///
-/// Numbers that it does not calculate with keep their spelling, and objects the order of their keys. There
-/// is no `input`, `env`, `$ENV`, `halt`, `debug`, `stderr`, `import` or `include`.
+/// Numbers keep their spelling unless the filter calculates with them, and objects keep the order of their keys.
+/// `input`, `env`, `$ENV`, `halt`, `debug`, `stderr`, `import` and `include` are not available.
 pub struct Projection {
     source: String,
     filter: Filter<Kind>,
@@ -32,7 +32,7 @@ impl fmt::Debug for Projection {
     }
 }
 
-/// What filters work at, and with.
+/// The types that filters work with.
 struct Kind;
 
 impl DataT for Kind {
@@ -54,11 +54,11 @@ impl<'a> HasLut<'a, Kind> for Run<'a> {
 }
 
 impl Projection {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as the rest of a sentence about it.
+    /// If the filter is invalid. The error is the end of a sentence that begins with the filter.
     pub fn new(source: &str) -> Result<Self, String> {
         let main = term(source)?;
         let arena = Arena::default();
@@ -81,11 +81,11 @@ impl Projection {
         })
     }
 
-    /// What the filter makes of `value`, JSON.
+    /// Applies the filter to `value`, which is JSON.
     ///
     /// # Errors
     ///
-    /// Why it makes nothing of it. It may show a part of the value: it is for the operator.
+    /// If the filter fails. The error may contain a part of the value, so only the operator may see it.
     pub fn apply(&self, value: &str) -> Result<String, String> {
         let input = read::parse_single(value.as_bytes()).map_err(|error| error.to_string())?;
         let effort = Effort::new(TIME);
@@ -102,20 +102,21 @@ impl Projection {
         }
         let text = text_of(&first)
             .ok_or_else(|| format!("it makes a value of more than {LARGEST} bytes"))?;
-        // Not every value of jq is one of JSON: `nan`, bytes, keys that are no strings.
+        // Some values of jq are not JSON: `nan`, bytes, keys that are not strings.
         Json::parse(&text).map_err(|error| format!("it makes no JSON: {error}"))?;
         Ok(text)
     }
 }
 
-/// The value as JSON; none where that is too long. A value may hold another many times, at the cost of one.
+/// The value as JSON, or `None` if that is too long. A value can contain another value many times without using more
+/// memory, so the text may be much larger.
 fn text_of(value: &Val) -> Option<String> {
     let mut text = Text::default();
     write!(text, "{value}").ok()?;
     Some(text.0)
 }
 
-/// A text as long as there is room.
+/// A text with a maximum length.
 #[derive(Default)]
 struct Text(String);
 
@@ -165,7 +166,7 @@ fn missing(name: &str, kind: &compile::Undefined) -> String {
     }
 }
 
-/// How long one run may take.
+/// The maximum time of a run.
 const TIME: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use mcp_vary_view::{Candidate, Selection};
 use super::rule::CallContext;
 use super::{RuleFailures, Scope, Template};
 
-/// One rule of the operator about prompts.
+/// A rule of the operator for prompts.
 #[derive(Debug)]
 pub struct PromptRule {
-    /// The prompts that the rule is about.
+    /// The prompts that the rule applies to.
     pub prompts: Selection,
-    /// The clients that it is for.
+    /// The condition on the client.
     pub when: Predicate,
     /// The role of the message.
     pub role: Role,
@@ -26,7 +26,8 @@ pub struct PromptRule {
     pub failures: RuleFailures,
 }
 
-/// The result of `prompts/get` for the prompt that is called `id` where no variant renames it, as `rules` have it told to a client with `features`.
+/// Applies `rules` to the result of `prompts/get` for a client with `features`. `id` is the name of the prompt before a
+/// variant renames it.
 pub fn apply_prompt_rules(
     rules: &[PromptRule],
     (id, called): (&str, &CallContext),
@@ -45,7 +46,7 @@ pub fn apply_prompt_rules(
     let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
     let told = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
     match told {
-        // Under its own condition, which says what decided.
+        // Passes the condition of the rule along, because it determines what the report contains.
         Some((when, told)) => prompt_result(result, features, &[(when.clone(), told)], report),
         None => Shaped::Unchanged,
     }
@@ -70,7 +71,7 @@ impl PromptRule {
     }
 }
 
-/// What the messages say, an empty line between two.
+/// The texts of the messages, separated by empty lines.
 fn texts(result: &str) -> String {
     let result = Members::parse(result).unwrap_or_default();
     let messages = elements(result.get("messages").unwrap_or("[]")).unwrap_or_default();

@@ -10,14 +10,15 @@ use mcp_vary_view::{Candidate, Selection, UriMap};
 
 use super::{RuleFailures, Scope, Template};
 
-/// One rule of the operator about resources.
+/// A rule of the operator for resources.
 #[derive(Debug)]
 pub struct ResourceRule {
-    /// The resources that it is about, by URI.
+    /// The resources that the rule applies to, by URI.
     pub uris: Selection,
-    /// The clients that it is for, whatever format they ask for; without it those who ask for its format.
+    /// The condition on the client, independent of the format that it asks for. Without a condition, the rule applies
+    /// to clients that ask for its format.
     pub when: Option<Predicate>,
-    /// The format that the client gets.
+    /// The format that the client receives.
     pub format: ResourceFormat,
     /// How often the rule failed.
     pub failures: RuleFailures,
@@ -26,16 +27,16 @@ pub struct ResourceRule {
 /// The format that clients receive a resource in.
 #[derive(Debug)]
 pub enum ResourceFormat {
-    /// As the server has it.
+    /// As the server returns it.
     AsServed,
-    /// JSON, rendered.
+    /// JSON, rendered as text.
     Rendered(Rendering),
-    /// In the operator's words.
+    /// Rendered with the operator's template.
     Template(Template, MediaType),
 }
 
-/// The result of `resources/read` of the server called `server`, in which resources are called as in a view, as
-/// `rules` have it told to a client with `features`. Rules are about the server's own URIs.
+/// Applies `rules` to the result of `resources/read` of the server named `server`, for a client with `features`. The
+/// result has the URIs of a view; rules match the server's own URIs.
 pub fn apply_resource_rules(
     rules: &[ResourceRule],
     (server, uris): (&str, &UriMap),
@@ -54,7 +55,7 @@ pub fn apply_resource_rules(
     resource_result(result, features, of, report)
 }
 
-/// Whether one of `rules` is about the resource that the server calls `own`.
+/// Whether one of `rules` applies to the resource with the server's URI `own`.
 pub fn any_rule_matches(rules: &[ResourceRule], server: &str, own: &str) -> bool {
     let candidate = Candidate {
         name: own,
@@ -66,7 +67,7 @@ pub fn any_rule_matches(rules: &[ResourceRule], server: &str, own: &str) -> bool
     rules.any(|rule| rule.uris.selects_resource(candidate))
 }
 
-/// Whether one of `rules` is about one of the contents of the server's result.
+/// Whether one of `rules` applies to one of the contents of the server's result.
 pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &str) -> bool {
     let result = Members::parse(result).unwrap_or_default();
     let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
@@ -77,7 +78,7 @@ pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &
     })
 }
 
-/// What there is of each of the contents.
+/// The representations of each of the contents.
 fn representations(
     rules: &[ResourceRule],
     (server, uris): (&str, &UriMap),
@@ -106,7 +107,7 @@ fn representations(
             if let Some(one) = rule.representation(&uri, &text, server) {
                 all = match &rule.when {
                     Some(when) => all.with_under(when.clone(), one),
-                    // Of two in one format the first counts.
+                    // If two rules give the same format, the first one counts.
                     None => all.clone().with(one).unwrap_or(all),
                 };
             }

@@ -11,9 +11,9 @@ use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::client_id::ClientId;
 
-/// How the URI of every stored result begins.
+/// The prefix of the URIs of stored results.
 const PREFIX: &str = "vary://result/";
-/// Random bytes of an id, so that nobody can guess one.
+/// The number of random bytes in an id, so that ids cannot be guessed.
 const ID: usize = 16;
 
 /// The stored results.
@@ -32,12 +32,12 @@ pub struct ResultStore {
 
 struct StoredResult {
     json: Arc<str>,
-    /// Where the parts are of the value that was read last.
+    /// The positions of the parts of the value that was read last.
     index: Option<Arc<Index>>,
     owner: ResultOwner,
 }
 
-/// To whom a result belongs.
+/// The client and the tool that a result belongs to.
 #[derive(Clone, Debug)]
 pub struct ResultOwner {
     /// The only client that may read it; `None` if any client that knows the URI may.
@@ -46,7 +46,7 @@ pub struct ResultOwner {
     pub tool: ToolRef,
 }
 
-/// A tool by the names of its server and of itself there.
+/// A tool, identified by the name of its server and its name there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToolRef {
     /// The name of the server.
@@ -60,7 +60,7 @@ pub struct ToolRef {
 pub struct ResultPage {
     uri: String,
     media_type: &'static str,
-    /// As JSON, or the text itself.
+    /// The part as JSON, or as plain text if the result is a text.
     pub text: String,
     /// The URI of the part after it, and the text that describes that part.
     pub next_page: Option<(String, String)>,
@@ -86,7 +86,7 @@ pub enum ReadError {
     Part(PartError),
 }
 
-/// Without the results.
+/// Omits the results.
 impl fmt::Debug for ResultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let results = self.lock();
@@ -130,7 +130,7 @@ impl ResultStore {
         Some(uri)
     }
 
-    /// The URI of a result by its id, or by a URI of it.
+    /// The URI of a result, from its id or from one of its URIs.
     pub fn uri_of(id: &str) -> String {
         let id = id.trim();
         match Self::is_uri(id) {
@@ -201,7 +201,7 @@ impl ResultStore {
         })
     }
 
-    /// Stores where the parts of `json` are, which is stored as `id`.
+    /// Stores the index of the parts of `json`, which is stored as `id`.
     fn store_index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
         let now = (self.environment.now)();
         let mut results = self.lock();

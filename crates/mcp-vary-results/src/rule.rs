@@ -1,4 +1,4 @@
-//! Rules that transform the results of tools: which tools, for which clients, and how.
+//! Rules that transform the results of tools: for which tools, for which clients, and how.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use mcp_vary_view::{Candidate, Selection};
 
 use super::{Projection, RuleFailures, Scope, Template};
 
-/// One rule of the operator.
+/// A rule of the operator for results.
 #[derive(Debug)]
 pub struct ResultRule {
-    /// The tools that it is about.
+    /// The tools that the rule applies to.
     pub tools: Selection,
-    /// The clients that it is for.
+    /// The condition on the client.
     pub when: Predicate,
-    /// Whether it is for clients, too, that declared nothing.
+    /// Whether the rule also applies to clients that declared no features.
     pub applies_to_all: bool,
     /// What the rule does with a result.
     pub transform: Arc<ResultTransform>,
@@ -26,59 +26,59 @@ pub struct ResultRule {
 /// How a result is transformed.
 #[derive(Debug, Default)]
 pub struct ResultTransform {
-    /// The filter that makes the value.
+    /// The filter that computes the new value.
     pub projection: Option<Projection>,
     /// The template for clients that read markdown.
     pub markdown: Option<Template>,
     /// The template for clients that read plain text.
     pub text: Option<Template>,
-    /// One reasoning hint each, for clients that sample.
+    /// Templates for reasoning hints, for clients that support sampling. Each template gives one hint.
     pub hints: Vec<Template>,
     /// The property that the hints go under.
     pub hints_property: Option<String>,
-    /// How much of it anybody gets.
+    /// The limits on how much of a result clients receive.
     pub bounds: Bounds,
-    /// The verbosity that its condition asks for.
+    /// The verbosity that the rule's condition requires.
     pub verbosity: Option<Verbosity>,
-    /// How often it failed.
+    /// How often the rule failed.
     pub failures: RuleFailures,
 }
 
-/// What was called.
+/// The call that a result belongs to.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The server's own name of the tool or prompt.
     pub name: Arc<str>,
     /// The name of the server.
     pub server: Arc<str>,
-    /// As the server got them.
+    /// The arguments that the server received, as JSON.
     pub arguments: String,
 }
 
 /// A result after a transformation.
 #[derive(Debug)]
 pub struct TransformedResult {
-    /// What the client gets in place of the result.
+    /// What the client receives instead of the result.
     pub alternative: Alternative,
-    /// The value that it says.
+    /// The value of the result, if it has one.
     pub value: Option<String>,
-    /// What a template makes of that.
+    /// The text that a template rendered from the value.
     pub rendered_text: Option<String>,
     /// The text that the server wrote.
     original_text: String,
 }
 
-/// What the rules say of one tool.
+/// The rules that apply to one tool.
 #[derive(Debug)]
 pub struct ToolResultRules {
-    /// For clients that declared something.
+    /// For clients that declared features.
     negotiated: Vec<(Predicate, Arc<ResultTransform>)>,
-    /// For those that did not.
+    /// For clients that declared none.
     undeclared: Vec<(Predicate, Arc<ResultTransform>)>,
 }
 
 impl ToolResultRules {
-    /// What `rules` say of the tool; none when that is nothing.
+    /// Selects the rules that apply to `tool`. `None` if there are none.
     pub fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
         let about = rules.iter().filter(|rule| rule.tools.selects(tool));
         let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.transform));
@@ -92,7 +92,7 @@ impl ToolResultRules {
         })
     }
 
-    /// How the tool's results are transformed for a client with `features`.
+    /// The transformation of the tool's results for a client with `features`.
     pub fn choose(&self, features: Option<&Features>) -> Option<Arc<ResultTransform>> {
         let chosen = match features.filter(|features| !features.is_empty()) {
             Some(features) => choose(&self.negotiated, features),
@@ -103,8 +103,8 @@ impl ToolResultRules {
 }
 
 impl ResultTransform {
-    /// How `result` is told; none for what is never told otherwise, and when the recipe fails, which is
-    /// logged and counted: the operator's slip takes nothing away from the client.
+    /// Transforms `result`. Returns `None` if such a result is never transformed, or if the transformation fails. A
+    /// failure is logged and counted, and the client receives the original result.
     pub fn apply(
         &self,
         result: &str,
@@ -159,7 +159,7 @@ impl ResultTransform {
             }
             for template in hints {
                 let hint = template.render(&scope).map_err(|why| ("hints", why))?;
-                // A template that has nothing to say of this value says so.
+                // A template that has no hint for this value renders an empty text.
                 if !hint.trim().is_empty() {
                     told = told.with_hint(hint);
                 }
@@ -179,7 +179,7 @@ impl ResultTransform {
         })
     }
 
-    /// Another value in the words of `told`; none where they fail.
+    /// Renders another value with the template that was used for `told`. `None` if the template fails.
     pub fn render_value(
         &self,
         value: &Json<'_>,
@@ -200,7 +200,7 @@ impl ResultTransform {
         said.ok()
     }
 
-    /// The templates for the format that the client reads.
+    /// The markdown and text templates for the format that the client prefers. At most one is set.
     fn templates(&self, features: &Features) -> (Option<&Template>, Option<&Template>) {
         match features.choose_format(&Format::ALL) {
             Some(Format::Json) => (None, None),

@@ -14,7 +14,7 @@ use crate::ResultRule;
 pub struct ResultRules(pub Arc<[ResultRule]>);
 
 impl ResultRules {
-    /// Whether clients with `features` may get less of a result than there is to read.
+    /// Whether clients with `features` may receive shortened results.
     pub fn truncate_for(&self, features: Option<&Features>) -> bool {
         let negotiates = features.is_some_and(|features| !features.is_empty());
         let mut rules = self.0.iter();

@@ -1,4 +1,4 @@
-//! The result of a call in the shape that the client negotiated.
+//! Shapes results as the client negotiated.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,28 +24,28 @@ use crate::{
     apply_prompt_rules, apply_resource_rules,
 };
 
-/// What a result is shaped by.
+/// Shapes the results of a tool call.
 #[derive(Clone, Debug)]
 pub struct ResultShaper {
-    /// What the client declared, or is taken to have declared.
+    /// The features that the client declared, or that are assumed for it.
     pub features: Option<Arc<Features>>,
     /// Whether the client receives a report of what was applied.
     pub report: bool,
-    /// The operator's rule for it, if one matches.
+    /// The operator's rule for the result, if one matches.
     pub matched_rule: Option<MatchedRule>,
-    /// Where the whole result is stored if the client gets less of it.
+    /// Where the whole result is stored if the client receives less.
     pub spillover: Spillover,
-    /// Whether the client's revision knows resource links.
+    /// Whether the client's revision supports resource links.
     pub is_linked: bool,
-    /// Validates the structured value against the schema that the client has.
+    /// Validates the structured value against the schema that the client knows.
     pub output: Option<Arc<OutputValidator>>,
-    /// Which fields clients of the variant get.
+    /// Which fields the clients of the variant receive.
     pub fields: ResultFields,
-    /// What shaping needs to know of the tool.
+    /// What shaping needs to know about the tool.
     pub tool: ToolFacts,
-    /// Whether agents that ask for JSON get it in `content`, too.
+    /// Whether agents that ask for JSON also receive it in `content`.
     pub always_both: bool,
-    /// Whether a text that is one JSON document becomes a structured value.
+    /// Whether a text that is a single JSON document becomes a structured value.
     pub lift_json_text: bool,
     /// The protocol era of the client.
     pub era: Era,
@@ -53,7 +53,7 @@ pub struct ResultShaper {
     pub variant: Option<VariantId>,
 }
 
-/// What becomes of a result on its way to the client.
+/// Shapes a result for the client.
 #[derive(Clone, Debug)]
 pub enum Shaper {
     /// The result of a tool.
@@ -65,7 +65,7 @@ pub enum Shaper {
 }
 
 impl Shaper {
-    /// The shaped result; the same bytes when nothing is to be done.
+    /// Shapes `result`. Returns the same bytes if nothing changes.
     pub fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let (what, listener, shaped) = match self {
             Self::Tool(shaping) => return shaping.apply(result),
@@ -84,7 +84,7 @@ impl Shaper {
 /// The client that receives a result.
 #[derive(Clone, Debug)]
 pub struct ShapeTarget {
-    /// What the client declared, or is taken to have declared.
+    /// The features that the client declared, or that are assumed for it.
     pub features: Arc<Features>,
     /// Whether it receives a report of what was applied.
     pub report: bool,
@@ -99,16 +99,16 @@ impl ShapeTarget {
     }
 }
 
-/// What a resource is shaped by.
+/// Shapes the results of `resources/read`.
 #[derive(Clone, Debug)]
 pub struct ResourceShaper {
     /// The rules for resources.
     pub rules: Arc<[ResourceRule]>,
     /// The name of the server.
     pub server: Arc<str>,
-    /// What the variant calls resources.
+    /// The variant's URIs of resources.
     pub uris: Arc<UriMap>,
-    /// The client that gets the result.
+    /// The client that receives the result.
     pub target: ShapeTarget,
 }
 
@@ -125,16 +125,16 @@ impl ResourceShaper {
     }
 }
 
-/// What a prompt is shaped by.
+/// Shapes the results of `prompts/get`.
 #[derive(Clone, Debug)]
 pub struct PromptShaper {
     /// The rules for prompts.
     pub rules: Arc<[PromptRule]>,
-    /// What it is called where no variant renames it.
+    /// The name of the prompt before a variant renames it.
     pub id: Arc<str>,
     /// The request.
     pub call: CallContext,
-    /// The client that gets the result.
+    /// The client that receives the result.
     pub target: ShapeTarget,
 }
 
@@ -151,7 +151,7 @@ impl PromptShaper {
     }
 }
 
-/// A recipe for the result, and what it needs to know.
+/// The operator's rule for a result, and the call that it applies to.
 #[derive(Clone, Debug)]
 pub struct MatchedRule {
     /// What the rule does with the result.
@@ -167,7 +167,7 @@ pub struct Spillover {
     pub store: Arc<ResultStore>,
     /// The client and the tool of the result.
     pub owner: ResultOwner,
-    /// The tool that reads it, where there is one.
+    /// The tool that reads stored results, if it is enabled.
     pub reader_tool: Option<Arc<str>>,
 }
 
@@ -176,7 +176,8 @@ impl ResultShaper {
         match self.fields() {
             ResultFields::Both => self.negotiated(result),
             ResultFields::Content => {
-                // In words from the start: a notice of what is missing is one, and says nothing of the rest.
+                // Add the text before shaping: a shortened result has a text with the notice of omitted parts, and
+                // would then not get a text for the value.
                 let shaped = self.negotiated(&with_text_content(result)).into_owned();
                 Cow::Owned(drop_structured_content(&shaped).into_owned())
             }
@@ -186,12 +187,12 @@ impl ResultShaper {
         }
     }
 
-    /// The fields that this client gets of this tool.
+    /// The fields that this client receives from this tool.
     fn fields(&self) -> ResultFields {
         match self.fields {
-            // A user interface reads the structure, whatever its model does (MCP Apps).
+            // A user interface reads `structuredContent`, even if the model does not (MCP Apps).
             ResultFields::Content if self.tool.ui => ResultFields::Both,
-            // A revision without links has no structure either: nothing would be left.
+            // A revision without links has no `structuredContent` either, so nothing would be left.
             ResultFields::Structured if !self.is_linked => ResultFields::Both,
             fields => fields,
         }
@@ -203,7 +204,7 @@ impl ResultShaper {
         let policy = Policy {
             always_both: self.always_both,
             lift: self.lift_json_text,
-            // Revisions without links have no structure either.
+            // Revisions without links have no `structuredContent` either.
             text_only: !self.is_linked || self.fields() == ResultFields::Content,
             non_object_structured: self.era == Era::Modern,
             report: self.report,
@@ -217,7 +218,7 @@ impl ResultShaper {
         };
         let is_terse = features.verbosity() == Verbosity::Compact;
         let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
-            // What was applied is said once, in the end.
+            // The report of what was applied is added only once, at the end.
             let first = tell(&Policy {
                 report: false,
                 ..policy
@@ -236,7 +237,7 @@ impl ResultShaper {
         }
     }
 
-    /// The result as the operator's rule shapes it; `None` if no rule matches it.
+    /// Applies the operator's rule. `None` if no rule matches or the rule fails.
     fn transformed(&self, result: &str, features: &Features) -> Option<TransformedResult> {
         let MatchedRule {
             transform: recipe,
@@ -245,7 +246,7 @@ impl ResultShaper {
         recipe.apply(result, self.lift_json_text, called, features)
     }
 
-    /// How much of the result the operator lets through.
+    /// The operator's limits for the result.
     fn bounds(&self) -> Bounds {
         let telling = self.matched_rule.as_ref();
         telling.map_or_else(Bounds::default, |telling| telling.transform.bounds)
@@ -255,8 +256,8 @@ impl ResultShaper {
         self.output.as_ref()?.check()
     }
 
-    /// `result`, or what was told of it `first`, in few words or within the operator's bounds, the whole of it
-    /// kept for a while; none where it would not be shorter.
+    /// Shortens `result`, or its transformed version `first`, to a compact form or to the operator's limits, and stores
+    /// the whole of it. `None` if the outcome would not be shorter.
     fn compact(
         &self,
         result: &str,
@@ -325,8 +326,8 @@ impl ResultShaper {
     }
 }
 
-/// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
-/// its text, and so does a result without structure.
+/// Removes the text beside `structuredContent`. Images, audio and resources stay. An error keeps its text, and so does
+/// a result without `structuredContent`.
 fn structured_only(result: &str) -> Cow<'_, str> {
     let has_structure = edit::get(result, STRUCTURED_CONTENT).is_some_and(|value| value != "null");
     let is_error = edit::get(result, "isError") == Some("true");

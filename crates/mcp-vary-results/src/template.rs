@@ -1,4 +1,4 @@
-//! Templates: a value in the operator's words.
+//! Templates that render a value as text.
 
 mod filters;
 
@@ -19,16 +19,15 @@ use minijinja::{
 use crate::limits::LARGEST;
 use mcp_vary_base::lock::Lock;
 
-/// A template of Jinja's language that makes a text of a value.
+/// A Jinja template that renders a value as text.
 ///
-/// Strict: a name that nothing stands for is an error. It reads nothing but what it is given, runs for so
-/// many steps, and makes a text of so many bytes. Nor do its filters and the parts of it that are not written yet make
-/// more. What its operators make is bounded by the language alone, at 100 MB for `*`: templates that use them run one
-/// at a time.
+/// An undefined name is an error. A template only reads what it is given. The number of steps and the length of the
+/// text are limited, and so is the output of filters and of parts that are rendered into variables. The output of
+/// operators is limited only by the template engine, to 100 MB for `*`, so templates with operators run one at a time.
 #[derive(Clone)]
 pub struct Template {
     environment: Arc<Environment<'static>>,
-    /// Whether an operator may make a long text.
+    /// Whether the template has operators that may create a long text.
     has_operators: bool,
 }
 
@@ -38,7 +37,7 @@ impl fmt::Debug for Template {
     }
 }
 
-/// What a template can name.
+/// The names that a template can use.
 ///
 /// | name | |
 /// |---|---|
@@ -53,7 +52,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Names `value`, its members, the text, the arguments, and `named` texts.
+    /// Defines `value`, its members, `text`, `arguments`, and the texts in `named`.
     pub fn new(
         value: &Json<'_>,
         text: &str,
@@ -61,13 +60,13 @@ impl Scope {
         named: &[(&'static str, &str)],
     ) -> Self {
         let mut names = members(value.as_object().unwrap_or_default());
-        // The same members under both names: their values are shared.
+        // `value` and the top-level names share the same values.
         let whole = match value {
             Json::Object(_) => Value::from_object(names.clone()),
             other => to_value(other),
         };
         let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| to_value(&it));
-        // What is ours wins over members of the same name.
+        // The built-in names take precedence over members with the same name.
         names.insert("text".into(), Value::from(text));
         names.insert("arguments".into(), arguments);
         for (name, what) in named {
@@ -81,16 +80,16 @@ impl Scope {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as the rest of a sentence about it.
+    /// If the template is invalid. The error is the end of a sentence that begins with the template.
     pub fn new(source: &str) -> Result<Self, String> {
         let mut environment = Environment::new();
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // A line that holds a block alone leaves no line.
+        // A line that only has a block does not produce an empty line.
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| describe(&error))?);
@@ -120,11 +119,11 @@ impl Template {
         })
     }
 
-    /// The text that the template makes.
+    /// Renders the template.
     ///
     /// # Errors
     ///
-    /// Why it makes none. It may show a part of the value: it is for the operator.
+    /// If the template fails. The error may contain a part of the value, so only the operator may see it.
     pub fn render(&self, scope: &Scope) -> Result<String, String> {
         let template = self.environment.get_template(NAME);
         let template = template.map_err(|error| describe(&error))?;
@@ -143,7 +142,7 @@ impl Template {
     }
 }
 
-/// Whether a tag of the template holds what may join or repeat texts.
+/// Whether a tag of the template has an operator that may join or repeat texts.
 fn has_operators(source: &str) -> bool {
     let mut rest = source;
     while let Some((_, tag)) = rest.split_once('{') {
@@ -153,7 +152,7 @@ fn has_operators(source: &str) -> bool {
         }
         let ends = ["}}", "%}"].map(|end| tag.find(end).unwrap_or(tag.len()));
         let inside = &tag[1..ends[0].min(ends[1]).max(1)];
-        // Where a tag with braces of its own ends takes more to know.
+        // The end of a tag that contains braces is hard to find, so the whole rest of the tag is checked.
         let inside = if inside.contains('{') { tag } else { inside };
         if inside.contains(['*', '+', '~']) {
             return true;
@@ -162,18 +161,18 @@ fn has_operators(source: &str) -> bool {
     false
 }
 
-/// Held by templates that may make a long text in one step.
+/// Locked while a template runs that may create a long text in one step.
 static ONE_AT_A_TIME: Lock<()> = Lock::new(());
 
 thread_local! {
-    /// How many bytes of texts the template that is rendered on this thread has written so far, be it into a variable.
+    /// The number of bytes that the template on this thread has written so far, including into variables.
     static WRITTEN_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What a template may write on its way to its text.
+/// The maximum number of bytes that a template may write, including into variables.
 const MAX_WRITTEN_BYTES: usize = 2 * LARGEST;
 
-/// What is made, as long as there is room.
+/// The rendered text, with a maximum length.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -195,7 +194,7 @@ impl io::Write for Text {
     }
 }
 
-/// What went wrong, and in which line.
+/// Describes the error and its line.
 fn describe(error: &Error) -> String {
     let what = match error.detail() {
         Some(detail) => detail.to_owned(),
@@ -210,13 +209,13 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// The text as one cell of a table: on one line, its bars no borders.
+/// The text as one cell of a table: on one line, with escaped bars.
 fn cell(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").replace('\\', "\\\\").replace('|', "\\|")
 }
 
-/// The value as the gateway itself tells it.
+/// The value as the gateway itself renders it.
 fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Error> {
     let json = serde_json::to_string(value);
     let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
@@ -225,7 +224,7 @@ fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Er
     Ok(render(&json))
 }
 
-/// The value as templates know it. A number that is none of theirs stays the text that it was.
+/// Converts a value for templates. A number that they cannot represent becomes a text.
 fn to_value(value: &Json<'_>) -> Value {
     match value {
         Json::Null => Value::from(()),
@@ -255,7 +254,7 @@ fn number_value(number: &str) -> Value {
 }
 
 const NAME: &str = "template";
-/// How many steps one text may take: a row of a table takes about ten.
+/// The maximum number of steps to render a text. A row of a table takes about ten.
 const MAX_STEPS: u64 = 1_000_000;
 const MAX_RECURSION: usize = 64;
 

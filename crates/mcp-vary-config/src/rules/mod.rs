@@ -14,17 +14,17 @@ use crate::document::{self, Value};
 use crate::key_spec::KeySpec;
 use mcp_vary_results::Template;
 
-/// One section of rules: what tells it from the others.
+/// A section of rules.
 struct Section<D: 'static, R> {
-    /// Its key in a configuration.
+    /// The key of the section in a configuration.
     name: &'static str,
-    /// A list of rules, to learn from.
+    /// An example of a list of rules, for error messages.
     example: &'static str,
-    /// The gist of one.
+    /// A short example of one rule, for error messages.
     gist: &'static str,
-    /// What a rule may say.
+    /// The settings of a rule.
     settings: &'static [KeySpec<D>],
-    /// The rule that a draft makes; none where it makes none, which is said.
+    /// Converts a draft to a rule. Returns `None` if the draft is invalid, which was reported.
     rule: fn(D, &mut Reader<'_>, &Located<'_>) -> Option<R>,
 }
 
@@ -42,7 +42,7 @@ impl<D: Default, R> Section<D, R> {
         rules.into()
     }
 
-    /// Reads rules that stand by themselves.
+    /// Reads rules from a text that holds nothing else.
     fn read_text(&self, text: &str) -> Result<Arc<[R]>, Diagnostics> {
         let none = |_: &str| None;
         let mut reader = Reader::new(&none, None);
@@ -63,12 +63,12 @@ fn sorted(file: &str, mut all: Vec<Diagnostic>) -> Diagnostics {
     Diagnostics { file, all }
 }
 
-/// Whether one of `keys` stands in the table that `field` is, whatever its value is worth.
+/// Whether the table `field` has one of `keys`, even with an invalid value.
 fn has_key(field: &Located<'_>, keys: &[&str]) -> bool {
     field.keys().iter().any(|key| keys.contains(key))
 }
 
-/// A condition over a client's features.
+/// Reads a condition on a client's features.
 fn predicate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Predicate> {
     let word = reader.word(field)?;
     match word.parse() {

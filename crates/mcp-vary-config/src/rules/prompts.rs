@@ -14,11 +14,11 @@ use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
-/// Reads rules from YAML or JSON, as they stand in a configuration under `prompts`.
+/// Reads rules from YAML or JSON, as written under `prompts` in a configuration.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with them, at once.
+/// If the rules are invalid. The error lists all problems at once.
 ///
 /// # Examples
 ///
@@ -52,7 +52,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> PromptRules 
     PromptRules(SECTION.read(reader, field))
 }
 
-/// What may stand under `prompts`.
+/// The schema of `prompts`.
 pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["required"] = json!(["text"]);

@@ -14,11 +14,11 @@ use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
-/// Reads rules from YAML or JSON, as they stand in a configuration under `resources`.
+/// Reads rules from YAML or JSON, as written under `resources` in a configuration.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with them, at once.
+/// If the rules are invalid. The error lists all problems at once.
 ///
 /// # Examples
 ///
@@ -52,7 +52,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResourceRule
     ResourceRules(SECTION.read(reader, field))
 }
 
-/// What may stand under `resources`.
+/// The schema of `resources`.
 pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["oneOf"] = json!([
@@ -143,7 +143,7 @@ impl PartialResourceRule {
     }
 }
 
-/// What is wrong with the keys of a rule together, and what to write.
+/// An invalid combination of keys in a rule, and the fix.
 type Problem = (&'static str, &'static str);
 
 const AS: &[(&str, As)] = &[

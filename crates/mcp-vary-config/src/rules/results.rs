@@ -1,4 +1,4 @@
-//! `results`: rules for results of tools.
+//! `results`: rules for the results of tools.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 use crate::variants::selection;
 
-/// Reads rules from YAML or JSON, as they stand in a configuration under `results`.
+/// Reads rules from YAML or JSON, as written under `results` in a configuration.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with them, at once.
+/// If the rules are invalid. The error lists all problems at once.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ const SECTION: Section<PartialResultRule, ResultRule> = Section {
     rule: PartialResultRule::rule,
 };
 
-/// The keys of which a rule has one.
+/// The keys of which a rule needs at least one.
 const HOW: [&str; 5] = ["project", "markdown", "text", "hints", "limits"];
 
 /// Reads the list of rules.
@@ -61,7 +61,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResultRules 
     ResultRules(SECTION.read(reader, field))
 }
 
-/// What may stand under `results`.
+/// The schema of `results`.
 pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["anyOf"] = HOW.map(|key| json!({"required": [key]})).into();
@@ -192,7 +192,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     },
 ];
 
-/// How much of a result goes out.
+/// The limits on how much of a result clients receive.
 const BOUNDS: &[KeySpec<Bounds>] = &[
     KeySpec {
         key: "elements",
@@ -225,7 +225,7 @@ const BOUNDS: &[KeySpec<Bounds>] = &[
 
 const ELEMENTS: RangeInclusive<usize> = 1..=1_000_000;
 const DEPTH: RangeInclusive<usize> = 1..=128;
-/// What is said of what is left out has some as well.
+/// The smallest limit leaves room for the notice about omitted parts.
 const TOKENS: RangeInclusive<usize> = 200..=10_000_000;
 
 fn bound(

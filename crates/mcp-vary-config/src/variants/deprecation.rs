@@ -1,4 +1,4 @@
-//! `deprecation` of a variant: why it goes, when, and what to use instead.
+//! `deprecation` of a variant: why it will be removed, when, and what replaces it.
 
 use mcp_vary::variant::{DeprecationInfo, VariantId};
 

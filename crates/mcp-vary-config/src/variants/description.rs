@@ -1,10 +1,10 @@
-//! What is said of a variant that its operator does not describe.
+//! Generates the description of a variant if the operator does not write one.
 
 use mcp_vary_catalog::variant_config::{Base, VariantConfig};
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 
-/// What `face` shows, in the words of the built-in variant that shows the same, or in plain ones.
+/// Describes what `face` shows: with the description of a built-in variant that shows the same, or with generated text.
 pub(super) fn of(face: &VariantConfig, built_in: &VariantSet) -> String {
     let alike = built_in
         .configs()
@@ -48,7 +48,7 @@ fn tools(face: &VariantConfig) -> String {
     }
 }
 
-/// What is left out is nobody's business: only what is shown is named.
+/// Names only what is shown, so that clients do not learn what is hidden.
 fn some(what: &str, selection: &Selection) -> Option<String> {
     if *selection == Selection::default() {
         return None;
@@ -80,5 +80,5 @@ fn short(face: &VariantConfig) -> Option<String> {
 
 const OWN_WORD: &str = "A selection by the server's own word, no protection against the server.";
 
-/// How many patterns are named.
+/// The maximum number of patterns to name.
 const MOST_NAMED: usize = 8;

@@ -1,4 +1,4 @@
-//! A variant of a file on its way to what the gateway serves.
+//! A variant of a file, before it becomes the configuration of a variant.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
 
 use super::overrides::Overrides;
 
-/// A variant while it is read: what it says, on top of what it starts from.
+/// A variant while it is read: the settings that apply on top of what it starts from.
 #[derive(Default)]
 pub(super) struct PartialVariant {
     pub(super) id: Option<VariantId>,
@@ -36,7 +36,7 @@ impl PartialVariant {
         self.id.as_ref().map(VariantId::as_str)
     }
 
-    /// What the variant is when it starts from `start`.
+    /// Applies the settings of this variant on top of `start`.
     pub(super) fn on(&self, start: VariantConfig) -> VariantConfig {
         let mut face = start;
         let Some(id) = &self.id else { return face };
@@ -45,7 +45,7 @@ impl PartialVariant {
         let mut variant = if is_start {
             face.variant.clone()
         } else {
-            // A start is deprecated or experimental for itself.
+            // Status and deprecation are not inherited.
             let mut variant = ServerVariant::new(id.clone(), face.variant.description.clone());
             variant.hints = face.variant.hints.clone();
             variant
@@ -75,7 +75,7 @@ impl PartialVariant {
         face
     }
 
-    /// Where `full` is said of a part, only the other part stays short.
+    /// If only one of descriptions and schemas is set to `full`, the other one stays compact.
     fn leave_compact(&self, face: &mut VariantConfig) {
         let is_full =
             self.descriptions == Some(Description::Full) || self.schemas == Some(SchemaStyle::Full);

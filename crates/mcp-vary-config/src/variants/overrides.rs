@@ -1,4 +1,4 @@
-//! What a variant makes of single items.
+//! Overrides of a variant for single items.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
-/// What is said of single items, by their names.
+/// Overrides for single items, by name or URI.
 #[derive(Default)]
 pub(super) struct Overrides {
     tools: BTreeMap<String, Change>,
@@ -21,7 +21,7 @@ pub(super) struct Overrides {
     resources: BTreeMap<String, Change>,
 }
 
-/// What is said of one item.
+/// The override for one item.
 #[derive(Default)]
 struct Change {
     name: Option<String>,
@@ -33,7 +33,7 @@ struct Change {
     arguments: BTreeMap<String, Argument>,
 }
 
-/// What is said of one argument.
+/// The override for one argument.
 #[derive(Default)]
 struct Argument {
     name: Option<String>,
@@ -45,7 +45,7 @@ struct Argument {
 }
 
 impl Overrides {
-    /// Adds what is said to the overrides that `face` has: what is not said of an item or argument stays.
+    /// Merges these overrides into those of `face`. What they do not set stays as it is.
     pub(super) fn add_to(&self, face: &mut VariantConfig) {
         for (name, change) in &self.tools {
             let tool = face.tool_overrides.entry(name.clone()).or_default();
@@ -83,7 +83,8 @@ impl Change {
 }
 
 impl Argument {
-    /// What is said replaces what cannot hold beside it. A `default` does not end a `fixed` value.
+    /// Sets what this override sets, and clears inherited settings that contradict it. A `default` does not clear a
+    /// `fixed` value.
     fn add_to(&self, argument: &mut ArgumentOverride) {
         if self.fixed.is_some() || self.hidden == Some(true) {
             argument.name = None;
@@ -116,7 +117,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Over
     reader.settings(field, &[OVERRIDES], into, example);
 }
 
-/// What may stand under `overrides`.
+/// The schema of `overrides`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     schema.table(&[OVERRIDES])
 }
@@ -148,7 +149,7 @@ const OVERRIDES: &[KeySpec<Overrides>] = &[
     },
 ];
 
-/// Overrides by URI, each of which can be what the variant says.
+/// Reads overrides by URI, and checks the URIs that they assign.
 fn resources(reader: &mut Reader<'_>, field: &Located<'_>, all: &mut Overrides) {
     let mut said = BTreeMap::new();
     items(reader, field, RESOURCE, &mut said);
@@ -165,7 +166,7 @@ fn resources(reader: &mut Reader<'_>, field: &Located<'_>, all: &mut Overrides) 
     all.resources.extend(said);
 }
 
-/// Overrides by the names of items.
+/// Reads overrides by the names of items.
 fn items<T: Default>(
     reader: &mut Reader<'_>,
     field: &Located<'_>,
@@ -347,14 +348,14 @@ fn values(reader: &mut Reader<'_>, field: &Located<'_>) -> BTreeMap<String, Json
     values.collect()
 }
 
-/// Any JSON value; its variables replaced.
+/// Reads any JSON value and replaces variables in its texts.
 fn value(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<'static>> {
     let part = |path: String, node| Located { path, node };
     Some(match &field.node.value {
         Value::Null => Json::Null,
         Value::Scalar(word) => match Json::parse(word) {
             Ok(json) => json.into_owned(),
-            // What YAML takes for a number and JSON does not.
+            // YAML accepts more spellings of numbers than JSON.
             Err(_) => Json::String(word.clone().into()),
         },
         Value::Text(_) => Json::String(reader.word(field)?.into()),

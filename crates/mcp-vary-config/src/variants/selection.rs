@@ -9,7 +9,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema::Schema;
 
-/// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
+/// Reads which items are shown: a list of patterns and conditions, or `include` and `exclude`.
 pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
     let mut selection = Selection::default();
     if let Value::List(_) = field.node.value {
@@ -40,7 +40,7 @@ const SELECTION: &[KeySpec<Selection>] = &[
     },
 ];
 
-/// At least one rule: what shows nothing in other programs shows everything here.
+/// Reads at least one rule. An empty list shows nothing in other programs, but would show everything here.
 fn some_rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
         let fix = "leave it out for all, or write {exclude: [\"*\"]} for none";
@@ -162,7 +162,7 @@ const WANTED: &[(&str, HintCondition)] = &[
     ("absent", HintCondition::Absent),
 ];
 
-/// What may stand under `tools`, `resources` and `prompts`.
+/// The schema of `tools`, `resources` and `prompts`.
 pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
     schema.define(
         "selection",

@@ -1,4 +1,4 @@
-//! What may be said of a variant.
+//! The settings of a variant.
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::Status;
@@ -193,7 +193,7 @@ pub(crate) const RESULTS: &[(&str, ResultFields)] = &[
     ("structured", ResultFields::Structured),
 ];
 
-/// A list of feature tags; those that are none are said.
+/// Reads a list of feature tags, and reports invalid tags.
 pub(crate) fn features(reader: &mut Reader<'_>, field: &Located<'_>) -> Features {
     let mut tags = Vec::new();
     for item in reader.list(field) {
@@ -211,7 +211,7 @@ pub(crate) fn features(reader: &mut Reader<'_>, field: &Located<'_>) -> Features
     features
 }
 
-/// One of several words; nothing when it is none of them, which is said.
+/// Reads one of several words. Reports other words and returns `None`.
 pub(crate) fn choice<T: Copy>(
     reader: &mut Reader<'_>,
     field: &Located<'_>,

@@ -8,17 +8,17 @@ use crate::diagnostic::{Diagnostic, Position};
 use crate::document::{Value, join};
 use crate::reader::Located;
 
-/// The places of all that a file says of its variants, for what shows only when the servers are there.
+/// The positions of a file's settings for variants, for errors that are only found when the servers are connected.
 #[derive(Clone, Debug, Default)]
 pub struct VariantSpans {
-    /// By the keys that lead there: `variants.brief.tools[0]`.
+    /// The positions by path: `variants.brief.tools[0]`.
     all: BTreeMap<String, Position>,
     /// What each variant starts from.
     starts: BTreeMap<String, String>,
 }
 
 impl VariantSpans {
-    /// Keeps the places of a variant.
+    /// Records the positions of a variant's settings.
     pub(super) fn add(&mut self, id: &str, field: &Located<'_>, at: Position) {
         self.all.insert(field.path.clone(), at);
         self.collect(field);
@@ -49,10 +49,10 @@ impl VariantSpans {
         }
     }
 
-    /// What is wrong with a variant before the servers that there are, as a mistake of the file: at the place
-    /// where the file says it, which may be that of a variant that this one starts from.
+    /// Turns a problem of a variant with the connected servers into an error with a position in the file. The position
+    /// may be in a variant that this one starts from.
     ///
-    /// A variant that the file does not declare has its mistakes at the file's start.
+    /// For a variant that the file does not declare, the position is the start of the file.
     #[must_use]
     pub fn diagnostic(
         &self,
@@ -64,7 +64,8 @@ impl VariantSpans {
         Diagnostic::new(at, key, what).with_fix(fix)
     }
 
-    /// Where an override is that has the name which a server gives: `tools.git_log.name` is said in `tools.log.name`.
+    /// The position of an override that is written with the server's own name: `tools.git_log.name` may be written as
+    /// `tools.log.name`.
     fn by_own_name(&self, id: &str, key: &str) -> Option<(Position, String)> {
         let (part, rest) = key.split_once('.')?;
         let start = format!("variants.{id}.overrides.{part}.");
@@ -75,7 +76,7 @@ impl VariantSpans {
 
     fn place(&self, id: &str, key: &str) -> (Position, String) {
         let of = |id: &str| {
-            // A list is short for `include`; overrides have a table of their own.
+            // A list is short for `include`, and overrides are in their own table.
             let short = key.replacen(".include[", "[", 1);
             let tried = [format!("overrides.{key}"), key.to_owned(), short];
             let mut paths = tried.iter().map(|key| format!("variants.{id}.{key}"));
@@ -83,7 +84,7 @@ impl VariantSpans {
             found.or_else(|| self.by_own_name(id, key))
         };
         let mut at = id;
-        // A file whose variants start in circles is refused.
+        // Cycles are rejected when the file is read, so this many steps are enough.
         for _ in 0..=self.starts.len() {
             if let Some(place) = of(at) {
                 return place;
@@ -99,7 +100,7 @@ impl VariantSpans {
     }
 }
 
-/// What is wrong, to be read after the key, and what to do.
+/// The message, to be read after the key, and the fix.
 fn message_and_fix(diagnostic: &mcp_vary_view::ViewDiagnostic) -> (String, String) {
     use mcp_vary_view::ViewDiagnostic as Is;
     let meant = |meant: &Option<String>| match meant {

@@ -1,8 +1,8 @@
-//! The definitions and functions that filters can use, each of which counts as a step.
+//! The definitions and functions that filters can use. Each use counts as a step.
 //!
-//! Nothing runs on without end but by a definition that calls itself, and nothing takes long but by going
-//! through values again and again: so every definition, and every look into all of a value, checks first how
-//! much effort there was. Nothing gets large at once but by `*` and `+`: so these look at what they would make.
+//! Only a definition that calls itself can run forever, and only repeated iteration over values can take long. So every
+//! definition, and every function that iterates over a value, first checks the effort so far. Only `*` and `+` can
+//! create a large value in one step, so they check the size of their output first.
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,7 +19,7 @@ use jaq_std::ValT as _;
 
 use super::{Kind, LARGEST, text_of};
 
-/// What the operator's filter is called.
+/// The name of the definition for the operator's filter.
 pub(super) const NAME: &str = "vary_projection";
 const STEP: &str = "vary_step";
 const STEP_VARIABLE: &str = "$vary_step";
@@ -28,26 +28,26 @@ const PLUS: &str = "vary_plus";
 const TEXT: &str = "vary_text";
 const OPERAND: &str = "$vary_operand";
 
-/// What would end the process, tell of it, or write to its streams.
+/// Definitions that would end the process, reveal its environment, or write to its streams.
 const REFUSED: [&str; 5] = ["halt", "halt_error", "env", "stderr", "debug"];
 const REFUSED_FUNCTIONS: [&str; 4] = ["halt", "env", "stderr_empty", "debug_empty"];
-/// What is done here.
+/// Definitions that are replaced in this file.
 const REPLACED: [&str; 3] = ["range", "fromjson", "tojson"];
 
-/// `range` in steps: its own would go on without one.
+/// `range` with steps. The original would iterate without any.
 const RANGE: &str = "def range($from; $to; $by):
   def rec:
     if $by > 0 then . < $to elif $by < 0 then . > $to else . != $to end as $more |
     if $more then ., (. + $by | rec) else {}[] end;
   $from | rec;";
 
-/// How much a run has done, and may do.
+/// The effort of a run so far, and its limits.
 pub(super) struct Effort {
     until: Instant,
-    /// Where the stack is when it begins.
+    /// The position of the stack at the start of the run.
     bottom: usize,
     steps: Cell<u32>,
-    /// Why it may do no more: then every step fails, or a filter could try again.
+    /// Why the run was stopped. From then on every step fails, so that a filter cannot catch the error and continue.
     spent: Cell<Option<&'static str>>,
 }
 
@@ -75,20 +75,20 @@ impl Effort {
     }
 }
 
-/// So many steps a run may take, whatever time there is.
+/// The maximum number of steps of a run, even if there is time left.
 const STEPS: u32 = 1_000_000;
 
-/// Where the stack is.
+/// The current position of the stack.
 #[inline(never)]
 fn stack() -> usize {
     let here = 0_u8;
     ptr::from_ref(&here).addr()
 }
 
-/// How many bytes of the stack a run may use: a thread of the runtime has 2 MiB.
+/// The maximum number of bytes that a run may use of the stack. A thread of the runtime has 2 MiB.
 const DEEPEST: usize = 384 << 10;
 
-/// Everything that is defined, last of all `main` as [`NAME`].
+/// All definitions. The last one is `main`, named [`NAME`].
 pub(super) fn definitions(main: Term<&str>) -> Vec<Def<&str>> {
     let range = jaq_core::load::parse(RANGE, |parser| parser.defs()).unwrap_or_default();
     let main = Def {
@@ -105,7 +105,7 @@ pub(super) fn definitions(main: Term<&str>) -> Vec<Def<&str>> {
     definitions.into_iter().map(in_steps).collect()
 }
 
-/// Everything that is built in.
+/// All native functions.
 pub(super) fn functions() -> impl Iterator<Item = Fun<Kind>> {
     let step: Fun<Kind> = (
         STEP,
@@ -138,20 +138,20 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Kind>> {
         .chain([step, from_json, to_json, text, times, plus])
 }
 
-/// What `operate` makes of the two arguments.
+/// Applies `operate` to the two arguments.
 fn calculate<'a>(mut cv: Cv<'a, Kind>, operate: fn(Val, Val) -> ValR<Val>) -> ValXs<'a, Val> {
     let right = cv.0.pop_var();
     let left = cv.0.pop_var();
     bome(operate(left, right))
 }
 
-/// `left * right`, where that is no text without end.
+/// `left * right`, unless that is a text that is too long.
 fn times(left: Val, right: Val) -> ValR<Val> {
     let length = |value: &Val| value.as_bytes().map(<[u8]>::len);
     let text = length(&left).map(|length| (length, &right));
     let text = text.or_else(|| length(&right).map(|length| (length, &left)));
     if let Some((length, count)) = text {
-        // A count that is no machine's number is larger than any.
+        // A count that does not fit into a machine word is larger than any limit.
         let count = count.as_isize().unwrap_or(isize::MAX).max(0).unsigned_abs();
         if length.saturating_mul(count) > LARGEST {
             return Err(Error::str(TOO_LARGE));
@@ -160,7 +160,7 @@ fn times(left: Val, right: Val) -> ValR<Val> {
     left * right
 }
 
-/// `left + right`, where that is not as large as nobody reads.
+/// `left + right`, unless that is too large.
 fn plus(left: Val, right: Val) -> ValR<Val> {
     let size = |value: &Val| match value {
         Val::Arr(elements) => elements.len(),
@@ -172,7 +172,7 @@ fn plus(left: Val, right: Val) -> ValR<Val> {
     left + right
 }
 
-/// The text that a value becomes inside of another, where that is not too long.
+/// The text of a value that is interpolated into another text, unless it is too long.
 fn as_text(value: Val) -> ValR<Val> {
     if value.as_bytes().is_some() {
         return Ok(value);
@@ -183,7 +183,7 @@ fn as_text(value: Val) -> ValR<Val> {
 
 const TOO_LARGE: &str = "it makes a value that is too large";
 
-/// Reads one value that is not nested without end.
+/// Parses one value, with a limit on its nesting.
 fn from_json(text: &Val) -> Result<Val, String> {
     let bytes = text
         .as_utf8_bytes()
@@ -193,7 +193,7 @@ fn from_json(text: &Val) -> Result<Val, String> {
     read::parse_single(bytes).map_err(|error| error.to_string())
 }
 
-/// The definition, a step before it.
+/// The definition, preceded by a step.
 fn in_steps(def: Def<&str>) -> Def<&str> {
     Def {
         body: after_step(inside(def.body)),
@@ -207,7 +207,7 @@ fn after_step(term: Term<&str>) -> Term<&str> {
     Term::BinOp(step, then, Box::new(term))
 }
 
-/// `left operator right`, by what looks at what it would make.
+/// `left operator right`, as a call of the function that checks the size of its output.
 fn operation<'s>(
     left: Term<&'s str>,
     operator: BinaryOp<&'s str>,
@@ -233,7 +233,7 @@ fn operation<'s>(
     }
 }
 
-/// The term, with steps in the definitions inside of it.
+/// The term, with steps added to its inner definitions.
 fn inside(term: Term<&str>) -> Term<&str> {
     match term {
         Term::Def(defs, body) => Term::Def(defs.into_iter().map(in_steps).collect(), boxed(body)),
@@ -270,7 +270,8 @@ fn inside(term: Term<&str>) -> Term<&str> {
     }
 }
 
-/// A text of parts, each made by the filter `format`, and joined by what looks at what it would make.
+/// A text of parts, each formatted with the filter `format`. They are joined by the function that checks the size of
+/// its output.
 fn joined<'s>(format: &'s str, parts: Vec<StrPart<&'s str, Term<&'s str>>>) -> Term<&'s str> {
     let text = |part: StrPart<&'s str, Term<&'s str>>| match part {
         StrPart::Term(term) => {

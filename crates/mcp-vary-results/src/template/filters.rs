@@ -1,14 +1,14 @@
-//! The filters of templates that make much of little, each held to what a template may make.
+//! Limits for the filters of templates whose output can be much larger than their input.
 //!
-//! What a filter would make is worked out from its arguments before it runs: the operator's template is fixed, but what
-//! it is given is a server's.
+//! The size of the output is estimated from the arguments before the filter runs. The operator writes the template, but
+//! its input comes from a server.
 
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, Value, filters};
 
 use crate::limits::LARGEST;
 
-/// Adds each filter under its own name, and the original under one that templates do not know.
+/// Adds each limited filter under its usual name, and the original under a name that templates cannot use.
 macro_rules! bounded {
     ($environment:ident, $($name:literal: $original:path, $made:ident;)*) => {$(
         $environment.add_filter(concat!("vary ", $name), $original);
@@ -26,7 +26,7 @@ macro_rules! bounded {
     )*};
 }
 
-/// Replaces the filters of `environment` that can make more than they are given.
+/// Replaces the filters of `environment` whose output can be larger than their input.
 pub(super) fn bound(environment: &mut Environment<'_>) {
     bounded! { environment,
         "replace": filters::replace, replaced;
@@ -59,7 +59,7 @@ impl Extent {
     }
 
     fn add(&mut self, value: &Value, depth: usize) {
-        // More than that is too much whatever is made of it.
+        // More than that exceeds the limits in any case.
         if self.bytes > LARGEST || self.values > LARGEST || depth > DEEPEST {
             return;
         }
@@ -89,12 +89,12 @@ impl Extent {
     }
 }
 
-/// The bytes of all of `values` as text.
+/// The number of bytes of all `values` as text.
 fn extent(values: &[Value]) -> usize {
     values.iter().map(|value| Extent::of(value).bytes).sum()
 }
 
-/// The largest number among options, those that are named included.
+/// The largest number among the options, including named ones.
 fn number(options: &[Value]) -> usize {
     let largest = |value: &Value| match value.kind() {
         ValueKind::Number => usize::try_from(value.clone()).unwrap_or(0),
@@ -154,7 +154,7 @@ fn indented(arguments: &[Value]) -> usize {
     text.len().saturating_add(lines.saturating_mul(width))
 }
 
-/// Every width that is written, and every number that may be one, for every place.
+/// The sum of all widths in the format, plus the largest argument that may be a width for each placeholder.
 fn formatted(arguments: &[Value]) -> usize {
     let text = arguments
         .first()
@@ -205,9 +205,9 @@ fn listed(arguments: &[Value]) -> usize {
     count.saturating_mul(VALUE)
 }
 
-/// What a number or a truth value takes as text, at most.
+/// The maximum number of bytes of a number or a boolean as text.
 const SCALAR: usize = 24;
-/// What a value takes in a list.
+/// The number of bytes that a value takes in a list.
 const VALUE: usize = 24;
 const USUAL_INDENT: usize = 4;
 /// Values nest no deeper than JSON may.
