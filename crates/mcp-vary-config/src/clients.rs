@@ -1,4 +1,4 @@
-//! `clients`: what clients get that look like this.
+//! `clients`: rules for clients.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
-/// Where a variant is named, by what key, and which.
+/// A reference to a variant: position, path and id.
 type Named = (Position, String, VariantId);
 
 /// Reads the list of rules.
@@ -39,7 +39,7 @@ pub(super) fn read(
     }
 }
 
-/// The id of a variant, which is to be [checked](check) when all are known.
+/// Reads the id of a variant. It is [checked](check) when all variants are known.
 pub(super) fn variant(
     reader: &mut Reader<'_>,
     field: &Located<'_>,
@@ -57,7 +57,7 @@ pub(super) fn variant(
     Some(id)
 }
 
-/// Says which of the variants that were named are not declared.
+/// Reports references to variants that are not declared.
 pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
@@ -67,10 +67,10 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
     }
 }
 
-/// What may stand under `clients`.
+/// The schema of `clients`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
-    // What is merged into a rule may say it.
+    // The key may also come from a table that is merged into the rule.
     let keys = GETS.iter().chain(&["<<"]);
     let says: Vec<_> = keys
         .map(|key| serde_json::json!({"required": [key]}))
@@ -86,7 +86,7 @@ struct PartialClientRule {
     named: Vec<Named>,
 }
 
-/// The keys by which a rule says what clients get.
+/// The keys that set what clients receive.
 const GETS: [&str; 6] = [
     "variant",
     "result",
@@ -97,12 +97,12 @@ const GETS: [&str; 6] = [
 ];
 
 impl PartialClientRule {
-    /// A rule that clients get nothing by is not meant so.
+    /// Reports a rule that sets nothing, which is probably a mistake.
     fn check(&self, reader: &mut Reader<'_>, field: &Located<'_>) {
         let is_table = matches!(field.node.value, Value::Table(_));
         let keys = field.keys();
         let says = GETS.iter().any(|key| keys.contains(key));
-        // Whoever is told of `varient` need not be told that there is no `variant`.
+        // If a misspelled key like `varient` was reported, the missing `variant` is not reported, too.
         if is_table && !says && !reader.was_meant(field, &GETS) {
             let fix = "add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`";
             reader.report(field, "does not say what clients get", fix);
@@ -213,7 +213,7 @@ of the file",
     },
 ];
 
-/// Where JSON goes for agents that ask for it.
+/// The values of `json-content`.
 pub(super) const JSON_CONTENTS: &[(&str, JsonContent)] =
     &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
 

@@ -1,19 +1,19 @@
-//! What is wrong with a configuration, and where.
+//! Errors in a configuration, with their positions.
 
 use std::fmt;
 
-/// A place in a file: line and column from 1, the column in characters.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub struct Position {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, counted in characters from 1.
     pub column: usize,
 }
 
 impl Position {
-    /// Where a file begins.
+    /// The start of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
@@ -23,12 +23,12 @@ impl fmt::Display for Position {
     }
 }
 
-/// One thing that is wrong with a file.
+/// One error in a file, or a note about it.
 ///
 /// # Properties
 ///
-/// It shows keys and what was written as a setting; never a value of `env`, `headers` or `url`, nor what
-/// a variable stood for.
+/// It contains keys and the written values of settings, but never a value of `env`, `headers` or `url`, or the value of
+/// a variable.
 ///
 /// # Examples
 ///
@@ -47,13 +47,13 @@ impl fmt::Display for Position {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Where it stands.
+    /// The position of the error.
     pub at: Position,
-    /// The keys that lead there, `servers.git.args[0]`; empty where the file cannot be read.
+    /// The path of the setting, `servers.git.args[0]` for example. Empty if the file cannot be parsed.
     pub key: String,
-    /// What is wrong, to be read after the key.
+    /// The message, to be read after the key.
     pub what: String,
-    /// What to write instead.
+    /// The fix, if there is one.
     pub fix: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Diagnostic {
         }
     }
 
-    /// Of tables and lists in each other.
+    /// Tables or lists are nested too deep.
     pub(super) fn too_deep(at: Position, deepest: usize) -> Self {
         let what = format!("is nested more than {deepest} deep");
         Self::new(at, "", what).with_fix("a configuration has six levels")
@@ -93,17 +93,17 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a file, in its order; at least one thing.
+/// All errors in a file, in the order of the file. There is at least one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostics {
-    /// The file's name, as it was given.
+    /// The name of the file, as given.
     pub file: String,
-    /// From the top of the file.
+    /// The errors, from the top of the file.
     pub all: Vec<Diagnostic>,
 }
 
-/// One mistake a line, each after `file:line:column`, as editors and terminals make links of.
+/// One error per line, each prefixed with `file:line:column`, which editors and terminals turn into links.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, diagnostic) in self.all.iter().enumerate() {
@@ -116,9 +116,9 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The one of `known` that a person who wrote `written` may have meant.
+/// The name in `known` that was probably meant by `written`.
 ///
-/// `START_TIMEOUT` is `start-timeout`, and so is whatever is a letter or two away from it.
+/// `START_TIMEOUT` matches `start-timeout`, and so does any name that differs in one or two letters.
 pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     if written.len() > LONGEST_KEY {
         return None;
@@ -132,13 +132,13 @@ pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     (distance <= allowed).then_some(known)
 }
 
-/// The key in lower case, without the characters that separate its words.
+/// The key in lower case, without separators.
 fn plain(key: &str) -> String {
     let kept = key.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// No setting is longer, and the work grows with it.
+/// Longer keys are not compared: no setting is longer, and the cost grows with the length.
 const LONGEST_KEY: usize = 64;
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use mcp_vary_results::rules::ResourceRules;
 use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 
-/// What a configuration file says.
+/// The contents of a configuration file.
 ///
 /// # Examples
 ///
@@ -53,7 +53,7 @@ use mcp_vary_upstream::UpstreamConfig;
 /// # Ok::<(), mcp_vary_config::Diagnostics>(())
 /// ```
 ///
-/// A server that is disabled is left out with whatever is wrong in it:
+/// Disabled servers are left out, and errors in them are ignored:
 ///
 /// ```
 /// # use mcp_vary_config::Source;
@@ -67,39 +67,39 @@ use mcp_vary_upstream::UpstreamConfig;
 pub struct File {
     /// The servers, in the order of the file; at least one.
     pub servers: Vec<UpstreamConfig>,
-    /// The names of the servers that are switched off.
+    /// The names of the disabled servers.
     pub disabled: Vec<String>,
     /// The servers of a client's file whose entries cannot be used.
     pub left_out: Vec<LeftOut>,
-    /// How names tell which server they belong to.
+    /// How the names of tools and prompts indicate their server.
     pub naming: Naming,
-    /// Where to serve: `HOST:PORT`, or a port.
+    /// The address to listen on: `HOST:PORT`, or a port.
     pub listen: Option<String>,
-    /// Where to answer the operator: `HOST:PORT`, or a port.
+    /// The address for the operator's endpoints: `HOST:PORT`, or a port.
     pub admin: Option<String>,
-    /// Where the file says `listen` and `admin`, if it does.
+    /// The positions of `listen` and `admin`, if the file has them.
     pub addresses_at: BTreeMap<&'static str, Position>,
     /// Whether server variants are offered.
     pub variants: bool,
-    /// The variants, where the file declares any.
+    /// The variants, if the file declares any.
     faces: Option<Arc<VariantSet>>,
-    /// Which variant clients get that name none.
+    /// How the variant is selected for clients that do not name one.
     pub choosing: SelectionConfig,
-    /// What counts how much when variants are ranked by a client's hints.
+    /// The weights for ranking variants by a client's hints.
     pub weights: Weights,
     /// How many variants are advertised.
     pub advertised: usize,
     /// Whether content is negotiated.
     pub negotiation: bool,
-    /// Where JSON goes for agents that ask for it.
+    /// Which fields carry JSON for agents that ask for it.
     pub json_content: JsonContent,
-    /// Whether a text that is one JSON document becomes a structured value.
+    /// Whether a text that is a single JSON document becomes a structured value.
     pub lift_json_text: bool,
-    /// Extensions without which no client is served.
+    /// The extensions that clients must support.
     pub required: Vec<ExtensionId>,
-    /// Whether there is a tool that reads what was left out of results.
+    /// Whether clients are offered a tool that reads the omitted parts of results.
     pub read_result: bool,
-    /// The rules for results of tools.
+    /// The rules for the results of tools.
     pub results: ResultRules,
     /// The rules for resources.
     pub resources: ResourceRules,
@@ -107,17 +107,17 @@ pub struct File {
     pub prompts: PromptRules,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
-    /// Items on one page of a list.
+    /// The number of items on a page of a list.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
     pub session_lifetime: Option<Duration>,
-    /// What seals sessions and cursors.
+    /// The keys that seal sessions and cursors.
     keys: Keys,
-    /// What clients may take up.
+    /// Limits on the resources that clients can use.
     pub limits: Limits,
-    /// What a person should know although nothing is wrong.
+    /// Notes for the user that are not errors.
     pub notes: Vec<Diagnostic>,
-    /// Where the file says what of its variants.
+    /// The positions of the settings of variants.
     pub places: VariantSpans,
 }
 
@@ -128,7 +128,7 @@ impl File {
         self.faces.is_some()
     }
 
-    /// What a gateway is started with.
+    /// The configuration to start a gateway with.
     #[must_use]
     pub fn into_config(self, outside: Environment) -> Config {
         let left_out = self.left_out.iter().map(|server| {
@@ -167,7 +167,7 @@ impl File {
     }
 }
 
-/// The text of a configuration file, and which of it is wanted.
+/// The text of a configuration file, and options for reading it.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     name: &'a str,
@@ -177,7 +177,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The file `name` with its text. It is JSON or TOML when its name ends so, else YAML.
+    /// The file `name` with its text. The extension of the name selects JSON or TOML; other files are YAML.
     #[must_use]
     pub const fn new(name: &'a str, text: &'a str) -> Self {
         Self {
@@ -188,28 +188,29 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads only this server, even when it is disabled.
+    /// Reads only this server, even if it is disabled.
     #[must_use]
     pub const fn with_only(mut self, server: &'a str) -> Self {
         self.only = Some(server);
         self
     }
 
-    /// Notes which removal dates of variants are past on `today` (SV-1). Without this no date is past.
+    /// Adds notes for removal dates of variants that are past on `today` (SV-1). Without `today`, no date counts as
+    /// past.
     #[must_use]
     pub const fn with_today(mut self, today: Date) -> Self {
         self.today = Some(today);
         self
     }
 
-    /// Reads the file; `variable` says what `${VAR}` stands for.
+    /// Reads the file. `variable` returns the value of `${VAR}`.
     ///
-    /// A file with `mcpServers`, or with the `inputs` of VS Code, is a client's: of its servers only
-    /// what all clients know is read, and its other keys are none of our business.
+    /// A file with `mcpServers`, or with the `inputs` of VS Code, is the file of a client. Only those settings of its
+    /// servers that all clients support are read, and its other keys are ignored.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, at once.
+    /// If the file has errors. The error lists all of them at once.
     pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Diagnostics> {
         let mut reader = Reader::new(variable, self.only);
         reader.today = self.today;
@@ -236,7 +237,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Without the text, which may hold secrets.
+/// Omits the text, which may contain secrets.
 impl std::fmt::Debug for Source<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Source")
@@ -285,18 +286,18 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     Some(draft.finish())
 }
 
-/// What may stand in a file.
+/// The schema of a file.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut root = schema.table(&[SETTINGS, negotiation::SETTINGS]);
     root["required"] = serde_json::json!(["servers"]);
     root
 }
 
-/// Whether `key` at the top of a file is one of ours.
+/// Whether `key` is a top-level setting of Vary.
 pub(super) fn is_setting(key: &str) -> bool {
     let mut all = SETTINGS.iter().chain(negotiation::SETTINGS);
     all.any(|setting| setting.key == key)
 }
 
-/// What to write into a file that has nothing of use.
+/// The fix for a file without usable settings.
 const FIRST_LINES: &str = "begin with `servers: {name: {command: ...}}`";

@@ -1,6 +1,6 @@
-//! The files in which other programs keep their servers, as one configuration of Vary.
+//! Imports the files in which other programs configure their servers, as one configuration of Vary.
 //!
-//! What has no equivalent is named in a note; nothing is left out silently. No note shows a value.
+//! Notes list everything that has no equivalent; nothing is dropped silently. Notes never contain values.
 
 mod entry;
 mod foreign_keys;
@@ -27,14 +27,14 @@ pub struct ImportSource<'a> {
 }
 
 impl<'a> ImportSource<'a> {
-    /// The file `name` with its text, of the format that it looks like.
+    /// The file `name` with its text. The format is detected.
     #[must_use]
     pub const fn new(name: &'a str, text: &'a str) -> Self {
         let format = None;
         Self { name, text, format }
     }
 
-    /// The same, read as this format.
+    /// Sets the format instead of detecting it.
     #[must_use]
     pub const fn with_format(mut self, format: Format) -> Self {
         self.format = Some(format);
@@ -42,7 +42,7 @@ impl<'a> ImportSource<'a> {
     }
 }
 
-/// Without the text, which may hold secrets.
+/// Omits the text, which may contain secrets.
 impl fmt::Debug for ImportSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("ImportSource");
@@ -51,38 +51,38 @@ impl fmt::Debug for ImportSource<'_> {
     }
 }
 
-/// What came of the files.
+/// The outcome of an import.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// A configuration of Vary. Secrets stand in it as they stood in the files.
+    /// A configuration of Vary. Secrets are copied from the files as they are.
     pub yaml: String,
-    /// What was left out or changed, by file and place.
+    /// What was left out or changed, ordered by file and position.
     pub notes: Vec<Note>,
 }
 
-/// Something that a person should know of an imported file.
+/// A note for the user about an imported file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Note {
-    /// The file's name, as it was given.
+    /// The name of the file, as given.
     pub file: String,
-    /// What it is, where, and what to do. It shows no value.
+    /// The note, its position and the fix. It contains no values.
     pub note: Diagnostic,
 }
 
-/// As editors and terminals make links of.
+/// In the format that editors and terminals turn into links.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.note)
     }
 }
 
-/// Makes one configuration of the servers of all `files`, in their order.
+/// Imports the servers of all `files` into one configuration, in order.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or no server is in it: everything that is wrong with the first such file.
+/// If a file cannot be read or has no servers. The error lists all problems of the first such file.
 ///
 /// # Examples
 ///
@@ -129,11 +129,11 @@ pub fn import(files: &[ImportSource<'_>]) -> Result<Imported, Diagnostics> {
     Ok(Imported { yaml, notes })
 }
 
-/// What a file says of servers.
+/// What was found in one file.
 #[derive(Default)]
 struct Found {
     servers: Vec<Server>,
-    /// The variables of the environment that the configuration needs, and what they are.
+    /// The environment variables that the configuration needs, each with a description.
     variables: BTreeMap<String, String>,
     notes: Vec<Diagnostic>,
 }
@@ -144,7 +144,7 @@ impl Found {
         self.notes.push(note.with_fix(fix));
     }
 
-    /// Says that a variable is needed.
+    /// Records that a variable is needed.
     fn needs(&mut self, name: &str, about: &str) {
         if ALWAYS_THERE.contains(&name) {
             return;
@@ -156,18 +156,18 @@ impl Found {
     }
 }
 
-/// What all files say.
+/// What was found in all files.
 #[derive(Default)]
 struct All {
     servers: Vec<Server>,
-    /// Of each name, the file that has it.
+    /// The names in use, each with the file that it comes from.
     taken: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
     notes: Vec<Note>,
 }
 
 impl All {
-    /// Adds a server by a name that no other one has.
+    /// Adds a server, renamed if its name is already in use.
     fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) {
         let own = std::mem::take(&mut server.name);
         let plain = plain_name(&own);
@@ -202,7 +202,7 @@ fn numbered(name: &str, number: usize) -> String {
     format!("{}{end}", &name[..kept])
 }
 
-/// The names, up to a number that can be read.
+/// The names as text, up to a maximum number.
 fn some(names: &BTreeSet<&str>) -> String {
     let shown: Vec<String> = names
         .iter()
@@ -215,8 +215,8 @@ fn some(names: &BTreeSet<&str>) -> String {
     }
 }
 
-/// Variables that nobody has to set.
+/// Variables that the environment always has.
 const ALWAYS_THERE: &[&str] = &["HOME", "LANG", "PATH", "PWD", "TMPDIR", "USER"];
 
-/// Names in one note.
+/// The maximum number of names in one note.
 const MOST_NAMES: usize = 12;

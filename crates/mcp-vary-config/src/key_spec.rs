@@ -1,4 +1,4 @@
-//! The keys of a table, as data: what each is, what may be written there, and what that sets.
+//! The keys of a table, as data: the meaning of each key, its allowed values, and the field that it sets.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::schema::{Schema, Shape};
 /// One key of a table.
 pub(super) struct KeySpec<T> {
     pub(super) key: &'static str,
-    /// What it is, as the reference has it.
+    /// The description for the reference.
     pub(super) about: &'static str,
-    /// What holds without it, as the reference has it; empty where there is nothing to write.
+    /// The default for the reference. Empty if there is none to show.
     pub(super) default: &'static str,
     pub(super) takes: ValueKind<T>,
 }
 
-/// What may be written under a key, and where it goes: one value for the reader and for editors, so that they
-/// agree.
+/// The allowed values of a key, and the field that they set. The reader and the schema for editors share this, so that
+/// they agree.
 pub(super) enum ValueKind<T> {
     /// A text, a number or a boolean.
     Scalar(fn(&mut T) -> &mut Option<String>),
@@ -27,16 +27,16 @@ pub(super) enum ValueKind<T> {
     Duration(fn(&mut T) -> &mut Duration),
     /// A number of bytes.
     Size(fn(&mut T) -> &mut usize),
-    /// A number of things.
+    /// A count.
     Count(RangeInclusive<usize>, fn(&mut T) -> &mut usize),
     /// A whole number, which may be negative.
     Number(RangeInclusive<i32>, fn(&mut T) -> &mut i32),
-    /// Anything else, as editors and as the reader take it.
+    /// Anything else, with its schema and its reader.
     Other(Shape, fn(&mut Reader<'_>, &Located<'_>, &mut T)),
 }
 
 impl<T> ValueKind<T> {
-    /// Sets what is written in `field`, or says what is wrong with it.
+    /// Reads `field` and sets its value, or reports an error.
     pub(super) fn read(&self, reader: &mut Reader<'_>, field: &Located<'_>, into: &mut T) {
         match self {
             Self::Scalar(place) => *place(into) = reader.word(field),
@@ -49,7 +49,7 @@ impl<T> ValueKind<T> {
         }
     }
 
-    /// What may be written.
+    /// The schema of the allowed values.
     pub(super) fn shape(&self, schema: &mut Schema) -> Value {
         match self {
             Self::Scalar(_) => schema.word(),

@@ -1,4 +1,4 @@
-//! `keys`: what seals sessions and cursors.
+//! `keys`: the secrets that seal sessions and cursors.
 
 use mcp_vary_gateway::settings::keys::Keys;
 use sha2::{Digest as _, Sha256};
@@ -7,7 +7,7 @@ use super::reader::{Located, Reader};
 use super::schema::Schema;
 use crate::document::Value;
 
-/// Shorter ones can be guessed.
+/// The minimum length. Shorter secrets can be guessed.
 const SHORTEST: usize = 32;
 
 /// Reads the list of secrets.
@@ -34,7 +34,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Keys {
     Keys::new(keys)
 }
 
-/// What may stand under `keys`.
+/// The schema of `keys`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let variable = schema.variable();
     let text = schema.text();

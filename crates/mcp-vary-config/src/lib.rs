@@ -1,7 +1,7 @@
 //! Configuration files.
 //!
-//! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client keeps its servers) into a
-//! [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
+//! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client configures its servers) into
+//! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
 
 mod clients;
 mod diagnostic;

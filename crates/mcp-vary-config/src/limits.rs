@@ -1,11 +1,11 @@
-//! `limits`: what clients may take up.
+//! `limits`: limits on the resources that clients can use.
 
 use mcp_vary_gateway::Limits;
 
 use super::reader::MOST;
 use crate::key_spec::{KeySpec, ValueKind};
 
-/// What may stand under `limits`.
+/// The settings under `limits`.
 pub(super) const SETTINGS: &[KeySpec<Limits>] = &[
     KeySpec {
         key: "body",

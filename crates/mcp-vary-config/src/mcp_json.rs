@@ -1,13 +1,13 @@
-//! The file in which a client keeps its servers: `{"mcpServers": {"name": {...}}}`.
+//! The file in which a client configures its servers: `{"mcpServers": {"name": {...}}}`.
 //!
-//! Claude, Cursor and many others call the table so; VS Code calls it `servers` and has `inputs` beside it.
+//! Claude, Cursor and many others use this name for the table. VS Code calls it `servers` and has `inputs` next to it.
 
 use super::reader::{Located, Reader};
 use super::server::{self, Servers, TO_OURS};
 use crate::diagnostic::Diagnostic;
 use crate::document::Entry;
 
-/// The entry with the servers, if the file is a client's.
+/// The entry with the servers, if this is the file of a client.
 pub(super) fn servers(entries: &[Entry]) -> Option<&Entry> {
     let find = |key: &str| entries.iter().find(|entry| entry.key == key);
     find("mcpServers").or_else(|| find("inputs").and_then(|_| find("servers")))
@@ -21,7 +21,7 @@ pub(super) struct ClientServers<'a, 't> {
 }
 
 impl ClientServers<'_, '_> {
-    /// Reads the servers, and notes which keys beside them are ignored although Vary has settings with these names.
+    /// Reads the servers. Adds notes for other keys that are ignored although Vary has settings with these names.
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,

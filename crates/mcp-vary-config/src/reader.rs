@@ -1,4 +1,4 @@
-//! Takes settings out of a tree, and collects what is wrong with them instead of ending at the first.
+//! Reads settings from a tree. Errors are collected, so that reading does not stop at the first one.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -21,7 +21,7 @@ pub(super) struct Located<'t> {
 }
 
 impl<'t> Located<'t> {
-    /// The member that `entry` is of this field.
+    /// The member `entry` of this table.
     pub(super) fn member(&self, entry: &'t Entry) -> Self {
         Self {
             path: join(&self.path, &entry.key),
@@ -37,7 +37,7 @@ impl<'t> Located<'t> {
         entries.iter().map(|entry| entry.key.as_str()).collect()
     }
 
-    /// What `keys` lead to, or as much of the way as there is.
+    /// The value at the path `keys`, or at the longest part of it that exists.
     pub(super) fn deepest(&self, keys: &[&str]) -> Self {
         let mut field = Self {
             path: self.path.clone(),
@@ -55,7 +55,7 @@ impl<'t> Located<'t> {
         field
     }
 
-    /// The text as it stands in the file: what variables stand for may be secret.
+    /// The text as written in the file. Values of variables are not included, since they may be secret.
     pub(super) fn written(&self) -> &'t str {
         match &self.node.value {
             Value::Text(text) | Value::Scalar(text) => text,
@@ -64,17 +64,17 @@ impl<'t> Located<'t> {
     }
 }
 
-/// What stands beside the file while it is read.
+/// The state while a file is read.
 pub(super) struct Reader<'a> {
     variable: Lookup<'a>,
-    /// The one server that is wanted.
+    /// The only server to read, if one was requested.
     pub(super) only: Option<&'a str>,
-    /// The day on which the file is read; without one no date is past.
+    /// The current date. Without it, no date counts as past.
     pub(super) today: Option<Date>,
-    /// Whether the file is of another program, which has keys of its own.
+    /// Whether this is the file of another program, which has its own keys.
     pub(super) foreign: bool,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// What a person should know although nothing is wrong.
+    /// Notes for the user that are not errors.
     pub(super) notes: Vec<Diagnostic>,
 }
 
@@ -90,13 +90,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Says what is wrong with a field, and what to write.
+    /// Reports an error in a field, and the fix.
     pub(super) fn report(&mut self, field: &Located<'_>, what: impl Into<String>, fix: &str) {
         let diagnostic = Diagnostic::new(field.node.at, field.path.as_str(), what);
         self.diagnostics.push(diagnostic.with_fix(fix));
     }
 
-    /// Whether a key of `field`, the last one that was read, was said to mean one of `keys`.
+    /// Whether an error for `field`, the last field that was read, suggested one of `keys`.
     pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
         let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
         let last = self.diagnostics.iter().rev();
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         own.any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
     }
 
-    /// Reads a table of settings; what it has and `known` has not is a mistake.
+    /// Reads a table of settings. Reports keys that are not `known`.
     pub(super) fn settings<T>(
         &mut self,
         field: &Located<'_>,
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
             let mut settings = known.iter().copied().flatten();
             match settings.find(|setting| setting.key == entry.key) {
                 Some(setting) => setting.takes.read(self, &member, into),
-                // For editors, and for what anchors name.
+                // Keys for editors, and for YAML anchors.
                 None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
                 None => self.unknown(&member, entry, known),
             }
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A text, a number or a boolean, as it is written; its variables replaced.
+    /// A text, a number or a boolean as written, with its variables replaced.
     pub(super) fn word(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
             Value::Scalar(word) => Some(word.clone()),
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, and no number or boolean; its variables replaced.
+    /// A text, but not a number or boolean, with its variables replaced.
     pub(super) fn text(&mut self, field: &Located<'_>) -> Option<String> {
         if let Value::Scalar(_) = field.node.value {
             self.report(field, "is not text", "put it in quotes");
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         self.parsed(field, units::duration, into);
     }
 
-    /// Sets a duration; `off` is none at all.
+    /// Sets a duration. `off` is zero.
     pub(super) fn duration_or_off(&mut self, field: &Located<'_>, into: &mut Duration) {
         let parse = |text: &str| match text.trim() {
             "off" | "no" | "false" => Ok(Duration::ZERO),
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         self.parsed(field, units::size, into);
     }
 
-    /// Sets a number of things.
+    /// Sets a count.
     pub(super) fn count(
         &mut self,
         field: &Located<'_>,
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         self.parsed(field, parse, into);
     }
 
-    /// Sets what may be absent.
+    /// Sets a count that may be absent.
     pub(super) fn some_count(&mut self, field: &Located<'_>, into: &mut Option<NonZeroUsize>) {
         let mut count = 0;
         self.count(field, 1..=MOST, &mut count);
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
         self.parsed(field, parse, into);
     }
 
-    /// Sets one of several that have names.
+    /// Sets one of several named values.
     pub(super) fn choice<T: Copy>(
         &mut self,
         field: &Located<'_>,
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
         let Some(word) = self.word(field) else { return };
         match parse(&word) {
             Ok(value) => *into = value,
-            // The word itself is not shown, nor what was made of it: it may be a variable's.
+            // Neither the word nor the suggestion is shown, because it may be the value of a variable.
             Err((what, fix)) if field.written() == word => self.report(field, what, &fix),
             Err((what, _)) => {
                 let fix = "see what its variable stands for";
@@ -352,7 +352,7 @@ pub(super) fn did_you_mean(key: &str) -> String {
     format!("did you mean `{key}`?")
 }
 
-/// Which of the `known` names was meant, or which there are.
+/// Suggests the `known` name that was probably meant, or lists them all.
 pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
     match nearest(written, known) {
         Some(meant) => did_you_mean(meant),
@@ -360,13 +360,13 @@ pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
     }
 }
 
-/// The names as a sentence has them.
+/// The names as part of a sentence.
 pub(super) fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// What other programs call our settings.
+/// The names of our settings in other programs.
 const SYNONYMS: &[(&str, &str)] = &[
     ("cmd", "command"),
     ("endpoint", "url"),
@@ -383,5 +383,5 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("workingDirectory", "cwd"),
 ];
 
-/// What no count needs to exceed.
+/// The maximum of any count.
 pub(super) const MOST: usize = 1_000_000;

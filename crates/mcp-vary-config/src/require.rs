@@ -1,4 +1,4 @@
-//! `require`: extensions without which no client is served.
+//! `require`: the extensions that clients must support.
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use serde_json::json;
@@ -7,10 +7,10 @@ use super::reader::{Located, Reader, did_you_mean};
 use super::schema::Schema;
 use crate::diagnostic::{Diagnostic, Position, nearest};
 
-/// Where an extension is required, by what key, and which.
+/// A required extension: position, path and identifier.
 pub(super) type Required = (Position, String, ExtensionId);
 
-/// What the two extensions are called in a configuration, and their identifiers.
+/// The names of the two extensions in a configuration, and their identifiers.
 const OWN: [(&str, &str); 2] = [
     ("negotiation", CONTENT_NEGOTIATION),
     ("variants", SERVER_VARIANTS),
@@ -44,7 +44,7 @@ fn identifier(reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExtensionId
     id.ok()
 }
 
-/// Says which of the required extensions are switched off; `variants` and `negotiation` say which are on.
+/// Reports required extensions that are disabled. `variants` and `negotiation` are whether each of the two is enabled.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     required: &[Required],
@@ -67,7 +67,7 @@ pub(super) fn check(
     }
 }
 
-/// What may stand under `require`.
+/// The schema of `require`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let names = OWN.map(|(name, _)| name);
     let label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";

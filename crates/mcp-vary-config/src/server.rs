@@ -1,4 +1,4 @@
-//! One entry of `servers`: the shape that every client's `mcpServers` has, and what Vary adds.
+//! An entry of `servers`: the settings that every client's `mcpServers` has, and those that Vary adds.
 
 mod draft;
 mod settings;
@@ -19,23 +19,23 @@ use mcp_vary_upstream::UpstreamConfig;
 #[derive(Debug, Default)]
 pub(super) struct Servers {
     pub(super) enabled: Vec<UpstreamConfig>,
-    /// The names of those that the file has and switches off.
+    /// The names of the disabled servers.
     pub(super) disabled: Vec<String>,
-    /// Those of a client's file whose entries cannot be used.
+    /// The servers of a client's file whose entries cannot be used.
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// A server of a client's file whose entry cannot be used: the others are served without it.
+/// A server of a client's file whose entry cannot be used. The other servers are served without it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Its name in the file.
+    /// The name of the server in the file.
     pub name: String,
-    /// What is wrong with its entry.
+    /// The errors in the entry.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the table of servers, or the one that is wanted.
+/// Reads the table of servers, or only the requested server.
 pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Servers) {
     let Some(entries) = reader.table(field, "an entry for each server: {name: {command: ...}}")
     else {
@@ -59,7 +59,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut 
     } else if entries.len() == into.disabled.len() {
         reader.report(field, "has only disabled servers", "enable one of them");
     } else if into.enabled.is_empty() {
-        // Nothing is left to serve.
+        // No server is left, so the errors of the entries are reported.
         let left_out = std::mem::take(&mut into.left_out);
         let diagnostics = left_out.into_iter().flat_map(|it| it.diagnostics);
         reader.diagnostics.extend(diagnostics);
@@ -78,7 +78,7 @@ fn read_one<'t>(
     let mut draft = PartialServer::default();
     read_settings(reader, &field, &mut draft);
     if draft.disabled && reader.only.is_none() {
-        // Half of what is switched off is switched off because something is missing.
+        // Servers are often disabled because something is missing, so errors in them are ignored.
         reader.diagnostics.truncate(before.0);
         reader.notes.truncate(before.1);
         return into.disabled.push(entry.key.clone());
@@ -89,7 +89,7 @@ fn read_one<'t>(
         reader.report(&field, what, "rename one of them");
     }
     let config = draft.finish(reader, &field, name);
-    // A client's file is not written for Vary: what one program cannot use, another one may.
+    // A client's file is not written for Vary. Other programs may be able to use this entry.
     if reader.foreign && reader.only.is_none() && reader.diagnostics.len() > before.0 {
         return into.left_out.push(LeftOut {
             name: entry.key.clone(),
@@ -109,20 +109,20 @@ fn read_settings(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut Parti
     for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
         let member = field.member(entry);
         if matches!(entry.node.value, document::Value::Null) {
-            // Some programs write down what is not set.
+            // Some programs also write settings without a value.
             continue;
         }
         if let Some(setting) = COMMON.iter().find(|setting| setting.key == entry.key) {
             setting.takes.read(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
-            // Clients have a `timeout`, too, some in seconds and some in milliseconds.
+            // Clients have a `timeout` as well, in seconds or in milliseconds.
             let note = Diagnostic::new(entry.at, member.path, "is ignored in the file of a client");
             reader.notes.push(note.with_fix(TO_OURS));
         }
     }
 }
 
-/// The server's name, as tools may carry it.
+/// The name of the server, with only the characters that names of tools can have.
 fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
     let better = plain_name(&entry.key);
     if better == entry.key {
@@ -143,7 +143,7 @@ fn name(reader: &mut Reader<'_>, field: &Located<'_>, entry: &Entry) -> String {
     better
 }
 
-/// The name itself where a server may have it, else one like it.
+/// Returns the name if it is valid for a server, else a similar valid name.
 pub(super) fn plain_name(name: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
@@ -159,14 +159,14 @@ pub(super) fn plain_name(name: &str) -> String {
     better
 }
 
-/// Why a server is called otherwise.
+/// Why a server gets another name.
 pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other characters";
 
-/// What may stand under `servers`.
+/// The schema of `servers`.
 pub(super) fn shape(schema: &mut Schema) -> Value {
     let server = schema.define("server", |schema| {
         let mut server = schema.table(&[COMMON, OURS]);
-        // Half of what is switched off is switched off because something is missing.
+        // Servers are often disabled because something is missing, so errors in them are ignored.
         server["if"] = is_disabled();
         server["else"] = has_a_target();
         server
@@ -185,7 +185,8 @@ fn is_disabled() -> Value {
     })
 }
 
-/// A program or an address, with what goes with it. An editor may see a merged table before it is merged.
+/// A program or an address, with the settings that belong to it. An editor may validate a table before merge keys are
+/// resolved.
 fn has_a_target() -> Value {
     let kinds = |kind: Kind| {
         let kinds = KINDS.iter().filter(move |(_, other)| *other == kind);
@@ -211,11 +212,11 @@ fn has_a_target() -> Value {
     })
 }
 
-/// What a file needs to have settings of ours.
+/// The fix for settings of Vary in the file of a client.
 pub(super) const TO_OURS: &str = "settings of Vary need a file with `servers` of its own";
 
-/// The names that a server may have.
+/// The pattern for names of servers.
 const NAME: &str = "[A-Za-z0-9._-]{1,64}";
 
-/// Letters of a server's name; with the name of a tool it has to fit where 128 fit.
+/// The maximum length of a server's name. Together with the name of a tool it must fit into 128 characters.
 const LONGEST_NAME: usize = 64;

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-/// Reads `30s`, `500ms`, `1h30m`, or a number of seconds.
+/// Parses `30s`, `500ms`, `1h30m`, or a number of seconds.
 ///
 /// # Errors
 ///
-/// What is wrong and what to write.
+/// If the value is invalid. The error is the message and the fix.
 ///
 /// # Examples
 ///
-/// `1.5m` is 90 seconds. `5000` is refused, since nobody can tell whether it was meant in seconds or in
-/// milliseconds.
+/// `1.5m` is 90 seconds. `5000` is rejected, since it is unclear whether it is meant in seconds or in milliseconds.
 pub(super) fn duration(text: &str) -> Result<Duration, (String, String)> {
     let unusable = || {
         let fix = "write it like `30s`, `500ms` or `2m`, or as a number of seconds";
@@ -55,11 +54,11 @@ fn milliseconds(sum: f64) -> Result<Duration, (String, String)> {
     Ok(Duration::from_millis(sum.round() as u64))
 }
 
-/// Reads `16 MiB`, `64kB`, or a number of bytes.
+/// Parses `16 MiB`, `64kB`, or a number of bytes.
 ///
 /// # Errors
 ///
-/// What is wrong and what to write.
+/// If the value is invalid. The error is the message and the fix.
 ///
 /// # Examples
 ///
@@ -83,7 +82,7 @@ pub(super) fn size(text: &str) -> Result<usize, (String, String)> {
     Err(("is out of range".to_owned(), fix))
 }
 
-/// Digits with at most one point among them.
+/// Parses digits with at most one decimal point.
 fn number(text: &str) -> Option<f64> {
     let plain = text.starts_with(|c: char| c.is_ascii_digit())
         && text
@@ -92,7 +91,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|_| plain)
 }
 
-/// In milliseconds.
+/// The units of durations, in milliseconds.
 pub(super) const DURATIONS: &[(&str, f64)] = &[
     ("ms", 1.0),
     ("s", 1e3),
@@ -113,13 +112,13 @@ pub(super) const SIZES: &[(&str, f64)] = &[
     ("gib", 1024.0 * 1024.0 * 1024.0),
 ];
 
-/// From here on a number without unit is likelier meant in milliseconds.
+/// From this number on, a value without a unit is more likely meant in milliseconds.
 pub(super) const UNIT_NEEDED: f64 = 1000.0;
 
-/// Sums with the clock stay far from where they overflow.
+/// The maximum duration, so that adding it to the time cannot overflow.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// In bytes: less has no room for an `initialize`.
+/// In bytes. A smaller limit has no room for `initialize`.
 pub(super) const SMALLEST: f64 = 1024.0;
 
 /// In bytes.

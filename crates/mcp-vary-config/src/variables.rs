@@ -1,13 +1,13 @@
 //! `${VAR}`, `${VAR:-default}` and `${env:VAR}` in the texts of a configuration.
 
-/// What a variable of the environment stands for.
+/// Returns the value of an environment variable.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// `text` with its variables replaced; `$${` stands for `${` itself.
+/// Replaces the variables in `text`. `$${` is an escape for `${`.
 ///
 /// # Errors
 ///
-/// What is wrong and what to do, without the text: a header may have its secret in it.
+/// The message and the fix. They do not contain the text, since a header may include a secret.
 pub(super) fn replace(text: &str, variable: Lookup<'_>) -> Result<String, (String, String)> {
     let mut out = String::new();
     let mut rest = text;
@@ -49,7 +49,7 @@ fn look_up(inner: &str, variable: Lookup<'_>) -> Result<String, (String, String)
             "write the default itself".to_owned(),
         ));
     }
-    // As in a shell, `:-` also replaces a variable that is set to nothing.
+    // As in a shell, `:-` also replaces a variable that is empty.
     let value = variable(name).filter(|value| default.is_none() || !value.is_empty());
     value.or_else(|| default.map(str::to_owned)).ok_or_else(|| {
         (

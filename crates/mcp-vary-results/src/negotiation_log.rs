@@ -125,8 +125,8 @@ impl IgnoredCounter {
         }
     }
 
-    /// Logs what was ignored and why: the first few times as a warning, then less and less often, unless the log level
-    /// includes everything.
+    /// Logs what was ignored and why. The first few times are warnings, later ones less and less often; all others are
+    /// logged at debug level.
     fn add(&self, extension: &str, ignored: &Ignored) {
         if ignored.is_empty() {
             return;

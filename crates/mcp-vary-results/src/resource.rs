@@ -78,7 +78,7 @@ pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &
     })
 }
 
-/// The representations of each of the contents.
+/// The representations that `rules` give each of the contents.
 fn representations(
     rules: &[ResourceRule],
     (server, uris): (&str, &UriMap),

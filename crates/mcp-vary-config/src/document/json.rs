@@ -1,5 +1,4 @@
-//! JSON with the place of each value; comments and a comma behind the last member are passed over, as the
-//! editors do in which such files are written.
+//! Parses JSON with the position of each value. Comments and trailing commas are ignored, as editors do for such files.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 
-/// Reads one JSON document.
+/// Parses one JSON document.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
     let plain = plain(text).map_err(|open| {
@@ -28,8 +27,8 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         .map_err(|diagnostic| vec![diagnostic])
 }
 
-/// The text with spaces in place of comments and of commas before a closing bracket; else where a comment
-/// begins that does not end. Every other byte stays where it is.
+/// Replaces comments and trailing commas with spaces. All other bytes keep their positions. Fails with the position of
+/// a comment that does not end.
 fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -42,7 +41,7 @@ fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
             *byte = b' ';
         }
     };
-    // The comma that nothing followed yet, and whether a value stands before what comes next.
+    // The last comma if no value has followed it yet, and whether the previous token ends a value.
     let (mut comma, mut after_value) = (None, false);
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -69,7 +68,7 @@ fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
     if out.is_empty() {
         return Ok(Cow::Borrowed(text));
     }
-    // Whole characters were replaced, each by as many spaces as it has bytes.
+    // Only whole characters were replaced, each with as many spaces as it has bytes, so this is still UTF-8.
     Ok(String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned))
 }
 
@@ -102,12 +101,12 @@ fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
         line: error.line().max(1),
         column: error.column().max(1),
     };
-    // The error's own text ends with its place.
+    // The text of the error ends with its position.
     let said = error.to_string();
     let what = said.split(" at line ").next().unwrap_or_default();
     let diagnostic = Diagnostic::new(at, "", format!("is not JSON: {what}"));
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
-    // The parser counts bytes.
+    // The column of the parser counts bytes.
     match line.as_bytes().get(at.column - 1) {
         Some(b'/' | b'#') => diagnostic.with_fix("comments begin with `//`"),
         Some(b'\'') => diagnostic.with_fix("its quotes are double"),
@@ -117,7 +116,7 @@ fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     }
 }
 
-/// The text that raw values are parts of.
+/// The text that contains the raw values.
 struct File<'a> {
     lines: Lines<'a>,
     start: usize,
@@ -165,7 +164,7 @@ impl File<'_> {
     }
 }
 
-/// The members of an object as they are written.
+/// Deserializes the members of an object as raw text.
 struct Members;
 
 impl<'de> Visitor<'de> for Members {
@@ -184,7 +183,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// The items of an array as they are written.
+/// Deserializes the items of an array as raw text.
 struct Items;
 
 impl<'de> Visitor<'de> for Items {

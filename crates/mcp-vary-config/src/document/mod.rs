@@ -1,7 +1,7 @@
-//! A file of YAML, JSON or TOML as one tree, each node with its place.
+//! Parses YAML, JSON and TOML to a tree in which each node has its position.
 //!
-//! The three are read into the same [`Node`], so that everything after this knows only one. Nothing is
-//! decided here: a number stays the text it was written as.
+//! All three formats become the same [`Node`], so that the rest of the crate does not depend on the format. Values are
+//! not interpreted here: a number stays the text that was written.
 
 mod json;
 mod toml;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Position};
 
-/// A value of the file. It has no `Debug`, since it may be secret.
+/// A value of the file. It does not implement `Debug`, since it may be secret.
 #[derive(Clone)]
 pub(super) struct Node {
     pub(super) at: Position,
@@ -21,7 +21,7 @@ pub(super) struct Node {
 #[derive(Clone)]
 pub(super) enum Value {
     Null,
-    /// A number or a boolean, as it is written.
+    /// A number or a boolean, as written.
     Scalar(String),
     Text(String),
     List(Vec<Node>),
@@ -37,11 +37,11 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// Reads `text` by the ending of the file's `name`: `.json` or `.jsonc`, `.toml`, else YAML.
+/// Parses `text`. The extension of `name` selects the format: `.json` or `.jsonc`, `.toml`, else YAML.
 ///
 /// # Errors
 ///
-/// Every mistake of the syntax that its parser finds, and every key that is given twice.
+/// All syntax errors that the parser finds, and all duplicate keys.
 pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Diagnostic>> {
     if text.len() > LONGEST {
         return Err(vec![
@@ -95,7 +95,7 @@ fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The keys that lead to `key` below `path`.
+/// The path of `key` in the table at `path`.
 pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -104,7 +104,7 @@ pub(super) fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// Turns offsets of a text into places.
+/// Converts offsets in a text to positions.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -131,10 +131,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Bytes of a file. The largest that people keep have a hundred servers in 50 KiB.
+/// The maximum size of a file in bytes. The largest known files have a hundred servers in 50 KiB.
 const LONGEST: usize = 1 << 20;
 
-/// Levels of tables and lists in each other; a configuration has six.
+/// The maximum nesting of tables and lists. A configuration needs six levels.
 const DEEPEST: usize = 64;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! TOML, with the place of each value.
+//! Parses TOML with the position of each value.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 
-/// Reads one TOML document.
+/// Parses one TOML document.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
     // A dotted key nests as deep as it has dots, and the parser does not count them.
@@ -34,7 +34,7 @@ fn too_deep(at: Position) -> Diagnostic {
     Diagnostic::too_deep(at, DEEPEST)
 }
 
-/// The dots of a line outside of texts and comments.
+/// The number of dots in a line, outside of strings and comments.
 fn dots(line: &str) -> usize {
     let (mut dots, mut quote) = (0, None);
     let mut bytes = line.bytes();
@@ -52,7 +52,7 @@ fn dots(line: &str) -> usize {
     dots
 }
 
-/// The entries of a table that may have so many levels; else where there are more.
+/// Converts the entries of a table. Fails with the position at which it is nested too deep.
 fn table(table: &DeTable<'_>, lines: &Lines<'_>, depth: usize) -> Result<Value, Position> {
     let entries = table.iter().map(|(key, value)| {
         Ok(Entry {
@@ -85,5 +85,6 @@ fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>, depth: usize) -> Result
     Ok(Node { at, value })
 }
 
-/// Dots of a line outside of texts. Each is a level, and the parser adds up those of up to 80 lines.
+/// The maximum number of dots in a line, outside of strings. Each dot is a level, and the parser adds up those of up to
+/// 80 lines.
 const MOST_DOTS: usize = DEEPEST;

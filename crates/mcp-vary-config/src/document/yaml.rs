@@ -1,7 +1,7 @@
-//! YAML 1.2, one document, with the place of each value.
+//! Parses one YAML 1.2 document with the position of each value.
 //!
-//! Aliases are written out, within a bound on what comes of it; `<<` merges tables, as most programs
-//! that read YAML do although 1.2 dropped it.
+//! Aliases are expanded, up to a maximum size. `<<` merges tables: most YAML programs support it, although YAML 1.2
+//! dropped it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::{DEEPEST, Diagnostic, Entry, Node, Position, Value};
 
-/// Reads one document; none is an empty table.
+/// Parses one document. An empty file is an empty table.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST,
@@ -44,20 +44,20 @@ fn place(marker: granit_parser::Marker) -> Position {
     }
 }
 
-/// What has been read so far.
+/// The tree under construction.
 #[derive(Default)]
 struct Tree {
-    /// From the outermost inwards.
+    /// The open lists and tables, outermost first.
     open: Vec<Open>,
-    /// What can be repeated, by the parser's number.
+    /// The nodes with anchors, by the parser's number.
     anchors: BTreeMap<usize, Node>,
-    /// Bytes of all that was written out in place of aliases.
+    /// The number of bytes of all expanded aliases.
     expanded: usize,
     documents: usize,
     root: Option<Node>,
 }
 
-/// A list or table that has not ended.
+/// A list or table whose end was not reached yet.
 struct Open {
     at: Position,
     anchor: usize,
@@ -141,7 +141,7 @@ impl Tree {
         self.put(Node { at: open.at, value }, open.anchor)
     }
 
-    /// Puts what has ended where it belongs.
+    /// Adds a finished node to its parent.
     fn put(&mut self, node: Node, anchor: usize) -> Result<(), Diagnostic> {
         if anchor != 0 {
             self.spend(&node)?;
@@ -189,7 +189,7 @@ impl Tree {
     }
 }
 
-/// About how many bytes `node` takes.
+/// The approximate size of `node` in bytes.
 fn weight(node: &Node) -> usize {
     size_of::<Entry>()
         + match &node.value {
@@ -203,7 +203,7 @@ fn weight(node: &Node) -> usize {
         }
 }
 
-/// The entries with those of the tables under `<<`, where there is none of the same key.
+/// Merges the entries of the tables under `<<`. Existing keys take precedence.
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
     let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| entry.key == "<<");
@@ -231,7 +231,7 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
     Ok(own)
 }
 
-/// Whether the tag says that a scalar is text.
+/// Whether the tag declares a scalar as text.
 fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Diagnostic> {
     let Some(tag) = tag else { return Ok(false) };
     match tag.core_suffix() {
@@ -244,7 +244,7 @@ fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Diagnostic> {
     }
 }
 
-/// A scalar without quotes, by the core schema of YAML 1.2: `no` and `off` are text.
+/// Converts a scalar without quotes by the core schema of YAML 1.2: `no` and `off` are text.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -262,5 +262,5 @@ fn is_number(text: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok()
 }
 
-/// Bytes that anchors and aliases may come to. The file itself has at most one.
+/// The maximum number of bytes of expanded aliases. The file itself has at most 1 MiB.
 const MOST_REPEATED: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! What stands at the top of a file about content negotiation.
+//! The top-level settings for content negotiation.
 
 use super::settings::PartialFile;
 use crate::key_spec::{KeySpec, ValueKind};

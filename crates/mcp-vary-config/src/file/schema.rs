@@ -8,8 +8,7 @@ use crate::schema::Schema;
 ///
 /// # Properties
 ///
-/// It allows everything that a file may contain, and refuses every mistake that can be seen without reading the file as a
-/// whole.
+/// It accepts every valid file, and rejects every error that can be detected without looking at the file as a whole.
 ///
 /// # Examples
 ///

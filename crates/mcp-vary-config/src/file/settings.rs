@@ -1,4 +1,4 @@
-//! The keys at the top of a file, and what has been read of them.
+//! The top-level keys of a file, and their values while the file is read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,9 +29,9 @@ use crate::{clients, keys, limits};
 pub(super) struct PartialFile {
     pub(super) servers: Servers,
     pub(super) variants: Declared,
-    /// Where a variant is named that must be declared somewhere, and which.
+    /// References to variants that must be declared: position, path and id.
     pub(super) named: Vec<(Position, String, VariantId)>,
-    /// The hints that were given a weight.
+    /// The hints that have a weight.
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
     pub(super) file: File,
@@ -106,7 +106,7 @@ fn read_address(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<String> 
     None
 }
 
-/// What stands at the top of a file.
+/// The top-level settings of a file.
 pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
     KeySpec {
         key: "servers",

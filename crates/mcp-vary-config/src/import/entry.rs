@@ -9,17 +9,17 @@ use crate::diagnostic::Position;
 use crate::document::{Entry, Value};
 use crate::reader::Located;
 
-/// A server as Vary's configuration has it.
+/// A server, converted to Vary's configuration.
 pub(super) struct Server {
     pub(super) name: String,
-    /// Where it stands in its file.
+    /// The position of the server in its file.
     pub(super) at: Position,
     pub(super) key: String,
-    /// Notes for the user about it.
+    /// Comments about the server, for the user.
     pub(super) about: Vec<String>,
     pub(super) settings: Vec<(&'static str, Out)>,
     pub(super) disabled: bool,
-    /// The tools that it may show; all without it.
+    /// The tools that are allowed. `None` allows all tools.
     pub(super) allowed: Option<Vec<String>>,
     pub(super) denied: Vec<String>,
 }
@@ -52,7 +52,7 @@ impl Server {
         self.settings.iter().any(|(known, _)| *known == key)
     }
 
-    /// Adds to a table among the settings; what it has already stays. Says what was not added.
+    /// Adds entries to a table among the settings. Existing entries stay. Returns the keys that were not added.
     fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>) -> Vec<String> {
         let mut lost = Vec::new();
         if !self.has(key) && !entries.is_empty() {
@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-/// Reads an entry and adds what it is to what was found.
+/// Reads an entry and adds the server to `found`.
 pub(super) fn read(
     format: Format,
     inputs: &Inputs,
@@ -118,7 +118,7 @@ struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// Takes what a key says, in whichever program's words.
+    /// Reads one key, as any of the supported programs spells it.
     fn take(&mut self, field: &Located<'_>, entry: &Entry) {
         if matches!(field.node.value, Value::Null) {
             return;
@@ -156,7 +156,7 @@ impl Taking<'_> {
         }
     }
 
-    /// What is to be said when all keys are read.
+    /// Finishes the server when all keys have been read.
     fn finish(mut self, field: &Located<'_>) {
         let (command, url) = (self.server.has("command"), self.server.has("url"));
         let lost: &[&str] = match (command, url) {
@@ -188,7 +188,7 @@ impl Taking<'_> {
         self.server.settings.push((key, out));
     }
 
-    /// A text with Vary's variables; nothing where there is none.
+    /// A text with Vary's variables. `None` if the value is not a text.
     fn converted(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
             Value::Scalar(word) => Some(word.clone()),
@@ -266,7 +266,7 @@ impl Taking<'_> {
                 if is_secret(&flag, text) || holds_secret(text) {
                     self.hint(&item, &format!("{}_KEY", self.server.name));
                 }
-                // What follows `--token` is one.
+                // The argument after `--token` is a secret.
                 flag = text.strip_prefix("--").unwrap_or_default().to_owned();
             }
             strings.push(word);
@@ -323,7 +323,7 @@ impl Taking<'_> {
         self.extend(key, table, field);
     }
 
-    /// Says that a secret stands in the file. It is not shown.
+    /// Notes that the file contains a secret, without showing it.
     fn hint(&mut self, field: &Located<'_>, variable: &str) {
         let variable = variable_name(variable);
         let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
@@ -355,7 +355,7 @@ impl Taking<'_> {
         }
     }
 
-    /// Variables that the server inherits anyway.
+    /// Reads variables that the server inherits in any case.
     fn inherited(&mut self, field: &Located<'_>) {
         for item in self.items(field) {
             let name = item.deepest(&["name"]).written();
@@ -442,13 +442,13 @@ fn is_false(field: &Located<'_>) -> bool {
     field.written() == "false"
 }
 
-/// The text as a comment.
+/// The text as a comment on one line.
 fn one_line(text: &str) -> Option<String> {
     let strings: Vec<&str> = text.split_whitespace().collect();
     Some(strings.join(" ")).filter(|line| !line.is_empty())
 }
 
-/// The order of what is printed.
+/// The order in which settings are printed.
 const ORDER: &[&str] = &[
     "command",
     "args",

@@ -1,4 +1,4 @@
-//! Keys of other programs that Vary does not have: why each is left out, and what to do.
+//! Keys of other programs that have no equivalent in Vary: why each is left out, and what to do.
 
 /// Why a key is left out, and what to do.
 pub(super) fn no_equivalent(key: &str) -> (&'static str, &'static str) {
@@ -14,7 +14,7 @@ pub(super) fn no_equivalent(key: &str) -> (&'static str, &'static str) {
     )
 }
 
-/// Keys of other programs that Vary does not have: what they are, and what to do.
+/// Keys of other programs that have no equivalent in Vary: what they mean, and what to do.
 const WITHOUT_EQUIVALENT: &[(&[&str], &str, &str)] = &[
     (
         &["timeout"],

@@ -1,4 +1,4 @@
-//! What kind of file it is, and where its servers stand.
+//! Detects the format of a file and finds its servers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::document::{self, Entry, Value};
 use crate::file::is_setting;
 use crate::reader::Located;
 
-/// A kind of file in which a program keeps its MCP servers.
+/// A format of files in which programs configure their MCP servers.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Format {
@@ -27,10 +27,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::McpServers, Self::VsCode, Self::Codex, Self::Opencode];
 
-    /// Its name: `mcp-servers`, `vscode`, `codex` or `opencode`.
+    /// The name of the format: `mcp-servers`, `vscode`, `codex` or `opencode`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Format {
         }
     }
 
-    /// The keys that lead to the servers, the likeliest first.
+    /// The paths of keys that lead to the servers, most likely first.
     const fn ways(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::McpServers => &[&["mcpServers"]],
@@ -111,7 +111,7 @@ pub(super) fn read(file: &ImportSource<'_>, found: &mut Found) -> Result<(), Vec
     Ok(())
 }
 
-/// The name of the file, with an ending that says how it is written.
+/// The name of the file, with an extension that matches its syntax.
 fn language(file: &ImportSource<'_>) -> String {
     let start = file.text.trim_start_matches('\u{feff}').trim_start();
     let is_toml = || {
@@ -125,7 +125,7 @@ fn language(file: &ImportSource<'_>) -> String {
     }
 }
 
-/// What the file looks like.
+/// Detects the format of the file.
 fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     let keys = root.keys();
     let has = |key: &str| keys.contains(&key);
@@ -164,7 +164,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
             .iter()
             .any(|key| keys.contains(key))
     };
-    // What stands under `mcpServers`, copied without it.
+    // The content of `mcpServers`, copied without that key.
     let all = entries(root);
     if !all.is_empty() && all.iter().all(is_server) {
         return Ok(Format::McpServers);
@@ -185,7 +185,7 @@ fn entries<'t>(field: &Located<'t>) -> &'t [Entry] {
     }
 }
 
-/// Where the servers stand, and the keys that lead there.
+/// The value that contains the servers, and the keys that lead to it.
 fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>, Located<'t>)> {
     for way in format.ways() {
         let mut at = root.deepest(&[]);
@@ -203,7 +203,7 @@ fn servers<'t>(root: &Located<'t>, format: Format) -> Option<(Vec<&'static str>,
     is_bare.then(|| (Vec::new(), root.deepest(&[])))
 }
 
-/// The servers with their names: of a table, or of a list whose items say them.
+/// The servers with their names, from a table, or from a list whose items have names.
 fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'t>)> {
     if let Value::List(items) = &servers.node.value {
         let items = items.iter().enumerate().map(|(index, node)| {
@@ -223,7 +223,7 @@ fn named<'t>(servers: &Located<'t>, found: &mut Found) -> Vec<(String, Located<'
     all
 }
 
-/// Says what else the file has.
+/// Adds notes for the other keys of the file.
 fn beside(root: &Located<'_>, way: &[&'static str], found: &mut Found) {
     let known = |key: &&str| way.first() == Some(key) || matches!(*key, "$schema" | "inputs");
     if way.is_empty() {

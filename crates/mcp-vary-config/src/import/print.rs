@@ -1,4 +1,4 @@
-//! A configuration as YAML.
+//! Prints a configuration as YAML.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use mcp_vary::text::is_invisible;
 
 use super::entry::{Out, Server};
 
-/// The whole file.
+/// Prints the whole file.
 pub(super) fn configuration(
     files: &[&str],
     servers: &[Server],
@@ -44,7 +44,7 @@ pub(super) fn configuration(
     out + &variants(servers)
 }
 
-/// What was allowed or denied of servers, in each of the variants that there are without any configuration.
+/// Prints the allowed and denied tools of servers, for each built-in variant.
 fn variants(servers: &[Server]) -> String {
     let is_free = |server: &Server| server.allowed.is_none() && server.denied.is_empty();
     if servers.iter().all(is_free) {
@@ -79,7 +79,7 @@ fn variants(servers: &[Server]) -> String {
     out
 }
 
-/// A list of conditions. Those on servers that are switched off hold for nothing yet.
+/// Prints a list of conditions. Conditions on disabled servers have no effect yet.
 fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server) -> Vec<String>) {
     let (off, on): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.disabled);
     let on: Vec<String> = on.into_iter().flat_map(&rules).collect();
@@ -92,7 +92,7 @@ fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server)
     }
 }
 
-/// A condition for a tool, by the server's own name: it holds however many servers there are.
+/// A condition for a tool by the server's own name. It matches regardless of the number of servers.
 fn rule(server: &Server, tool: &str) -> String {
     format!(
         "{{server: {}, name: {}}}",
@@ -127,7 +127,7 @@ fn put(out: &mut String, indent: usize, key: &str, value: &Out) {
     }
 }
 
-/// A text, in quotes unless it can be taken for nothing else. What is plain here is so inside of brackets, too.
+/// A text, in quotes unless it is unambiguous without. Texts without quotes are also valid inside brackets.
 fn scalar(text: &str) -> String {
     let letters = text.trim_start_matches('-');
     let begins = letters.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');
@@ -141,7 +141,7 @@ fn scalar(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     let mut out = String::with_capacity(quoted.len());
     for c in quoted.chars() {
-        // Of YAML's escapes the one that takes every character.
+        // This escape of YAML works for every character.
         if is_invisible(c) {
             let _ = write!(out, "\\U{:08x}", u32::from(c));
         } else {
@@ -158,5 +158,5 @@ fn commented(text: &str) -> String {
         .collect()
 }
 
-/// Words that YAML, or a reader of older YAML, takes for something else.
+/// Words that YAML, or a parser of older YAML, does not read as text.
 const TAKEN: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n"];

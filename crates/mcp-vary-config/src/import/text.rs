@@ -1,4 +1,4 @@
-//! What other programs replace in their texts, as Vary's variables.
+//! Converts the placeholders in other programs' texts to Vary's variables.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{Format, Found};
 use crate::document::Value;
 use crate::reader::Located;
 
-/// What VS Code asks its user for, by id.
+/// The values that VS Code asks its user for, by id.
 #[derive(Default)]
 pub(super) struct Inputs {
     all: BTreeMap<String, Input>,
@@ -18,7 +18,7 @@ struct Input {
 }
 
 impl Inputs {
-    /// Reads `inputs`, which stand beside the servers.
+    /// Reads `inputs`, which is next to the servers.
     pub(super) fn read(root: &Located<'_>, way: &[&str]) -> Self {
         let mut above: Vec<&str> = way[..way.len().saturating_sub(1)].to_vec();
         above.push("inputs");
@@ -73,7 +73,7 @@ impl Inputs {
     }
 }
 
-/// The text with Vary's variables in place of what `format` replaces.
+/// Replaces the placeholders of `format` in the text with Vary's variables.
 pub(super) fn converted(
     format: Format,
     inputs: &Inputs,
@@ -88,7 +88,7 @@ pub(super) fn converted(
     }
 }
 
-/// A name that a variable of the environment can have.
+/// Converts the text to a valid name of an environment variable.
 pub(super) fn variable_name(text: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -106,7 +106,7 @@ pub(super) fn variable_name(text: &str) -> String {
     }
 }
 
-/// `{env:NAME}` and `{file:PATH}`.
+/// Converts `{env:NAME}` and `{file:PATH}`.
 fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -143,7 +143,7 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
                 rest = after;
             }
             _ => {
-                // A dollar sign before it would make it a variable of ours.
+                // A dollar sign in front of it would turn it into a variable of Vary.
                 if out.ends_with('$') {
                     out.push('$');
                 }
@@ -155,18 +155,18 @@ fn of_opencode(field: &Located<'_>, text: &str, found: &mut Found) -> String {
     out + rest
 }
 
-/// Whether a variable can be called so.
+/// Whether `name` is a valid name of a variable.
 pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
+/// Converts `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
 fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Found) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push_str(before);
-        // A dollar sign before ours would take its meaning from it.
+        // A dollar sign in front of our variable would escape it.
         let dollar = out.ends_with('$');
         let Some((inner, after)) = after.split_once('}') else {
             out.push_str("$${");
@@ -205,9 +205,9 @@ fn of_clients(inputs: &Inputs, field: &Located<'_>, text: &str, found: &mut Foun
     out
 }
 
-/// What stands for `${inner}`.
+/// The replacement for `${inner}`.
 fn replacement(inputs: &Inputs, field: &Located<'_>, inner: &str, found: &mut Found) -> String {
-    // SEP-2633 has a chain: the first that says something counts.
+    // SEP-2633 allows a chain, of which the first value that is set counts.
     let mut chain = inner.split('|').map(str::trim);
     let first = chain.next().unwrap_or_default();
     let default = chain.find_map(|link| link.strip_prefix("value:"));

@@ -1,4 +1,4 @@
-//! An entry of `servers` on its way to what the gateway starts or calls.
+//! An entry of `servers`, before it becomes the configuration of a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::reader::{Located, Reader, quoted};
 #[derive(Default)]
 pub(super) struct PartialServer {
     pub(super) disabled: bool,
-    /// The keys that were given, whatever they were worth.
+    /// The keys that the entry has, even with invalid values.
     pub(super) given: BTreeSet<&'static str>,
     pub(super) program: Option<String>,
     pub(super) args: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) struct PartialServer {
     pub(super) allowed_methods: Vec<String>,
 }
 
-/// What `type` may say.
+/// The values of `type`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Stdio,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 impl PartialServer {
-    /// The server, unless something is wrong with where it is.
+    /// Builds the server, unless its program or address is invalid.
     pub(super) fn finish(
         mut self,
         reader: &mut Reader<'_>,
@@ -76,7 +76,7 @@ impl PartialServer {
                     return reader.report(field, "has `command` and `url`", "keep one of them");
                 }
                 (false, false) => {
-                    // What is no table, or has them with a slip, was told already.
+                    // If the entry is not a table, or if the key is misspelled, that was already reported.
                     let is_table = matches!(field.node.value, document::Value::Table(_));
                     if is_table && !reader.was_meant(field, &["command", "url"]) {
                         let what = "has neither `command` nor `url`";
@@ -111,7 +111,7 @@ impl PartialServer {
         }
     }
 
-    /// Some clients write all keys, whether they are of use or not.
+    /// Whether the value of `key` is empty. Some clients write all keys, even those without a value.
     fn is_empty(&self, key: &str) -> bool {
         match key {
             "args" => self.args.is_empty(),

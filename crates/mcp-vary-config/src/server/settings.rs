@@ -1,4 +1,4 @@
-//! What may be said of a server.
+//! The settings of a server.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, MOST, Reader};
 use crate::schema::Schema;
 
-/// What a server is for every client.
+/// The settings that every client supports.
 pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
     KeySpec {
         key: "command",
@@ -78,7 +78,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
     },
 ];
 
-/// What Vary adds.
+/// The settings that Vary adds.
 pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     KeySpec {
         key: "timeout",
@@ -269,7 +269,7 @@ fn read_url(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialSer
     }
 }
 
-/// Reads the address of a streamable HTTP endpoint.
+/// Parses the address of a streamable HTTP endpoint.
 fn endpoint(text: &str) -> Option<Uri> {
     let uri: Uri = text.parse().ok()?;
     match (uri.scheme_str(), uri.host()) {

@@ -154,7 +154,8 @@ fn indented(arguments: &[Value]) -> usize {
     text.len().saturating_add(lines.saturating_mul(width))
 }
 
-/// The sum of all widths in the format, plus the largest argument that may be a width for each placeholder.
+/// An upper bound for a formatted text: its own length, all widths that are written in it, and for each placeholder the
+/// length of all arguments, plus the largest number among them if `*` takes widths from arguments.
 fn formatted(arguments: &[Value]) -> usize {
     let text = arguments
         .first()
