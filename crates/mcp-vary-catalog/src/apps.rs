@@ -1,4 +1,4 @@
-//! MCP Apps (SEP-1865): what servers say in `_meta.ui` of a tool, and which tools their user interfaces mean.
+//! MCP Apps (SEP-1865): reads `_meta.ui` of tools, and resolves the names of tools that user interfaces use.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use super::index::ServerIndex;
 use super::shown::Tool;
 use super::view::View;
 
-/// What an app means by a name.
+/// The tool or tools that an app may mean by a name.
 #[derive(Debug)]
 pub enum AppToolMatch<'a> {
-    /// The one tool that the name can mean.
+    /// The only tool with the name.
     Unique(&'a Arc<Tool>),
-    /// What the view calls each of those that it may mean, of several servers.
+    /// Several servers have a tool with the name. These are the names in the view.
     Ambiguous(Vec<&'a Arc<str>>),
 }
 
 impl View {
-    /// The tool that an app calls by its server's own name: one that the view lists under another, and that apps may
-    /// call. A user interface has such names in its code, and nobody tells it others.
+    /// Resolves the server's own name of a tool, for a call from an app. The tool must be listed in the view and
+    /// callable by apps. The code of a user interface contains these names, and it does not learn the names in the
+    /// view.
     ///
     /// > `"app"`: Tool is callable by the app from the same server connection only
     /// > (MCP Apps, 2026-01-26, "Resource Discovery", "Visibility")
@@ -39,7 +40,8 @@ impl View {
         Some(AppToolMatch::Ambiguous(all.collect()))
     }
 
-    /// The first server of which a listed tool has the user interface that it calls `uri`, and which `may` have it.
+    /// The first server with a listed tool whose user interface has the server's URI `uri`, among the servers that
+    /// `may` accepts.
     ///
     /// > Since UI resources are primarily discovered through tool metadata, Servers MAY omit UI-only resources from
     /// > `resources/list` (MCP Apps, 2026-01-26, "Resource Discovery")
@@ -55,7 +57,7 @@ impl View {
     }
 }
 
-/// Whether apps may call a tool, as its server lists it.
+/// Whether apps may call `tool`, the definition as its server lists it.
 ///
 /// > `visibility` defaults to `["model", "app"]` if omitted (MCP Apps, 2026-01-26, "Visibility")
 fn is_visible_to_apps(tool: &str) -> bool {
@@ -69,7 +71,7 @@ fn is_visible_to_apps(tool: &str) -> bool {
     visible.contains(&r#""app""#)
 }
 
-/// The URI of a tool's user interface, be it said as it was said first.
+/// The URI of a tool's user interface, also in the older form of the metadata.
 fn ui_resource_uri(tool: &str) -> Option<String> {
     let meta = edit::get(tool, "_meta")?;
     let uri = edit::get(meta, "ui").and_then(|ui| edit::get(ui, "resourceUri"));

@@ -1,4 +1,4 @@
-//! The lists of all servers and the views of the variants, all of one moment.
+//! A consistent snapshot of the lists of all servers and the views of the variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,37 +19,37 @@ use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
 use crate::view::{Layout, View};
 
-/// The lists of all servers and the views of the variants, all of one moment.
+/// A consistent snapshot of the lists of all servers and the views of the variants.
 #[derive(Debug)]
 pub struct Catalog {
-    /// What each server said, in the order of configuration.
+    /// The snapshot of each server, in the order of configuration.
     pub snapshots: Vec<Arc<ServerSnapshot>>,
-    /// The names of the capabilities that there are.
+    /// The names of the available capabilities.
     pub capabilities: BTreeSet<String>,
-    /// The methods that each server has without declaring them.
+    /// The methods that each server supports without declaring them.
     pub undeclared: Vec<Arc<UndeclaredMethods>>,
     /// The list of each kind, if some server offers it.
     pub lists: BTreeMap<ListKind, Arc<Lists>>,
 }
 
-/// One list of all servers, and how each variant shows it.
+/// A list of all servers, and how each variant shows it.
 #[derive(Debug)]
 pub struct Lists {
     /// The list of all servers, before variants select from it.
     pub merged: MergedList,
     /// What it was merged from.
     pub listings: Vec<ServerListing>,
-    /// One view per variant, in their order, then those in manners that rules for clients ask for.
+    /// One view per variant, in order, then the views for presentations from rules for clients.
     pub views: Vec<Arc<View>>,
     /// How the views were built.
     pub layout: Layout,
 }
 
-/// The lists that clients no longer get as they were: of which variants, and which ones.
+/// The lists that have changed for clients, by variant and kind.
 pub type ChangedLists = BTreeSet<(VariantIndex, ListKind)>;
 
 impl Lists {
-    /// The lists of `kind`. What is as it was `before` is not made again (SV-23).
+    /// Builds the lists of `kind`. What is unchanged since `before` is reused (SV-23).
     pub fn new(
         kind: ListKind,
         parts: Vec<ServerListing>,
@@ -80,14 +80,14 @@ impl Lists {
     }
 }
 
-/// Which lists differ between two catalogues.
+/// The lists that differ between two catalogs.
 pub fn changed_lists(
     before: &BTreeMap<ListKind, Arc<Lists>>,
     now: &BTreeMap<ListKind, Arc<Lists>>,
 ) -> ChangedLists {
     let views = |lists: &BTreeMap<ListKind, Arc<Lists>>, kind| {
         let lists: Option<&Arc<Lists>> = lists.get(&kind);
-        // What rules ask for stays the variant's list: it changes with it.
+        // Only the declared views are compared: presentations from rules change together with them.
         lists.map_or(Vec::new(), |lists| {
             let variants = lists.layout.variants.variants.as_slice().len();
             lists.views.iter().take(variants).cloned().collect()
@@ -117,39 +117,39 @@ impl Catalog {
         }
     }
 
-    /// What a server said; `None` before the first reading.
+    /// The snapshot of a server. `None` before it was first read.
     pub fn snapshot(&self, server: ServerIndex) -> Option<&Arc<ServerSnapshot>> {
         server.get(&self.snapshots)
     }
 
-    /// The handshake with a server; `None` before the first one.
+    /// The handshake with a server. `None` before the first connection.
     pub fn handshake(&self, server: ServerIndex) -> Option<&Arc<Handshake>> {
         self.snapshot(server)?.handshake.as_ref()
     }
 
-    /// What each server said, with the index of the server.
+    /// The snapshot of each server, with the index of the server.
     pub fn servers(&self) -> impl DoubleEndedIterator<Item = (ServerIndex, &Arc<ServerSnapshot>)> {
         ServerIndex::enumerate(&self.snapshots)
     }
 
-    /// Whether there is a capability, declared by a server or found by asking for its method.
+    /// Whether a capability is available: declared by a server, or detected by calling its method.
     pub fn has_capability(&self, capability: &str) -> bool {
         let method = match capability {
             "completions" => COMPLETE,
             "logging" => SET_LEVEL,
-            // Found lists are offered.
+            // Lists that were detected are already among the capabilities.
             _ => return self.capabilities.contains(capability),
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(method) == Some(true);
         self.capabilities.contains(capability) || self.undeclared.iter().any(found)
     }
 
-    /// Whether there is such a list, be it empty.
+    /// Whether there is such a list, even if it is empty.
     pub fn has_list(&self, kind: ListKind) -> bool {
         self.capabilities.contains(kind.capability())
     }
 
-    /// Whether some server tells of changes of single resources, or may turn out to.
+    /// Whether some server supports subscriptions to resources, or may do so once it is connected.
     pub fn supports_subscriptions(&self) -> bool {
         let offers = |told: &Arc<ServerSnapshot>| {
             let hello = told.handshake.as_ref();
@@ -182,13 +182,13 @@ impl Catalog {
         self.view(ListKind::Prompts, view)?.prompt(name)
     }
 
-    /// The server that lists the resource that it calls `own`, or else one whose template may stand for it.
+    /// The server that lists a resource with its URI `own`, or else one with a template that matches.
     pub fn resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
         let listed = self.listed_resource_server(view, own);
         listed.or_else(|| self.template_server(view, own))
     }
 
-    /// The server that lists the resource that it calls `own`.
+    /// The server that lists a resource with its URI `own`.
     pub fn listed_resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
         let place = self
             .view(ListKind::Resources, view)?
@@ -196,17 +196,18 @@ impl Catalog {
         Some(place.server)
     }
 
-    /// Why the list could not be read, if no server's list could.
+    /// The error of the list, if no server's list could be read.
     pub fn failure(&self, kind: ListKind) -> Option<RpcError> {
         self.lists.get(&kind)?.merged.items.as_ref().err().cloned()
     }
 }
 
-/// The capabilities that a server may turn out to have that was never connected to.
+/// The capabilities that a server may have if there was no connection to it yet.
 pub const POSSIBLE_CAPABILITIES: [&str; 5] =
     ["tools", "resources", "prompts", "completions", "logging"];
 
-/// The names of the capabilities of all servers, with those that a server that was never connected to may have.
+/// The names of the capabilities of all servers. If there was no connection to a server yet, the capabilities that it
+/// may have are included.
 pub fn offered_capabilities(told: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
     let mut offered: BTreeSet<_> = told.iter().flat_map(|told| told.capabilities()).collect();
     if told.iter().any(|told| told.handshake.is_none()) {
@@ -215,7 +216,7 @@ pub fn offered_capabilities(told: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
     offered
 }
 
-/// Says which collisions are new, the first few.
+/// Logs the first few new collisions.
 pub fn log_new_collisions(merged: &MergedList, before: Option<&MergedList>) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |merged| &merged.collisions);

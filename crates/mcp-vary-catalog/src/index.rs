@@ -1,11 +1,11 @@
-//! Positions as types of their own, so that one cannot be taken for another.
+//! Positions as separate types, so that they cannot be confused.
 
-/// The position of a server in the configuration, and so in every list that has an entry for each server.
+/// The position of a server in the configuration, and in every list that has an entry for each server.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ServerIndex(usize);
 
 impl ServerIndex {
-    /// The server that is configured first; where there is one server, that one.
+    /// The server that is configured first.
     pub const FIRST: Self = Self(0);
 
     /// The server at `position`, counted from 0.
@@ -14,7 +14,7 @@ impl ServerIndex {
         Self(position)
     }
 
-    /// How many servers come before it.
+    /// The number of servers before this one.
     #[must_use]
     pub const fn position(self) -> usize {
         self.0
@@ -25,7 +25,8 @@ impl ServerIndex {
         entries.get(self.0)
     }
 
-    /// The entry of this server in `entries`, which was made for the same configuration, and so has one for each server.
+    /// The entry of this server in `entries`, which must be from the same configuration and have an entry for each
+    /// server.
     pub fn entry<T>(self, entries: &[T]) -> &T {
         let entry = self.get(entries);
         entry.unwrap_or_else(|| {
@@ -58,7 +59,7 @@ impl VariantIndex {
         Self(position)
     }
 
-    /// How many variants were declared before it.
+    /// The number of variants that were declared before this one.
     #[must_use]
     pub const fn position(self) -> usize {
         self.0
@@ -74,7 +75,7 @@ impl VariantIndex {
         entries.iter().enumerate().map(|(at, it)| (Self(at), it))
     }
 
-    /// The view of the variant as it was declared, without a presentation that a rule for clients asks for.
+    /// The view of the variant as declared, without a presentation from a rule for clients.
     #[must_use]
     pub const fn declared_view(self) -> ViewIndex {
         ViewIndex(self.0)
@@ -83,7 +84,7 @@ impl VariantIndex {
 
 /// The position of a view: a variant in one of its presentations. The views of the variants as they were declared come first.
 ///
-/// Only the [set of variants] knows which views there are, and makes these.
+/// Only the [set of variants] creates these indices.
 ///
 /// [set of variants]: crate::variant_set::VariantSet
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -94,7 +95,7 @@ impl ViewIndex {
         Self(position)
     }
 
-    /// How many views come before it.
+    /// The number of views before this one.
     #[must_use]
     pub const fn position(self) -> usize {
         self.0

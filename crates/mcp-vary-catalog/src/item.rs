@@ -1,4 +1,4 @@
-//! One item of the merged list: what clients call it, and where it comes from.
+//! An item of the merged list: its name for clients, and its server.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,13 +16,12 @@ use super::index::ServerIndex;
 use super::listing::ListKind;
 use crate::listing;
 
-/// One item as clients see it in `standard`, and where it comes from.
+/// An item as clients see it in `standard`, and its server.
 ///
-/// For as long as its server says the same of it, it is the same item: what variants make of it is kept with
-/// it.
+/// As long as the server's definition stays the same, the item is reused, and so are the views of it.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// What clients call it in `standard`.
+    /// The name or URI in `standard`.
     pub id: Arc<str>,
     /// The item as clients see it in `standard`.
     pub json: Arc<str>,
@@ -30,19 +29,18 @@ pub struct Item {
     upstream_json: Arc<str>,
     /// The server that has it, and its name there.
     pub item_ref: ItemRef,
-    /// What is known of the server that decides how the item is shown.
+    /// The traits of the server that affect how the item is shown.
     pub server_traits: ServerTraits,
-    /// What a tool says beside its words; of other items nothing is read.
+    /// The properties of a tool. `None` for other items.
     pub tool: Option<UpstreamTool>,
 }
 
-/// What is known of a server that decides how its items are shown.
+/// The traits of a server that affect how its items are shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServerTraits {
     /// The protocol era of the connection.
     pub era: Era,
-    /// Whether a call may become a task where a legacy client wishes for one, of which the server's own list
-    /// says nothing.
+    /// Whether calls of legacy clients can run as tasks although the server's own list does not declare it.
     pub supports_core_tasks: bool,
 }
 
@@ -55,7 +53,7 @@ impl From<Era> for ServerTraits {
     }
 }
 
-/// Which server has something, and what it is called there.
+/// A reference to an item: its server, and its name there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ItemRef {
     /// The server that lists it.
@@ -64,16 +62,16 @@ pub struct ItemRef {
     pub upstream_name: Arc<str>,
 }
 
-/// What the server's own definition says of a tool, whatever a variant makes of it.
+/// The properties of a tool from the server's own definition, independent of variants.
 #[derive(Clone, Debug)]
 pub struct UpstreamTool {
-    /// What shaping needs to know of the tool.
+    /// What shaping results needs to know about the tool.
     pub facts: ToolFacts,
-    /// The headers that the server takes.
+    /// The headers that the server accepts.
     pub headers: Arc<[ParamHeader]>,
-    /// Whether calling it twice does no more than calling it once, by its own word.
+    /// Whether the server declares the tool idempotent.
     pub idempotent: bool,
-    /// Whether it is called as a task of the core form, or not at all.
+    /// Whether the tool must be called as a task of the core protocol.
     pub needs_task: bool,
     /// The tool's annotations, for selections.
     pub hints: ToolHints,
@@ -82,7 +80,7 @@ pub struct UpstreamTool {
 }
 
 impl Item {
-    /// What `server` lists as `item`, which clients call `id`.
+    /// Creates the item for `item` of `server`, with the name `id` for clients.
     pub fn new(
         kind: ListKind,
         server: ServerIndex,
@@ -110,7 +108,7 @@ impl Item {
         }
     }
 
-    /// Whether [`new`](Self::new) would make the same of `item`.
+    /// Whether [`new`](Self::new) would return the same item.
     pub fn matches(
         &self,
         server: ServerIndex,
@@ -127,8 +125,8 @@ impl Item {
 }
 
 impl UpstreamTool {
-    /// SDK clients hold a result against the schema that they saw first, in whichever variant that was: what
-    /// the server's own definition says counts in all.
+    /// Reads the server's own definition, which applies in all variants: SDK clients validate a result against the
+    /// schema that they saw first, which may be from another variant.
     fn read(name: &str, tool: &Arc<str>) -> Self {
         let members = Members::parse(tool).unwrap_or_default();
         let facts = ToolFacts::listed(tool);

@@ -1,6 +1,6 @@
-//! What servers list, merged, and as each variant shows it; and which variant a client gets.
+//! The merged lists of the servers, the views of the variants, and the selection of a variant for a client.
 //!
-//! Everything here is values: reading the lists is the gateway's work.
+//! This crate does no I/O: the gateway reads the lists.
 
 #![expect(
     clippy::exhaustive_enums,

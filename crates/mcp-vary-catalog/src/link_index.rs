@@ -1,5 +1,5 @@
-//! The resources that servers pointed to in results: where to read them, and for whom they exist, is known
-//! only from that.
+//! Remembers the resources that results linked to. Such resources may not be listed, so the links decide which server
+//! to read them from, and which clients may read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use mcp_vary_view::uri_identity;
 use crate::item::ItemRef;
 use crate::listing::ListKind;
 
-/// What pointed to a resource: a tool, a prompt or another resource.
+/// The source of a link to a resource: a tool, a prompt or another resource.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct LinkSource {
-    /// The list that has it.
+    /// The list that contains the source.
     pub kind: ListKind,
-    /// What its server calls it.
+    /// The name or URI that its server gives it.
     pub upstream_name: Arc<str>,
 }
 
 impl LinkSource {
-    /// What the list of `kind` has at `place`.
+    /// The source for the item `place` of the list of `kind`.
     pub fn of_item(place: &ItemRef, kind: ListKind) -> Self {
         let upstream_name = Arc::clone(&place.upstream_name);
         Self {
@@ -32,17 +32,17 @@ impl LinkSource {
     }
 }
 
-/// Which server pointed to a URI, and by what.
+/// For each server, the URIs that its results linked to, with the sources of the links.
 ///
 /// # Properties
 ///
-/// A URI is remembered by what all its spellings share.
+/// URIs are stored in normalized form, so that all spellings match.
 ///
-/// The same number of links is remembered for each server. When one has reported more, the item that reported most of them
-/// loses the older half of its own: a tool that prints links without end takes none from another.
+/// Each server has the same maximum number of links. When it is exceeded, the source with the most links loses the
+/// older half of them. So a tool that returns endless links does not evict the links of others.
 #[derive(Debug, Default)]
 pub struct LinkIndex {
-    /// By name, which stays when the configuration changes.
+    /// By the name of the server, which stays the same when the configuration changes.
     servers: Lock<BTreeMap<Arc<str>, ServerLinks>>,
 }
 
@@ -50,31 +50,31 @@ pub struct LinkIndex {
 struct ServerLinks {
     by_source: BTreeMap<Arc<LinkSource>, SourceLinks>,
     sources: BTreeMap<Arc<str>, BTreeSet<Arc<LinkSource>>>,
-    /// How many links there are, and when the last one was recorded.
+    /// The number of links, and a counter that orders them by age.
     count: usize,
     clock: u64,
 }
 
-/// What one origin pointed to, and when it last did.
+/// The links of one source, and when each was last seen.
 #[derive(Debug, Default)]
 struct SourceLinks {
     last_seen: BTreeMap<Arc<str>, u64>,
     by_age: BTreeMap<u64, Arc<str>>,
 }
 
-/// Servers that are remembered, those included that are no longer configured.
+/// The maximum number of servers, including servers that are no longer configured.
 const MAX_SERVERS: usize = 1_024;
-/// Links of one server.
+/// The maximum number of links of one server.
 const MAX_LINKS_PER_SERVER: usize = 4_096;
-/// URIs that one result may add.
+/// The maximum number of URIs from one result.
 const MAX_URIS_PER_RESULT: usize = 256;
-/// Longer ones are not remembered.
+/// The maximum length of a URI. Longer URIs are not stored.
 const MAX_URI_BYTES: usize = 2048;
 
 impl LinkIndex {
-    /// Remembers the resources that `result` of `server` holds or links to.
+    /// Records the resources that `result` of `server` contains or links to.
     pub fn record(&self, server: &Arc<str>, origin: &LinkSource, result: &str) {
-        // Most results hold no resource at all.
+        // Fast path: most results contain no resources.
         if !result.contains("resource") && !result.contains("contents") {
             return;
         }
@@ -84,7 +84,7 @@ impl LinkIndex {
         }
         let mut servers = self.servers.lock();
         if servers.len() >= MAX_SERVERS && !servers.contains_key(server) {
-            // So many were taken out of the configuration, one after the other.
+            // Most of these servers are no longer configured.
             servers.pop_first();
         }
         let links = servers.entry(Arc::clone(server)).or_default();
@@ -93,8 +93,8 @@ impl LinkIndex {
         }
     }
 
-    /// Whether something of `server` that `shows` pointed to `uri`: a tool, a prompt or a resource, or a resource
-    /// that such a one pointed to, and so on, a few steps and so many origins far.
+    /// Whether an item of `server` that `shows` accepts has linked to `uri`, directly or through other resources. The
+    /// number of steps and sources is limited.
     pub fn is_reachable(
         &self,
         server: &str,
@@ -120,7 +120,7 @@ impl LinkIndex {
         false
     }
 
-    /// What of `server` pointed to `uri`, so many of it.
+    /// The sources of `server` that linked to `uri`, up to a maximum number.
     fn sources(&self, server: &str, uri: &str) -> Vec<Arc<LinkSource>> {
         let servers = self.servers.lock();
         let uri = uri_identity(uri);
@@ -130,9 +130,9 @@ impl LinkIndex {
     }
 }
 
-/// A resource that was pointed to may point on, so many times.
+/// The maximum number of links to follow from one resource to the next.
 const MAX_STEPS: usize = 5;
-/// Origins that are looked at to find out whether one shows.
+/// The maximum number of sources to check.
 const MAX_SOURCES: usize = 1_024;
 
 impl ServerLinks {
@@ -155,7 +155,7 @@ impl ServerLinks {
         }
     }
 
-    /// Forgets the older half of the links of the item that has most of them.
+    /// Removes the older half of the links of the source that has the most.
     fn evict(&mut self) {
         let most = self
             .by_source

@@ -1,4 +1,4 @@
-//! What a server lists of one kind.
+//! The list of one kind from one server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl ListKind {
     /// All kinds, in the order in which they are read.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
-    /// The lists that change when a server says that `kind` did.
+    /// The lists that may have changed when a server notifies about `kind`.
     pub const fn affected_by(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::Tools => &[Self::Tools],
@@ -33,7 +33,7 @@ impl ListKind {
         }
     }
 
-    /// What changes with the list.
+    /// The kind of change notification for the list.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Tools => Kind::Tools,
@@ -81,16 +81,16 @@ impl ListKind {
     }
 }
 
-/// All items of one list, and what its result says beside them.
+/// All items of one list, and the other members of its result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Listing {
-    /// The result of the only page, as it was written.
+    /// The result of the only page, as written.
     pub passthrough: Option<Arc<str>>,
-    /// The members of the first page's result; the items are an empty array, the cursor is gone.
+    /// The members of the first page's result, with an empty array of items and without the cursor.
     pub frame: Arc<str>,
     /// The items, in the order of the server.
     pub items: Vec<ListedItem>,
-    /// What a modern server says of how long the list is fresh.
+    /// How long the list is fresh, as declared by a modern server.
     pub ttl: Option<Duration>,
 }
 
@@ -104,7 +104,7 @@ pub struct ListedItem {
 }
 
 impl Listing {
-    /// This list, sharing the texts of items that are the same as `before`, so that each is stored once.
+    /// This list, sharing the texts of unchanged items with `before`.
     pub fn reusing(mut self, before: Option<&Self>) -> Self {
         let known = before.map_or(&[][..], |before| &before.items);
         let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();
@@ -118,7 +118,7 @@ impl Listing {
 }
 
 impl ListedItem {
-    /// An item without identifier cannot be asked for; it is left out and logged.
+    /// Reads an item. An item without an identifier cannot be requested, so it is logged and left out.
     pub fn read(json: &str, kind: ListKind) -> Option<Self> {
         let id = Members::parse(json)
             .ok()

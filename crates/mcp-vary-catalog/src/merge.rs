@@ -12,53 +12,53 @@ use super::listing::{ListKind, Listing};
 use super::registry::AssignedServers;
 use crate::listing;
 
-/// How the names of tools and prompts tell which server they belong to.
+/// How the names of tools and prompts indicate their server.
 ///
 /// # Examples
 ///
 /// The tool `search` of the server `git` is called `git_search` with [`Always`](Self::Always). With
-/// [`OnCollision`](Self::OnCollision) it is called so only if another server has a `search`, too, which
-/// then gets its server's name, too: a server that connects later must not take a name away.
+/// [`OnCollision`](Self::OnCollision) it has this name only if another server also has a `search`. The other tool then
+/// gets a prefix as well, so that a server that connects later cannot take over a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Naming {
-    /// As they are before one server, [`Always`](Self::Always) before several.
+    /// Unchanged with one server, [`Always`](Self::Always) with several.
     #[default]
     AsNeeded,
-    /// `server_name`, before one server, too.
+    /// `server_name`, even with a single server.
     Always,
-    /// As they are; of two with one name the server that was configured first wins.
+    /// Unchanged. If two servers have the same name, the one that was configured first wins.
     Never,
-    /// As they are, but for names that several servers have.
+    /// Unchanged, except for names that several servers have.
     OnCollision,
 }
 
-/// Two servers offer the same thing by the same name, so that only one can be reached.
+/// Two servers offer an item with the same name, so that only one of them can be reached.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Collision {
-    /// The list, by its method: `tools/list` for example.
+    /// The method of the list, `tools/list` for example.
     pub list: &'static str,
     /// The name or URI.
     pub id: String,
-    /// The server that is reached by it: the one that was configured first.
+    /// The server that is reached by the name.
     pub reachable: String,
     /// The server whose item is hidden.
     pub hidden: String,
 }
 
-/// What one server lists, with what merging needs to know of the server.
+/// What one server lists, with what merging needs to know about the server.
 #[derive(Clone, Debug)]
 pub struct ServerListing {
     /// The name of the server.
     pub server: Arc<str>,
-    /// What is known of the server that decides how its items are shown.
+    /// The traits of the server that affect how its items are shown.
     pub server_traits: ServerTraits,
-    /// Whether it was ever connected to.
+    /// Whether there was ever a connection to it.
     pub was_connected: bool,
     /// `None` when the server has no such list.
     pub listing: Option<Result<Arc<Listing>, RpcError>>,
 }
 
-/// A list that was read again and says the same is the same list.
+/// A list that was read again with the same contents is equal.
 impl PartialEq for ServerListing {
     fn eq(&self, other: &Self) -> bool {
         let is_same = match (&self.listing, &other.listing) {
@@ -78,16 +78,16 @@ impl ServerListing {
     }
 }
 
-/// One list over all servers.
+/// One list, merged from all servers.
 #[derive(Debug)]
 pub struct MergedList {
     /// Which list it is.
     pub kind: ListKind,
-    /// The result of the only page of the only server, as it was written.
+    /// The result of the only page of the only server, as written.
     pub passthrough: Option<Arc<str>>,
-    /// The members of a result; the items are an empty array.
+    /// The members of a result, with an empty array of items.
     pub frame: Arc<str>,
-    /// Why there are none, when no server's list could be read.
+    /// The items, or the error if no server's list could be read.
     pub items: Result<Vec<Arc<Item>>, RpcError>,
     /// The names of the servers.
     pub servers: Vec<Arc<str>>,
@@ -98,8 +98,8 @@ pub struct MergedList {
 }
 
 impl MergedList {
-    /// Merges what the servers list of `kind`, in the order in which they were configured. Items that are as
-    /// they were `before` are the same. A name or URI that is `assigned` to one of the servers means no other's item.
+    /// Merges the servers' lists of `kind`, in the order of configuration. Items that are unchanged since `before` are
+    /// reused. A name or URI that is `assigned` to one server cannot refer to an item of another.
     pub(super) fn new(
         kind: ListKind,
         parts: &[ServerListing],
@@ -153,7 +153,7 @@ impl MergedList {
         }
     }
 
-    /// The list of the only server is carried as it was written.
+    /// The list of a single server keeps the text that the server wrote.
     fn from_single_server(kind: ListKind, part: &ServerListing, known: &PreviousItems<'_>) -> Self {
         let empty = || format!(r#"{{"{}":[]}}"#, kind.items_key()).into();
         let (passthrough, frame, items) = match &part.listing {
@@ -196,7 +196,7 @@ pub(super) fn server_name<'a>(servers: &'a [Arc<str>], item: &ItemRef) -> &'a Ar
     item.server.entry(servers)
 }
 
-/// Why nothing can be listed: every server that has such a list failed.
+/// The error if every server that has such a list failed.
 fn read_failure(parts: &[ServerListing]) -> Option<RpcError> {
     let mut first = None;
     for listing in parts.iter().filter_map(|part| part.listing.as_ref()) {
@@ -208,10 +208,10 @@ fn read_failure(parts: &[ServerListing]) -> Option<RpcError> {
     first.cloned()
 }
 
-/// The items of a list before, to be found again.
+/// The previous items of a list, indexed for reuse.
 struct PreviousItems<'a> {
     kind: ListKind,
-    /// By server and the server's own name; one may have several of a name.
+    /// By server and the server's own name. A server may have several items with the same name.
     items: BTreeMap<(ServerIndex, &'a str), Vec<&'a Arc<Item>>>,
 }
 
@@ -225,7 +225,7 @@ impl<'a> PreviousItems<'a> {
         Self { kind, items }
     }
 
-    /// The item that is called `id`: the one of before, unless it has changed.
+    /// The previous item if it is unchanged, else a new one with the name `id`.
     fn get_or_create(
         &self,
         server: ServerIndex,
@@ -255,7 +255,7 @@ struct NamePrefixes<'a> {
     servers: Vec<&'a str>,
     /// The names that several servers have.
     shared: BTreeSet<&'a str>,
-    /// All names as the servers have them, where some keep theirs.
+    /// All names that servers use, if names are prefixed on collision.
     upstream_names: BTreeSet<&'a str>,
     /// The servers that names are assigned to, where names are prefixed on collision.
     assigned: Option<&'a AssignedServers>,
@@ -292,8 +292,8 @@ impl<'a> NamePrefixes<'a> {
         }
     }
 
-    /// Whether `server_name` begins with the name of another server: `git` and `hub_delete` where there is a `git_hub`.
-    /// The server with the longest name has its names to itself.
+    /// Whether the prefixed name would start with the prefix of another server: `git` and `hub_delete` if there is a
+    /// server `git_hub`. The prefix is reserved for the server with the longer name.
     fn is_shadowing(&self, server: &str, name: &str) -> bool {
         let begins_with = |other: &str| {
             let rest = other.strip_prefix(server);
@@ -314,13 +314,13 @@ impl<'a> NamePrefixes<'a> {
         }
         let name = match self.is_shadowing(&part.server, &item.id) {
             false => prefixed(&part.server, &item.id),
-            // A name of its own, whether the other server has such an item now or not.
+            // The name is made distinct even if the other server does not have such an item now.
             true => {
                 let whole = format!("{}\0{}", part.server, item.id);
                 with_digest_suffix(prefixed(&part.server, &item.id), &whole)
             }
         };
-        // A name that a server gave itself stays its own, unless clients know it as this one's.
+        // A name that a server uses itself takes precedence, unless clients already know it as the name of this item.
         let is_listed = assignee(&name).is_some_and(|server| *server == part.server);
         let is_taken = self.upstream_names.contains(name.as_str()) && !is_listed;
         if is_taken {
@@ -343,7 +343,7 @@ fn shared_names(parts: &[ServerListing]) -> BTreeSet<&str> {
     shared
 }
 
-/// Every name, with the index of its server.
+/// All names, each with the index of its server.
 fn upstream_names(parts: &[ServerListing]) -> impl Iterator<Item = (ServerIndex, &str)> {
     ServerIndex::enumerate(parts).flat_map(|(at, part)| {
         let items = match &part.listing {
@@ -354,14 +354,14 @@ fn upstream_names(parts: &[ServerListing]) -> impl Iterator<Item = (ServerIndex,
     })
 }
 
-/// The longest name that the large models' interfaces take.
+/// The maximum length of a name in the APIs of the large models.
 const MAX_NAME_BYTES: usize = 64;
-/// What a cut name ends with, so that two of them stay apart.
+/// The length of the digest that keeps truncated names distinct.
 const DIGEST_SUFFIX_BYTES: usize = 7;
 
-/// `server_name`, within what clients take: letters, digits, `_`, `-` and `.`, at most 64.
+/// `server_name`, limited to what clients accept: at most 64 letters, digits, `_`, `-` and `.`.
 ///
-/// Names without a prefix are the server's own and left alone, however long they are.
+/// Names without a prefix are not changed, even if they are longer.
 pub fn prefixed(server: &str, name: &str) -> String {
     let whole = format!("{server}_{name}");
     let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -369,14 +369,14 @@ pub fn prefixed(server: &str, name: &str) -> String {
         .chars()
         .map(|c| if takes(c) { c } else { '_' })
         .collect();
-    // What was written otherwise must not be taken for what is written so.
+    // A name that was changed must stay distinct from a name that is spelled like this.
     if plain.len() > MAX_NAME_BYTES || plain != whole {
         plain = with_digest_suffix(plain, &whole);
     }
     plain
 }
 
-/// A name that nobody else has.
+/// Adds a digest of the name to make it unique.
 fn with_own_digest(name: String) -> String {
     let whole = name.clone();
     with_digest_suffix(name, &whole)

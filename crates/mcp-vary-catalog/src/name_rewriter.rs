@@ -1,4 +1,4 @@
-//! The names of a view in what a server says of its own.
+//! Replaces the server's names in error messages with those of a view.
 //!
 //! A model that was shown `find` and `q` cannot act on an error about `search_issues` and `query`.
 
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::json::{elements, string};
 
-/// What a view calls otherwise than the server, as pairs: the server's name, the view's.
+/// The names that a view changes, as pairs of the server's name and the view's name.
 #[derive(Clone, Debug, Default)]
 pub struct NameRewriter {
-    /// A tool or prompt.
+    /// The name of the tool or prompt.
     pub item: Option<(Arc<str>, Arc<str>)>,
-    /// Its arguments.
+    /// The names of its arguments.
     pub arguments: Arc<[(String, String)]>,
 }
 
@@ -23,12 +23,12 @@ impl NameRewriter {
         self.item.is_none() && self.arguments.is_empty()
     }
 
-    /// What a server says, with the view's names in the place of its own.
+    /// Replaces the server's names in `text` with the view's names.
     ///
     /// # Properties
     ///
-    /// Only where it is sure that a name is meant: in quotes, alone on a line, or behind the word `tool` or
-    /// `prompt`. Names are replaced once: two that were exchanged do not become one.
+    /// A name is only replaced where it is clearly a name: in quotes, alone on a line, or after the word `tool` or
+    /// `prompt`. Each name is replaced once, so two names can be swapped.
     pub fn rewrite<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
@@ -39,7 +39,7 @@ impl NameRewriter {
                 rest.strip_prefix(own)
                     .is_some_and(|rest| is_name_end(place, rest.chars().next()))
             });
-            // Of two names one may begin like the other.
+            // One name may be a prefix of another, so the longest match wins.
             if let (Some((own, shown)), true) =
                 (found.max_by_key(|(own, _)| own.len()), at >= copied)
             {
@@ -55,7 +55,7 @@ impl NameRewriter {
         Cow::Owned(out)
     }
 
-    /// The result of a call that failed, its texts in the view's words. Other results say what they say.
+    /// Replaces names in the texts of a failed call. Other results stay unchanged.
     pub fn rewrite_failed_result<'t>(&self, result: &'t str) -> Cow<'t, str> {
         if edit::get(result, "isError") != Some("true") {
             return Cow::Borrowed(result);
@@ -91,7 +91,7 @@ impl NameRewriter {
     }
 }
 
-/// What stands before a name.
+/// What precedes a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum NameContext {
     Quote(char),
@@ -100,7 +100,7 @@ enum NameContext {
     KindWord,
 }
 
-/// Where names may begin.
+/// The positions at which names may start.
 fn name_starts(text: &str) -> impl Iterator<Item = (usize, NameContext)> {
     let first = std::iter::once((0, NameContext::Line));
     let others = text.char_indices().filter_map(|(at, c)| {

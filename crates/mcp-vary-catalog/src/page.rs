@@ -12,20 +12,20 @@ use super::listing::ListKind;
 use super::shown::{ViewItem, VisibleItem};
 use super::view::Layout;
 
-/// What a list is made of.
+/// The contents of a list.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// Which list it is.
     pub kind: ListKind,
-    /// The members of a result; the items are an empty array.
+    /// The members of a result, with an empty array of items.
     pub frame: Arc<str>,
-    /// The result of the only page, as the server wrote it, where that is shown.
+    /// The result of the only page as the server wrote it, if it can be forwarded unchanged.
     pub passthrough: Option<Arc<str>>,
-    /// What is shown of each.
+    /// The items as the variant shows them.
     pub items: Vec<Arc<ViewItem>>,
 }
 
-/// The pages of one list for either era.
+/// The pages of one list, for both eras.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Pages {
     legacy: Vec<Page>,
@@ -64,14 +64,13 @@ impl Contents {
         Page::new(&members.to_json(), era, first, next, layout)
     }
 
-    /// Where the page ends that starts at the item `first`.
+    /// The end of the page that starts at the item `first`.
     fn last(&self, first: usize, layout: &Layout) -> usize {
         let size = layout.page_size.map_or(usize::MAX, NonZeroUsize::get);
         first.saturating_add(size).min(self.items.len())
     }
 
-    /// Whether the items on the page from `first` are the very same in `other`, and so is what stands beside
-    /// them.
+    /// Whether the page from `first` is the same in `other`: identical items and the same other members.
     fn shares_page(&self, other: &Self, first: usize, layout: &Layout) -> bool {
         let last = self.last(first, layout);
         let is_last = last == self.items.len();
@@ -87,8 +86,8 @@ impl Contents {
 }
 
 impl Pages {
-    /// All pages. Those that say what they said `before`, or what a page of `others` says, are the same bytes:
-    /// what many variants show alike is in memory, and in the processor's, once.
+    /// Builds all pages. Pages that are equal to one of `before` or of `others` share their bytes, so that a page that
+    /// many variants show is in memory, and in the processor's cache, only once.
     pub fn new(
         contents: &Contents,
         layout: &Layout,
@@ -126,7 +125,7 @@ impl Pages {
         }
     }
 
-    /// The page that starts at the item `first`, if one was made.
+    /// The page that starts at the item `first`, if one was prepared.
     pub fn starting_at(&self, era: Era, first: usize) -> Option<&Page> {
         let pages = self.for_era(era);
         let at = pages.binary_search_by_key(&first, |page| page.first).ok()?;
@@ -171,7 +170,7 @@ impl Page {
         }
     }
 
-    /// The other one where it says the same.
+    /// Returns `other` if it is equal, to share its bytes.
     fn or_reuse(self, other: Option<&Self>) -> Self {
         match other {
             Some(other) if *other == self => other.clone(),
@@ -179,7 +178,7 @@ impl Page {
         }
     }
 
-    /// Takes the bytes of one of `others` that says the same.
+    /// Shares the bytes of one of `others` if it is equal.
     fn reuse_bytes<'a>(&mut self, mut others: impl Iterator<Item = &'a Self>) {
         if let Some(other) = others.find(|other| other.open == self.open) {
             self.open = other.open.clone();

@@ -24,11 +24,11 @@ struct Assignments {
     lists: BTreeMap<ListKind, AssignedServers>,
 }
 
-/// Of one list: the name of the server that each name or URI is assigned to.
+/// For one list, the name of the server that each name or URI is assigned to.
 pub(super) type AssignedServers = BTreeMap<Arc<str>, Arc<str>>;
 
 impl NameRegistry {
-    /// Releases what is assigned to servers other than `servers`, by their names.
+    /// Releases the assignments to all servers except `servers`.
     pub fn retain(&self, servers: impl IntoIterator<Item = Arc<str>>) {
         let mut state = self.state();
         let Assignments {
@@ -41,8 +41,8 @@ impl NameRegistry {
         }
     }
 
-    /// Merges a list by what is assigned, and assigns what it lists if clients see it. No other list of this kind is
-    /// merged in between.
+    /// Merges a list according to the assignments. If the list is published to clients, its items are assigned as well.
+    /// Other lists of this kind cannot be merged in between.
     pub(super) fn merge(
         &self,
         kind: ListKind,
@@ -59,7 +59,7 @@ impl NameRegistry {
         merged
     }
 
-    /// Assigns what `merged` lists, since clients see it from now on.
+    /// Assigns the items of `merged`, which clients see from now on.
     pub fn publish(&self, merged: &MergedList) {
         let mut state = self.state();
         let Assignments { servers, lists } = &mut *state;
@@ -71,8 +71,8 @@ impl NameRegistry {
     }
 }
 
-/// Assigns each item to its server, unless it is assigned already. When there are too many assignments, those of
-/// items that are not listed any more are released.
+/// Assigns each item to its server, unless it is already assigned. If there are too many assignments, those of items
+/// that are no longer listed are released.
 fn assign(assigned: &mut AssignedServers, servers: &BTreeSet<Arc<str>>, merged: &MergedList) {
     for item in merged.items() {
         let server = merged.server_name(&item.item_ref);
@@ -86,5 +86,6 @@ fn assign(assigned: &mut AssignedServers, servers: &BTreeSet<Arc<str>>, merged: 
     }
 }
 
-/// Assignments of one list, unless twice as many items are listed; a few megabytes.
+/// The maximum number of assignments of one list, or twice the number of listed items if that is more. They take a few
+/// megabytes.
 const MAX_ASSIGNMENTS: usize = 65_536;

@@ -1,4 +1,4 @@
-//! Which resource a URI names that a client wrote, in a variant that selects or renames resources.
+//! Resolves a URI from a client to a resource, in a variant that selects or renames resources.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,20 @@ use crate::catalog::Catalog;
 use crate::variant_config::VariantConfig;
 use crate::variant_set::VariantSet;
 
-/// A resource as a client asked for it.
+/// The resource that a client requested.
 #[derive(Debug)]
 pub struct ResourceTarget<'u> {
-    /// How it is written to its server: as that lists it, else as the client wrote it, or as its variant's URI leads to it.
+    /// The URI to send to the server: as the server lists it, else as the client wrote it, or as the variant's URI maps
+    /// to it.
     pub upstream_uri: Cow<'u, str>,
     /// The server that lists it.
     pub listed_by: Option<ServerIndex>,
-    /// Why Vary cannot decide which resource a URI names that no server lists.
+    /// The error if the URI is not listed and it is ambiguous which resource it means.
     pub fault: Option<UriRejection>,
 }
 
 impl VariantConfig {
-    /// Whether it shows the resource that server `server` calls `own` and does not list.
+    /// Whether it shows the unlisted resource with the URI `own` of the server `server`.
     pub fn allows_unlisted(&self, own: &str, server: &str) -> bool {
         let candidate = Candidate {
             name: own,
@@ -36,20 +37,19 @@ impl VariantConfig {
 }
 
 impl VariantSet {
-    /// Whether the variant at `index` selects or renames resources, so that it counts how their URIs are written. Without
-    /// that every URI is sent as it was written.
+    /// Whether the variant of `view` selects or renames resources, so that the spelling of URIs must be checked.
+    /// Otherwise all URIs are sent as written.
     pub fn checks_uris(&self, view: ViewIndex) -> bool {
         self.config(view).selects_resources() || !self.uris(view).is_empty()
     }
 }
 
 impl Catalog {
-    /// The server's URI of the resource that has the URI `uri` in the variant at `variant`; none when the variant has no such
-    /// resource.
+    /// Resolves the URI `uri` in `view` to the server's URI. `None` if the view has no such resource.
     ///
-    /// Any spelling of a listed URI means the listed resource. A URI that is not listed must be in normal form, since servers
-    /// read other spellings differently. `fault` says why such a URI is refused, unless the caller finds the resource by
-    /// other means.
+    /// Any spelling of a listed URI resolves to the listed resource. A URI that is not listed must be in normal form,
+    /// since servers interpret other spellings differently. `fault` is the reason to reject such a URI, unless the
+    /// caller finds the resource in another way.
     pub fn resolve_resource<'u>(
         &self,
         faces: &VariantSet,
@@ -81,7 +81,7 @@ impl Catalog {
         })
     }
 
-    /// The same of a template that `uri` is, if the variant lists it.
+    /// Resolves the template `uri`, if the view lists it.
     pub fn resolve_template<'u>(
         &self,
         view: ViewIndex,
@@ -91,7 +91,8 @@ impl Catalog {
         Some(ResourceTarget::listed_at(view.find_by_uri(uri)?, uri))
     }
 
-    /// Why Vary cannot decide which resource of the server has the URI `own`, apart from what its template says.
+    /// The error if it is ambiguous which resource of the server the URI `own` means, considering the template that
+    /// matches it.
     fn uri_fault(&self, view: ViewIndex, own: &str) -> Option<UriRejection> {
         let checked = match self.template_for(view, own) {
             Some((template, _)) => template.check(own),
@@ -100,8 +101,8 @@ impl Catalog {
         checked.err()
     }
 
-    /// The server whose template matches a resource that no server lists, if the variant shows that server's resource and it
-    /// is certain which one the URI names.
+    /// The server whose template matches an unlisted resource, if the variant shows that resource and the URI is
+    /// unambiguous.
     pub fn checked_template_server(
         &self,
         view: ViewIndex,
@@ -116,7 +117,7 @@ impl Catalog {
         }
     }
 
-    /// The server that has a template which may match its URI `own`.
+    /// The server with a template that matches its URI `own`.
     pub fn template_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
         self.template_for(view, own).map(|(_, place)| place.server)
     }

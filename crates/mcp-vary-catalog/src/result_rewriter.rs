@@ -1,4 +1,4 @@
-//! The result of a call, rewritten for one client: with the names, URIs and fields that its variant shows.
+//! Rewrites the result of a call for one client: to the names, URIs and fields that its variant shows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub struct ResultRewriter {
     pub names: Option<Arc<NameRewriter>>,
     /// The URIs that the view changed.
     pub uris: Option<Arc<UriMap>>,
-    /// Whether the client may not know what a result holds.
+    /// Whether to remove structured content that the client's revision does not support.
     pub is_foreign: bool,
-    /// The tokens of its progress, for as long as a task runs.
+    /// The progress tokens, for as long as a task runs.
     pub progress: Option<ProgressTokens>,
 }
 
 impl ResultRewriter {
-    /// The rules, borrowed.
+    /// The rules for rewriting, borrowed.
     #[must_use]
     pub fn rules(&self) -> RewriteRules<'_> {
         RewriteRules {
@@ -51,11 +51,11 @@ pub struct RewriteRules<'a> {
     pub names: Option<&'a NameRewriter>,
     /// The URIs that the view changed.
     pub uris: Option<&'a UriMap>,
-    /// Whether the client may not know what a result holds.
+    /// Whether to remove structured content that the client's revision does not support.
     pub is_foreign: bool,
 }
 
-/// The result with the client's names and URIs, in its shape.
+/// Rewrites `result` to the client's names and URIs, and shapes it.
 #[must_use]
 pub fn rewrite_result<'a>(result: &'a str, rules: &RewriteRules<'_>) -> Cow<'a, str> {
     let named = match rules.names {

@@ -1,4 +1,4 @@
-//! The resources that one variant of one server shows, without a connection: for the fuzz targets and property tests.
+//! The resources that a variant shows of a server, without a connection. For fuzz targets and property tests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Lists};
 use crate::variant_config::VariantConfig;
 use crate::variant_set::VariantSet;
 
-/// The resources of a server, as one variant selects and renames them.
+/// The resources of a server, as a variant selects and renames them.
 #[derive(Debug)]
 pub struct SelectedResources {
     variants: Arc<VariantSet>,
@@ -23,11 +23,11 @@ pub struct SelectedResources {
 }
 
 impl SelectedResources {
-    /// What `variant` shows of a server that lists these resources and templates.
+    /// Applies `variant` to a server that lists these resources and templates.
     ///
     /// # Panics
     ///
-    /// Where the variant is not valid.
+    /// If the variant is invalid.
     #[must_use]
     pub fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
         let faces =
@@ -58,7 +58,7 @@ impl SelectedResources {
         Self { variants, catalog }
     }
 
-    /// The URI that the server gets for the resource that a client calls `uri`; `None` when the request is refused.
+    /// The URI that the server receives when a client requests `uri`. `None` if the request is rejected.
     #[must_use]
     pub fn upstream_uri(&self, uri: &str) -> Option<String> {
         let address = self.catalog.resolve_resource(&self.variants, VIEW, uri)?;

@@ -1,4 +1,4 @@
-//! What a server said last, all of one moment.
+//! A consistent snapshot of a server's handshake and lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use mcp_vary_wire::task_dialect;
 use super::item::ServerTraits;
 use super::listing::{ListKind, Listing};
 
-/// What a server said last, all of one moment.
+/// A consistent snapshot of a server's handshake and lists.
 #[derive(Clone, Debug, Default)]
 pub struct ServerSnapshot {
-    /// `None` until it was connected to for the first time.
+    /// `None` before the first connection.
     pub handshake: Option<Arc<Handshake>>,
-    /// Each list that it offers and that was read, or why that failed.
+    /// The lists that it offers and that were read, or the errors.
     pub listings: BTreeMap<ListKind, Result<Arc<Listing>, RpcError>>,
-    /// Why a list could not be read again; the one before is shown, if there is one.
+    /// The errors of lists that could not be read again. The previous list is still shown, if there is one.
     pub read_errors: BTreeMap<ListKind, RpcError>,
-    /// When a list is to be read again; absent while the server announces changes.
+    /// When a list must be read again. Absent while the server announces changes.
     pub expires_at: BTreeMap<ListKind, Instant>,
-    /// Whether the server has a list that it does not declare; absent until it was asked.
+    /// Whether the server has a list that it does not declare. Absent until the server was asked.
     pub undeclared: BTreeMap<ListKind, bool>,
 }
 
 impl ServerSnapshot {
-    /// The lists that the server declares, or turned out to have.
+    /// The lists that the server declares, and undeclared lists that were found.
     pub fn offered(&self) -> BTreeSet<ListKind> {
         let declared = self.declared();
         let is_offered = |kind: &ListKind| {
@@ -39,7 +39,7 @@ impl ServerSnapshot {
         ListKind::ALL.into_iter().filter(is_offered).collect()
     }
 
-    /// The names of the server's capabilities, with those that it turned out to have without declaring them.
+    /// The names of the server's capabilities, including undeclared ones that were found.
     pub fn capabilities(&self) -> BTreeSet<String> {
         let mut names = self.declared();
         let found = self.undeclared.iter().filter(|(_, has)| **has);
@@ -55,7 +55,7 @@ impl ServerSnapshot {
         let told = Members::parse(&hello.capabilities).unwrap_or_default();
         let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
         let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
-        // The capability came with 2025-03-26; before, a server with prompts or resources could complete their arguments.
+        // The capability was added in 2025-03-26. Before, any server with prompts or resources could offer completions.
         let completes = names.contains("prompts") || names.contains("resources");
         if hello.revision == Revision::V2024_11_05 && completes {
             names.insert("completions".to_owned());
@@ -63,7 +63,7 @@ impl ServerSnapshot {
         names
     }
 
-    /// What is known of the server that decides how its items are shown.
+    /// The traits of the server that affect how its items are shown.
     pub fn traits(&self) -> ServerTraits {
         match &self.handshake {
             Some(hello) => ServerTraits {

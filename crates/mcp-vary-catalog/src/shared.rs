@@ -1,4 +1,4 @@
-//! Lists that several classes of clients see alike, held once.
+//! Shares lists between classes of clients that see the same.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -10,16 +10,16 @@ use super::view::Layout;
 use crate::catalog::Lists;
 use mcp_vary_base::lock::Lock;
 
-/// What servers list to the classes that there are, and the views of it.
+/// The lists of the servers for all classes of clients, and their views.
 ///
 /// # Properties
 ///
-/// Nothing is stored that no class uses. A server that lists the same to clients that can do different things takes the
-/// memory, and the views the time, of one list.
+/// Only lists in use are stored. If a server lists the same for several classes of clients, the list is stored once and
+/// its views are built once.
 #[derive(Debug)]
 pub struct SharedLists {
     listings: Lock<Vec<Weak<Listing>>>,
-    /// Each is locked while views are made, so that several classes that need the same wait for it.
+    /// Locked while views are built, so that other classes wait for them instead of building the same views.
     lists: BTreeMap<ListKind, Lock<Vec<Weak<Lists>>>>,
     /// Which server each name or URI is assigned to.
     pub registry: NameRegistry,
@@ -37,7 +37,8 @@ impl Default for SharedLists {
 }
 
 impl SharedLists {
-    /// The list that some server already has like this; otherwise this one, with the items that it had `before`.
+    /// Returns an equal list if one is already stored. Otherwise stores this one, sharing unchanged items with
+    /// `before`.
     pub fn listing(&self, listing: Listing, before: Option<&Listing>) -> Arc<Listing> {
         let mut listings = self.listings.lock();
         if let Some(same) = find(&mut listings, |known| *known == listing) {
@@ -48,8 +49,8 @@ impl SharedLists {
         listing
     }
 
-    /// The lists of the same parts that another class already uses; new ones if there are none. Their items are assigned
-    /// to their servers if clients see them.
+    /// Returns the lists that another class already uses for the same parts, or builds new ones. If the lists are
+    /// published to clients, their items are assigned to their servers.
     pub fn lists(
         &self,
         kind: ListKind,
@@ -76,7 +77,7 @@ impl SharedLists {
     }
 }
 
-/// The first value in use that is wanted. Values that are no longer in use are removed.
+/// The first value that `is_wanted` accepts. Removes values that are no longer in use.
 fn find<T>(known: &mut Vec<Weak<T>>, is_wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
     known.retain(|it| it.strong_count() > 0);
     let mut used = known.iter().filter_map(Weak::upgrade);

@@ -1,4 +1,4 @@
-//! All variants that a gateway offers, and the views that they have: each variant in each presentation.
+//! All variants that a gateway offers, and their views: each variant in each presentation.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::selection::rules::Presentation;
 pub struct VariantSet {
     /// The variants as they are declared to clients.
     pub variants: Variants,
-    /// One for each view: the variants in the order of [`variants`](Self::variants), then the same in the presentations
-    /// that rules for clients ask for.
+    /// One for each view: first the variants in the order of [`variants`](Self::variants), then the variants in the
+    /// presentations from rules for clients.
     configs: Vec<VariantConfig>,
     /// For each view, the URIs that it gives to resources and templates.
     uris: Vec<Arc<UriMap>>,
@@ -28,14 +28,14 @@ fn uri_maps(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
 }
 
 impl VariantSet {
-    /// The variants of a configuration. [`log_warnings`](Self::log_warnings) says which removal dates are past.
+    /// The variants of a configuration. [`log_warnings`](Self::log_warnings) reports removal dates that are past.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with how they are declared.
+    /// All errors in the declarations of the variants.
     pub fn new(all: Vec<VariantConfig>) -> Result<Self, VariantDiagnostics> {
         let declared = all.iter().map(|face| face.variant.clone()).collect();
-        // No date is past on the first day.
+        // With the first day of 1970, no date is past.
         let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
         Ok(Self {
             variants,
@@ -45,7 +45,8 @@ impl VariantSet {
         })
     }
 
-    /// Logs what is allowed in these variants and probably not meant, `today`'s past removal dates included (SV-1).
+    /// Logs warnings about what is allowed in these variants but probably a mistake, including removal dates that are
+    /// past on `today` (SV-1).
     pub fn log_warnings(&self, today: Date) {
         let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
         for warning in warnings.unwrap_or_default() {
@@ -53,7 +54,7 @@ impl VariantSet {
         }
     }
 
-    /// The same variants, and what they are in these manners.
+    /// Adds the views of the variants in these presentations.
     pub fn with_presentations(faces: &Arc<Self>, manners: &[Presentation]) -> Arc<Self> {
         if manners.is_empty() {
             return Arc::clone(faces);
@@ -64,7 +65,7 @@ impl VariantSet {
             let add_one = |variant| {
                 let own: &VariantConfig = &faces.configs[variant];
                 let style = manner.apply(own.style);
-                // Two manners may come to the same.
+                // Two presentations may result in the same style.
                 let mut known = std::iter::once(variant).chain(declared..all.len());
                 let is_it = |at: &usize| {
                     let other = &all[*at];
@@ -115,7 +116,7 @@ impl VariantSet {
         config.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
     }
 
-    /// The URIs that a view of this set gives to resources and templates, and what these are to their servers.
+    /// The mapping between the servers' URIs of resources and templates and those of a view of this set.
     pub fn uris(&self, view: ViewIndex) -> &Arc<UriMap> {
         let uris = view.get(&self.uris);
         uris.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
@@ -133,7 +134,7 @@ impl VariantSet {
         position.map(VariantIndex::at)
     }
 
-    /// The id of a variant; `None` when there are fewer.
+    /// The id of a variant. `None` if there are fewer variants.
     pub fn id(&self, variant: VariantIndex) -> Option<&VariantId> {
         let variant = variant.get(self.variants.as_slice());
         variant.map(|variant| &variant.id)
@@ -145,7 +146,7 @@ impl VariantSet {
         self.index_of(id.as_str()).unwrap_or_default()
     }
 
-    /// The variants that exist without any configuration.
+    /// The built-in variants.
     pub fn built_in() -> Self {
         match Self::new(built_in()) {
             Ok(faces) => faces,
@@ -159,5 +160,6 @@ impl VariantSet {
     }
 }
 
-/// Views and variants are only looked up in the set that they are of: each request has one snapshot of the configuration.
+/// Views and variants are only looked up in the set that created them, because each request uses one snapshot of the
+/// configuration.
 const OF_THIS_SET: &str = "an index is used with the set of variants that it was made by";

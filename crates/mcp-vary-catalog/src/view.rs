@@ -1,4 +1,4 @@
-//! One variant's view of what the servers list: its items, and the bytes of its lists.
+//! A variant's view of what the servers list: its items, and the bytes of its lists.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +21,14 @@ use crate::list_cursor::CursorIndex;
 use crate::variant_config::{NameScope, VariantConfig};
 use crate::variant_set::VariantSet;
 
-/// What one variant shows of one list.
+/// A list as a variant shows it.
 #[derive(Debug)]
 pub struct View {
-    /// What the variant makes of every item of the merged list, in its order.
+    /// All items of the merged list as the variant shows them, in order, including those that it does not show.
     items: Vec<Arc<ViewItem>>,
     contents: Contents,
     pages: Result<Pages, RpcError>,
-    /// What the variant knew of the list as a whole.
+    /// What the variant needed to know about the list as a whole.
     names: NameScope,
     item_refs: BTreeMap<Arc<str>, ItemRef>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
@@ -36,33 +36,33 @@ pub struct View {
     /// The names of the servers.
     servers: Vec<Arc<str>>,
     cursor_index: OnceLock<CursorIndex>,
-    /// By what all spellings of its URI share, what is listed in another one; made when it is asked for.
+    /// Maps normalized URIs to listed URIs that are spelled differently. Built when first needed.
     normalized_uris: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
-    /// Whether the variant counts how URIs are written.
+    /// Whether the variant checks the spelling of URIs.
     checks_uris: bool,
     is_complete: bool,
     layout: Layout,
-    /// What is wrong with how the variant shows the items that there are.
+    /// Problems in the variant's configuration that the listed items reveal.
     pub diagnostics: Vec<ViewDiagnostic>,
 }
 
-/// How lists are named, shown, cut and cached.
+/// How lists are named, shown, paged and cached.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// How tools and prompts of several servers are named.
     pub naming: Naming,
-    /// The variants, one view each.
+    /// The variants, with their views.
     pub variants: Arc<VariantSet>,
     /// The rules for results.
     pub results: Arc<[ResultRule]>,
-    /// Items on a page; all on one page if `None`.
+    /// The number of items on a page. `None` puts all items on one page.
     pub page_size: Option<NonZeroUsize>,
     /// The caching hints that modern clients receive.
     pub caching: Caching,
 }
 
 impl Layout {
-    /// Whether what was made with `other` is what would be made.
+    /// Whether views that were built with `other` are still valid.
     pub fn is_same(&self, other: &Self) -> bool {
         self.naming == other.naming
             && Arc::ptr_eq(&self.variants, &other.variants)
@@ -73,9 +73,9 @@ impl Layout {
 }
 
 impl View {
-    /// What `face` shows of `merged`. What is as it was `before`, with the same `face` and layout, is not
-    /// made again: neither the view, nor a page of it, nor what is made of an item. Pages that one of the `others`
-    /// has, too, are the same bytes.
+    /// Builds the view of `merged` for `face`. The view, its pages and its items are reused from `before` where nothing
+    /// has changed; `before` must be from the same `face` and layout. Pages that one of the `others` also has share
+    /// their bytes.
     pub fn new(
         face: &VariantConfig,
         merged: &MergedList,
@@ -133,7 +133,7 @@ impl View {
         Arc::new(view)
     }
 
-    /// Whether it would be made of these.
+    /// Whether this view is still up to date with these items.
     fn is_current(
         &self,
         showings: &[Arc<ViewItem>],
@@ -159,7 +159,7 @@ impl View {
                     Some(first) => Arc::make_mut(first).merge(tool),
                     None => drop(self.tools.insert(Arc::clone(id), Arc::clone(tool))),
                 },
-                // Of several with one name the first is the one that is asked for.
+                // If several have the same name, requests go to the first one.
                 ItemKind::Prompt(prompt) => {
                     let entry = self.prompts.entry(Arc::clone(id));
                     entry.or_insert_with(|| Arc::clone(prompt));
@@ -176,12 +176,12 @@ impl View {
         self.tools.get(name)
     }
 
-    /// The tool that comes from `place`, whatever the view calls it.
+    /// The tool with this reference, under any name.
     pub fn tool_for(&self, place: &ItemRef) -> Option<&Arc<Tool>> {
         self.tools.values().find(|tool| tool.item_ref == *place)
     }
 
-    /// Every tool that the view lists: what it calls it, and the text of its item.
+    /// All listed tools: the name in the view, the tool, and its definition.
     pub(super) fn listed_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &str)> {
         self.contents.items.iter().filter_map(|showing| {
             let listed = showing.visible.as_ref()?;
@@ -192,7 +192,7 @@ impl View {
         })
     }
 
-    /// Every tool that the view lists: its server, its name there, and its name here.
+    /// All listed tools: the server, the name there, and the name in the view.
     pub fn tool_names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let tools = self.tools.iter();
         tools.map(|(name, tool)| {
@@ -201,7 +201,7 @@ impl View {
         })
     }
 
-    /// The definition of every tool that the view lists, as legacy clients get it.
+    /// The definitions of all listed tools, as legacy clients receive them.
     pub fn tool_texts(&self) -> impl Iterator<Item = &str> {
         let listed = self
             .contents
@@ -216,28 +216,28 @@ impl View {
         self.prompts.get(name)
     }
 
-    /// Everything that the view lists, and where it comes from.
+    /// The ids of all listed items, each with its server and its name there.
     pub fn item_refs(&self) -> impl Iterator<Item = (&Arc<str>, &ItemRef)> {
         self.item_refs.iter()
     }
 
-    /// Where what the view lists as `id` comes from.
+    /// The server of the item that the view lists as `id`, and its name there.
     pub fn item_ref(&self, id: &str) -> Option<&ItemRef> {
         self.item_refs.get(id)
     }
 
-    /// Where the resource or template that servers call `own` comes from, if the view lists it.
+    /// Finds a listed resource or template by the server's URI `own`.
     pub fn find_by_upstream_name(&self, own: &str) -> Option<&ItemRef> {
         self.item_ref(&self.names.uris.to_view(own)?)
     }
 
-    /// Whether the view lists what comes from `place`, whatever it calls it.
+    /// Whether the view lists the item with this reference, under any name.
     pub fn contains(&self, place: &ItemRef) -> bool {
         let items = self.contents.items.iter();
         items.map(|item| &item.item.item_ref).any(|it| it == place)
     }
 
-    /// Where the resource or template comes from that the view lists as `uri`, or as another spelling of it.
+    /// Finds a listed resource or template by the view's URI, in any spelling.
     pub fn find_by_uri(&self, uri: &str) -> Option<&ItemRef> {
         if let Some(place) = self.item_ref(uri) {
             return Some(place);
@@ -263,8 +263,8 @@ impl View {
         })
     }
 
-    /// The first template that may stand for what its server calls `own`, and where it comes from. Where the variant does
-    /// not count how URIs are written, it is enough that the server might mean a whole path by an expression.
+    /// The first template that matches the server's URI `own`, with its server. If the variant does not check the
+    /// spelling of URIs, an expression may also match slashes.
     pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
         let strictly = self.templates().find(|(template, _)| template.matches(own));
         let mut loosely = self.templates().filter(|_| !self.checks_uris);
@@ -279,7 +279,7 @@ impl View {
         })
     }
 
-    /// Whether a client gets the same list from either. Two that cannot be read are alike.
+    /// Whether clients receive the same list from both views. Two lists that could not be read are equivalent.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         match (&self.pages, &other.pages) {
             (Ok(one), Ok(other)) => one == other,
@@ -292,7 +292,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// The failure of the list when it could not be read, `None` when the bookmark is none.
+    /// The error of the list if it could not be read, or `None` if the cursor is invalid.
     pub fn page(&self, era: Era, cursor: Option<&str>) -> Result<Page, Option<RpcError>> {
         let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
         let first = match cursor {
@@ -300,11 +300,11 @@ impl View {
             None => 0,
         };
         let page = pages.starting_at(era, first).cloned();
-        // After a change pages begin between those that were made.
+        // After a change, a cursor may point into the middle of a prepared page.
         Ok(page.unwrap_or_else(|| self.contents.page(era, first, &self.layout)))
     }
 
-    /// The bookmark of the page that starts at item `next`.
+    /// The cursor of the page that starts at the item `next`.
     pub fn cursor_at(&self, next: usize) -> String {
         self.cursor_index().cursor_at(next)
     }
@@ -317,7 +317,7 @@ impl View {
     }
 }
 
-/// What `face` makes of every item; of those that are what they were `before` the same.
+/// Applies `face` to all items. Items that are unchanged since `before` are reused.
 fn view_items(
     (face, names): (&VariantConfig, &NameScope),
     merged: &MergedList,
@@ -346,9 +346,9 @@ fn view_items(
     showings.collect()
 }
 
-/// The items that are shown. Of items with one name all must be for it to show, and of two that the variant
-/// gives one name the first is shown: of those that it renames, then of the others. What a server lists later
-/// takes no name of the operator's.
+/// The items that are shown. Items that share a server name are shown only if all of them are visible. If several items
+/// have the same name in the variant, the first one is shown, and renamed items come before others: an item that a
+/// server adds later cannot take a name that the operator assigned.
 fn visible_items(
     kind: ListKind,
     showings: &[Arc<ViewItem>],
@@ -377,7 +377,7 @@ fn visible_items(
     all
 }
 
-/// Says which items are newly hidden behind others of their names.
+/// Logs items that are newly hidden by another item with the same name.
 fn log_new_collisions(face: &VariantConfig, diagnostics: &[ViewDiagnostic], before: Option<&View>) {
     const FEW: usize = 20;
     let known = before.map_or(&[][..], |view| &view.diagnostics);
