@@ -82,7 +82,7 @@ impl VariantIndex {
     }
 }
 
-/// The position of a view: a variant in one of its presentations. The views of the variants as they were declared come first.
+/// The position of a view: a variant in one of its presentations. The views of the variants as declared come first.
 ///
 /// Only the [set of variants] creates these indices.
 ///

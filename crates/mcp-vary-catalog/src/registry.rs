@@ -11,9 +11,9 @@ use mcp_vary_base::lock::Lock;
 ///
 /// # Properties
 ///
-/// A name or URI that was listed for one server stays assigned to that server for as long as it is configured. The order in
-/// which servers become ready, and what they list later, do not change that: a client may still act on the definition
-/// that it saw first.
+/// A name or URI that was listed for one server stays assigned to that server as long as the server is configured. The
+/// order in which servers become ready, and what they list later, do not change that: a client may still act on the
+/// definition that it saw first.
 #[derive(Debug, Default)]
 pub struct NameRegistry(Lock<Assignments>);
 

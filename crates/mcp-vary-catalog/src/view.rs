@@ -346,9 +346,9 @@ fn view_items(
     showings.collect()
 }
 
-/// The items that are shown. Items that share a server name are shown only if all of them are visible. If several items
-/// have the same name in the variant, the first one is shown, and renamed items come before others: an item that a
-/// server adds later cannot take a name that the operator assigned.
+/// The items that are shown. Items that share a name in `standard` are shown only if all of them are visible. If
+/// several items have the same name in the variant, the first one is shown, and renamed items come before others: an
+/// item that a server adds later cannot take a name that the operator assigned.
 fn visible_items(
     kind: ListKind,
     showings: &[Arc<ViewItem>],

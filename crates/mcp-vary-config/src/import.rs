@@ -57,7 +57,7 @@ impl fmt::Debug for ImportSource<'_> {
 pub struct Imported {
     /// A configuration of Vary. Secrets are copied from the files as they are.
     pub yaml: String,
-    /// What was left out or changed, ordered by file and position.
+    /// Notes on what was left out or changed, with file and position.
     pub notes: Vec<Note>,
 }
 

@@ -20,9 +20,10 @@ const ID: usize = 16;
 ///
 /// # Properties
 ///
-/// The client that received an id reads the whole value, part by part, until it expires or newer results need the space.
-/// All results together, with the indices of their parts, take at most the capacity of the store, and one result takes at
-/// most a quarter of it. A client that reads all parts of an array, object or text in order has it indexed once.
+/// The client that received an id can read the whole value, part by part, until it expires or newer results need the
+/// space. All results together, with the indices of their parts, take at most the capacity of the store, and one result
+/// takes at most a quarter of it. A client that reads all parts of an array, object or text in order has it indexed
+/// once.
 pub struct ResultStore {
     capacity: usize,
     ttl: Duration,

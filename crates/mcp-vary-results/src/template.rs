@@ -44,8 +44,8 @@ impl fmt::Debug for Template {
 /// | `value` | the value |
 /// | the keys of `value` | its members, where it is an object |
 /// | `text` | the text that the server wrote |
-/// | `arguments` | what the tool was called with |
-/// | `tool`, `prompt`, `uri`, `server` | what it is about, and whose it is |
+/// | `arguments` | the arguments of the call |
+/// | `tool`, `prompt`, `uri`, `server` | the requested item, and the name of its server |
 #[derive(Debug)]
 pub struct Scope {
     names: Value,

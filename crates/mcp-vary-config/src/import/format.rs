@@ -68,7 +68,7 @@ impl FromStr for Format {
     }
 }
 
-/// There is no such [`Format`].
+/// The error for an unknown name of a [`Format`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("no format is called so; there are mcp-servers, vscode, codex and opencode")]
 #[non_exhaustive]
