@@ -60,7 +60,7 @@ pub struct CallContext {
 pub struct TransformedResult {
     /// What the client receives instead of the result.
     pub alternative: Alternative,
-    /// The value of the result, if it has one.
+    /// The transformed value, if the result has one.
     pub value: Option<String>,
     /// The text that a template rendered from the value.
     pub rendered_text: Option<String>,

@@ -224,7 +224,7 @@ fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Er
     Ok(render(&json))
 }
 
-/// Converts a value for templates. A number that they cannot represent becomes a text.
+/// Converts a value for templates. A number that they cannot represent exactly becomes a text.
 fn to_value(value: &Json<'_>) -> Value {
     match value {
         Json::Null => Value::from(()),
