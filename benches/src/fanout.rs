@@ -71,7 +71,7 @@ async fn of(
         listeners.push(listener(subject, era, place).await?);
     }
     let mut fan = Fan::new(name, subject, LISTENERS);
-    // A session hears of the change once for each variant that shows it, and all of them count.
+    // A session is notified of the change once for each variant that has the tool; all notifications count.
     announce(&mut caller, place).await?;
     tokio::time::sleep(PAUSE).await;
     let counts = listeners

@@ -71,7 +71,7 @@ impl Moment {
         let draft = draft(file);
         fs::write(&draft, config.to_string())?;
         let before = Usage::of(running.process())?.cpu;
-        // A file that changes is read after a moment of quiet, which is no work; the signal does not wait for it.
+        // A changed file is read after a short delay, which must not be measured. The signal does not wait for it.
         fs::rename(draft, file)?;
         let began = Instant::now();
         running.hang_up()?;

@@ -289,7 +289,7 @@ pub(crate) const FORMS: &[(ResultForm, &[usize])] = &[
     ),
 ];
 
-/// Results of so many kilobytes, told to a client that declares something beside one that does not.
+/// Results of various sizes, for clients that declare features and clients that declare none.
 fn form_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (told, sizes) in FORMS {
@@ -436,7 +436,7 @@ impl Row {
         self
     }
 
-    /// The server before which the limit of a call stands: one that its client can talk to as it is.
+    /// The server for measuring the limit of a call: one that its client can talk to without a proxy.
     pub(crate) fn behind_limit(&self) -> UpstreamSpec {
         UpstreamSpec {
             transport: Transport::Http,

@@ -225,7 +225,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
     for round in 0..rounds {
         let count = asked.len();
         for turn in 0..count {
-            // Nobody is always first.
+            // Each subject is first in turn.
             one_round(&mut asked[(round + turn) % count], row, pace, round).await;
         }
     }
@@ -357,7 +357,7 @@ impl Row {
         let crowd = Crowd {
             clients,
             selects: match (subject, self.behind.alike) {
-                // Where there are no variants, to select one is an error.
+                // Without variants, selecting one is an error.
                 (Subject::Negotiating, _) => Selects::Nothing,
                 (_, 0) => Selects::BuiltIn,
                 (Subject::Alone, _) => Selects::Alike(1),

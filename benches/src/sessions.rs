@@ -47,7 +47,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         rules: None,
     })?;
     let running = programs.proxy(subject, &upstream)?;
-    // What the first clients make it allocate is no cost of theirs.
+    // Memory that is allocated once, for the first clients, is not a cost of a session.
     open(&running.endpoint, 100).await?;
     let none = settled(&running).await?;
     open(&running.endpoint, SESSIONS).await?;

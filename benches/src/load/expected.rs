@@ -186,7 +186,7 @@ impl Form {
     }
 }
 
-/// Names may have a prefix, and tools of the proxy itself may stand beside.
+/// Checks that all tools are listed. Names may have a prefix, and the proxy may add tools.
 fn lists(tools: usize, listed: &Value) -> Result<(), String> {
     let listed = listed.as_array().ok_or("no list of tools")?;
     let names: Vec<_> = listed

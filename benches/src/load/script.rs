@@ -76,10 +76,10 @@ struct Template {
     slots: Vec<usize>,
 }
 
-/// Stands for the number while a template is made; as long as one, and nowhere else.
+/// The placeholder for the request's number in a template: as long as a number, and found nowhere else.
 const SLOT: &str = "98765432";
 
-/// Modern clients that differ in what they say of themselves.
+/// The number of modern clients, which differ in what they declare.
 pub(crate) const CLIENTS: usize = 1200;
 
 impl Script {
@@ -263,8 +263,7 @@ fn token(arguments: Arguments) -> Option<Value> {
     (arguments.steps > 0).then(|| json!({"progressToken": token}))
 }
 
-/// What one of many modern clients says of itself: all differ in their features and hints, and some
-/// name a variant.
+/// The `_meta` of one of many modern clients: all differ in their features and hints, and some name a variant.
 fn meta(client: usize, arguments: Arguments, crowd: Crowd) -> Value {
     let pick = |options: &[&'static str], by: usize| options[client / by % options.len()];
     let form = pick(

@@ -89,7 +89,7 @@ impl http_body::Body for Body {
     }
 }
 
-/// As long as Vary's, which says of which variant it is.
+/// As long as Vary's notification, which names its variant.
 const CHANGED: &str = concat!(
     "id: 123456789012-1\nevent: message\ndata: ",
     r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/server-variant":"standard"}}}"#,

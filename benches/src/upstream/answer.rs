@@ -47,7 +47,7 @@ pub(crate) struct Answers {
     rows: RefCell<BTreeMap<usize, Rc<Rows>>>,
 }
 
-/// Rows as JSON, and as they stand in a text.
+/// Rows as JSON, and as the content of a JSON string.
 #[derive(Debug)]
 struct Rows {
     json: String,

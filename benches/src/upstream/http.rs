@@ -131,7 +131,7 @@ impl Server {
             }
             Answer::Answered(id) => {
                 if let Some((answer, sender)) = self.asked.borrow_mut().remove(&id) {
-                    // Whoever does not wait for it any more gets none.
+                    // The receiver is gone if the call was abandoned.
                     let _ = sender.send(answer);
                 }
                 empty(StatusCode::ACCEPTED)

@@ -1,8 +1,8 @@
 //! The upstream server: fast, so that the measurement shows the proxy in front of it.
 //!
-//! Answers are written by hand. It knows `initialize`, `server/discover`, `ping`, `tools/list` and
-//! `tools/call` of one tool, `echo`, which is told in its arguments how large, late or long-winded to be, to ask its
-//! client something first, or that the list of tools changes.
+//! Answers are written by hand. It supports `initialize`, `server/discover`, `ping`, `tools/list` and `tools/call` of
+//! one tool, `echo`. The arguments of `echo` set the size, delay and number of messages of its answer, and whether it
+//! sends its client a request first or changes the list of tools.
 
 mod answer;
 mod http;

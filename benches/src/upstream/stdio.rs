@@ -27,7 +27,7 @@ pub(crate) fn serve(answers: &Answers) -> io::Result<()> {
             return Ok(());
         }
         match answers.answer(&line) {
-            // Nobody asks on pipes here.
+            // Not measured on pipes: the server sends no requests here.
             Answer::Nothing | Answer::Asks { .. } | Answer::Answered(_) => {}
             Answer::One(answer, delay) if delay.is_zero() => write(&output, &answer)?,
             Answer::One(answer, delay) => drop(late.send((Instant::now() + delay, answer))),
@@ -59,7 +59,7 @@ fn late_answers(output: Output) -> Sender<(Instant, Bytes)> {
     thread::spawn(move || {
         for (due, answer) in receiver {
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            // Whoever closed the pipe wants no answer.
+            // If the pipe is closed, the answer is not needed.
             let _ = write(&output, &answer).and_then(|()| lock(&output).flush());
         }
     });

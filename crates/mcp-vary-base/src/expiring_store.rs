@@ -51,7 +51,7 @@ pub struct StoreLimits {
 pub struct Entry<V> {
     /// The stored value.
     pub value: V,
-    /// For whom. The owners' limits count by it.
+    /// The owner, for the limits per owner.
     pub owner: u64,
     /// Its weight.
     pub bytes: usize,

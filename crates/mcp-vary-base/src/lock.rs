@@ -43,7 +43,7 @@ impl Scope for Scoped {
 }
 
 impl<T, S> Lock<T, S> {
-    /// A lock that nobody holds.
+    /// An unlocked lock.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl<T: Default, S> Default for Lock<T, S> {
 }
 
 impl<T: ?Sized, S: Scope> Lock<T, S> {
-    /// Waits until nobody else has the value, and gives access to it.
+    /// Waits until no other thread holds the lock, and acquires it.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(debug_assertions)]
@@ -70,7 +70,7 @@ impl<T: ?Sized, S: Scope> Lock<T, S> {
         self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Access to the value, unless somebody has it at the moment.
+    /// Acquires the lock, unless it is held at the moment.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.mutex.try_lock() {
             Ok(guard) => Some(guard),
@@ -80,7 +80,7 @@ impl<T: ?Sized, S: Scope> Lock<T, S> {
     }
 }
 
-/// With the value, unless somebody has it at the moment.
+/// Shows the value, unless the lock is held at the moment.
 impl<T: ?Sized + std::fmt::Debug, S> std::fmt::Debug for Lock<T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.mutex.fmt(f)

@@ -76,7 +76,7 @@ async fn call_all(
     Ok(())
 }
 
-/// What is to be called, and by whom.
+/// The call, and the clients that make it.
 #[derive(Debug)]
 struct CallRequest {
     tool: String,
@@ -147,7 +147,7 @@ fn lines(answers: &[Linted]) -> String {
         (Ok(result), None) => result.clone(),
         (Err(error), _) => format!("{{\"error\":{error}}}"),
     };
-    // Between the tokens of JSON a line break is a space; inside a string it cannot stand.
+    // Between tokens of JSON, a line break is as good as a space; strings cannot contain one.
     answers
         .iter()
         .map(|answer| line(answer).replace(['\n', '\r'], " ") + "\n")

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use mcp_vary_gateway::ConnectError;
 use mcp_vary_upstream::UpstreamError;
 
-/// What a command that was carried out says of the thing it looked at.
+/// The result of a command that ran to its end and checked something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
     /// Exit code 0.

@@ -220,12 +220,12 @@ struct Inspection {
     is_known: bool,
     /// Whether hints were given.
     has_hints: bool,
-    /// Why the variants stand in their order, for the hints that were given.
+    /// The reasons for the order of the variants, if hints were given.
     ranking: Option<Explanation>,
     first: Option<VariantId>,
     today: Date,
     variants: Vec<VariantTools>,
-    /// What the gateway tells its operator, where that was asked for.
+    /// The gateway's status for its operator, if it was requested.
     status: Option<Value>,
 }
 

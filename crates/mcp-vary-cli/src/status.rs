@@ -1,4 +1,4 @@
-//! `vary status`: how a running gateway stands.
+//! `vary status`: the status of a running gateway.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -138,7 +138,7 @@ fn counters(counters: &Value) -> String {
     format!("\n{}", table(&rows, 1))
 }
 
-/// Who uses deprecated variants, after an empty line; nothing where nobody does.
+/// The clients that use deprecated variants, after an empty line; empty if there are none.
 pub(crate) fn deprecated_use(status: &Value) -> String {
     match list(status, "deprecatedUse") {
         [] => String::new(),
@@ -146,7 +146,7 @@ pub(crate) fn deprecated_use(status: &Value) -> String {
     }
 }
 
-/// The variants of the gateway, as far as it tells its operator of them.
+/// The gateway's variants, as far as the status contains them.
 pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
     let variant = |told: &Value| {
         let mut variant = ServerVariant::new(text(&told["id"]).parse().ok()?, "");

@@ -36,8 +36,8 @@ impl CapturedLog {
     }
 }
 
-/// `tracing` remembers that nobody wants an event when another test reaches it first, at the moment at which this one
-/// begins to listen. One subscriber for the whole process that never decides keeps it from remembering anything.
+/// `tracing` caches that no subscriber wants an event. If another test reaches the event just before this one
+/// subscribes, the cached answer is wrong. A subscriber for the whole process that never decides prevents the caching.
 static FOREVER: Once = Once::new();
 
 struct Undecided;

@@ -26,7 +26,7 @@ struct State {
     resources: Vec<&'static str>,
     templates: Vec<&'static str>,
     prompts: Vec<&'static str>,
-    /// The resources that nobody can subscribe to.
+    /// The resources that clients cannot subscribe to.
     refused: Vec<&'static str>,
     capabilities: Value,
     streams: Vec<Stream>,

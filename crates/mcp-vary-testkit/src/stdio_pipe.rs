@@ -28,7 +28,7 @@ impl fmt::Debug for StdioPipe {
 }
 
 impl StdioPipe {
-    /// Connects to a server, which gets its input, its output, and what tells it to stop.
+    /// Connects to a server, which gets its input, its output, and a shutdown signal.
     pub fn connect<F>(
         serve: impl FnOnce(DuplexStream, DuplexStream, WaitForCancellationFutureOwned) -> F,
     ) -> Self

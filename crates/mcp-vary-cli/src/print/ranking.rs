@@ -1,4 +1,4 @@
-//! Why the variants stand in this order.
+//! Explains the order of the variants.
 
 use std::fmt::Write as _;
 

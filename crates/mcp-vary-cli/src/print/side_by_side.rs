@@ -48,7 +48,7 @@ fn beside(blocks: &[Block], column: usize) -> String {
     out
 }
 
-/// The columns with their rules at the same height, however many lines stand above.
+/// Pads the columns so that their rules are at the same height.
 fn level(mut columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let is_rule = |line: &String| line.starts_with('─');
     let rule = |lines: &Vec<String>| lines.iter().position(is_rule).unwrap_or(0);

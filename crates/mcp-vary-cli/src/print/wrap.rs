@@ -31,8 +31,8 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts `text` so that at most `width` columns stand before: behind a space or comma where that fills a
-/// good part of the line, else within a word, at best behind its `_`, `-` or `/`.
+/// Splits `text` after at most `width` columns: after a space or comma if that fills a good part of the line, else
+/// within a word, preferably after `_`, `-` or `/`.
 fn cut(text: &str, width: usize) -> (&str, &str) {
     let (mut used, mut between, mut within) = (0, 0, 0);
     let mut hard = text.len();

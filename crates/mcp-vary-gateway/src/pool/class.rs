@@ -20,7 +20,7 @@ pub(crate) struct CapabilityClass {
     pub(crate) catalog: Arc<LiveCatalog>,
     /// The capabilities of its clients, JSON text.
     pub(super) capabilities: Arc<str>,
-    /// The capabilities that each server is told; computed on first use.
+    /// The capabilities that each server receives; computed on first use.
     pub(super) sent_capabilities: OnceLock<Vec<Arc<str>>>,
     /// Whether its clients accept server requests.
     pub(crate) accepts_server_requests: bool,

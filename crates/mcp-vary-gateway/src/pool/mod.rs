@@ -65,12 +65,12 @@ pub(crate) struct UpstreamPool {
     limit: usize,
     /// The classes in use beyond the limit, by capabilities and era.
     beyond_limit: Lock<BTreeMap<PoolKey, Weak<CapabilityClass>>>,
-    /// The extensions that some server may be told about.
+    /// The extensions that the gateway may declare to some server.
     forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
     /// The longest wait for servers in a new class.
     start_wait: Duration,
-    /// The capabilities that each server is told, by the forwardable capabilities.
+    /// The capabilities that each server receives, by the forwardable capabilities.
     capabilities: Memo<Vec<Arc<str>>>,
     base_era: Arc<BaseEra>,
     services: PoolServices,
@@ -412,7 +412,7 @@ impl UpstreamPool {
     }
 }
 
-/// Bytes for the capabilities that servers are told, in each of two generations.
+/// Bytes for the capabilities that servers receive, in each of two generations.
 const CAPABILITIES_MEMORY: usize = 1 << 20;
 
 const TOO_MANY_DEDICATED: &str =

@@ -423,8 +423,8 @@ fn error(failure: &RpcError) -> String {
     format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
 }
 
-/// `params` without the wish for a task: servers are told that clients create none, so they would not ask for its
-/// result.
+/// `params` without `task`: the gateway does not declare to servers that clients create tasks, so no server may expect
+/// one.
 ///
 /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
 /// > normally, ignoring any task-augmentation metadata if present.

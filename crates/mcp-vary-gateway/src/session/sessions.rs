@@ -134,7 +134,7 @@ impl Sessions {
 
     /// The shard that has the sessions of this seal.
     fn shard(&self, seal: &Seal) -> MutexGuard<'_, SessionStore> {
-        // Seals that lead to a session are HMACs, so that nobody can choose the shard of one.
+        // Seals that lead to a session are HMACs, so that clients cannot choose their shard.
         let sum = seal
             .iter()
             .fold(0, |sum: usize, byte| sum + usize::from(*byte));

@@ -448,7 +448,7 @@ pub(crate) fn send_updates(
     removed
 }
 
-/// The last encoded notification about a resource, and for whom. Most subscribers share a catalog and a variant.
+/// The last encoded notification about a resource, with its catalog and variant: most subscribers share these.
 #[derive(Default)]
 pub(crate) struct EncodedUpdate<'a> {
     of: Option<(*const LiveCatalog, ViewIndex, &'a str)>,

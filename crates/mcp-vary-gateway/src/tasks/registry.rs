@@ -33,7 +33,7 @@ pub(crate) struct TaskRegistry {
 #[derive(Debug)]
 struct KnownTasks {
     known: ExpiringStore<TaskKey, TaskEntry>,
-    /// The last notification about each task that belongs to nobody yet: the result that announces the task may be on its
+    /// The last notification about each task without a known client: the result that announces the task may be on its
     /// way.
     unclaimed: ExpiringStore<TaskKey, Arc<str>>,
 }
@@ -54,9 +54,9 @@ struct TaskEntry {
 
 /// Some hundred bytes each.
 const MAX_KNOWN: usize = 4096;
-/// Tasks of nobody with a notification.
+/// The most tasks without a known client whose notification is stored.
 const MAX_UNCLAIMED: usize = 64;
-/// Longer notifications are not stored for a client that may turn up.
+/// Longer notifications are not stored for tasks without a known client.
 const MAX_UNCLAIMED_LENGTH: usize = 16 << 10;
 /// Entries do not expire.
 const NEVER: u64 = 0;

@@ -159,7 +159,7 @@ impl Features {
             resource_result(text, self, &representations, self.report())
         });
         if depends && self.era() == Era::Modern {
-            // Caches do not know features. This also holds for clients that declare none.
+            // Caches do not know features. This also applies to clients that declare none.
             (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
         }
         result

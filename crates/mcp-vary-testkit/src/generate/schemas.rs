@@ -27,9 +27,9 @@ pub fn schema(random: &mut Random) -> Value {
     Value::Object(schema)
 }
 
-/// A schema that stands `steps` below the next one that a reference may name.
+/// A schema `steps` levels below the next one that a reference may name.
 ///
-/// References stand two steps below at least, so that none leads back to itself.
+/// References are at least two levels below, so that none leads back to itself.
 fn part(random: &mut Random, steps: usize) -> Value {
     if random.chance(5) {
         return json!(random.chance(80));

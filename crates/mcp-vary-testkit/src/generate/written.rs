@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub enum Written {
     /// The text of a number, a string, a boolean or `null`.
     Scalar(String),
-    /// The number of the row that it stands in.
+    /// The number of its row.
     Number,
     /// Its elements.
     Array(Vec<Self>),
@@ -123,7 +123,7 @@ enum Shape {
     Anything(Box<Self>),
 }
 
-/// What a schema says of how many elements there are.
+/// The number of elements that a schema allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum List {
     Any,
@@ -392,7 +392,7 @@ pub fn given(anything: bool) -> impl Strategy<Value = Given> {
     })
 }
 
-/// Blocks that are no text, or not one that can be read.
+/// Blocks that are not text, or that cannot be parsed.
 const OTHERS: &[&str] = &[
     r#"{"type":"image", "data":"aGk=","mimeType":"image/png"}"#,
     r#"{"type":"audio","data":"aGk=", "mimeType":"audio/wav"}"#,

@@ -8,7 +8,7 @@ use crate::json::Json;
 /// Replaces line breaks in a value on one line.
 const LINE_BREAK: &str = " ↵ ";
 
-/// A list of strings of at most this many bytes stands on one line.
+/// A list of strings of at most this many bytes is written on one line.
 const MAX_SHORT_LIST: usize = 120;
 
 /// How a value is written on one line.

@@ -36,7 +36,7 @@ const CELL: Line = Line {
 /// # Properties
 ///
 /// The text contains the value and nothing else: no character of a key or string acts as markup, raw HTML or a table
-/// border. Only `http` and `https` URLs become links, with the visible target. Multi-line strings stand in a fence,
+/// border. Only `http` and `https` URLs become links, with the visible target. Multi-line strings are put in a fence,
 /// with `
 /// ` as line break.
 ///
@@ -66,8 +66,8 @@ pub fn markdown(value: &Json<'_>) -> String {
 /// # Properties
 ///
 /// Like [`markdown`], except for tables: a table has a column for everything in which its rows differ, however wide.
-/// Above it stand the values that all rows share, under `each`, and the templates of derived texts, under `from`;
-/// below it the keys of key-only rows, under `others`.
+/// Above it are the values that all rows share, under `each`, and the templates of derived texts, under `from`; below
+/// it are the keys of key-only rows, under `others`.
 ///
 /// # Examples
 ///

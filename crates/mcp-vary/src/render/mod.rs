@@ -6,7 +6,7 @@
 //!
 //! An object becomes a list of its members, an array of objects a table, nested values sections. A table becomes
 //! sections if it would be too wide to read: more than [`MAX_COLUMNS`] columns, a cell over [`MAX_CELL`] bytes, or
-//! mostly empty rows. Values nested deeper than sections stand on one line, as `key: value, key: value`.
+//! mostly empty rows. Values nested deeper than sections are written on one line, as `key: value, key: value`.
 
 mod columns;
 mod compact;

@@ -12,7 +12,7 @@ use super::original::{element_at, member, unwrapped};
 use super::table::{Column, Keyed, Table, Uniform};
 use crate::json::Json;
 
-/// Levels of indentation; deeper values stand on one line.
+/// Levels of indentation; deeper values are written on one line.
 const MAX_INDENT: usize = 8;
 
 /// The width of a table; wider ones wrap in a terminal.

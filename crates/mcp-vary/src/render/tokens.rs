@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The tokens of `run`, which is of this kind and stands before `after`.
+    /// The tokens of `run`, which is of this kind and is followed by `after`.
     fn tokens(self, run: &str, after: &str) -> usize {
         match self {
             Self::Letter => {

@@ -13,7 +13,7 @@ use crate::json::{Json, JsonError, Members, compact, string};
 use crate::predicate::{Predicate, choose_with_condition};
 use crate::render::{self, Contract};
 
-/// The property that reasoning hints stand in, where the author names no other.
+/// The property that contains the reasoning hints, if the author names no other.
 pub const HINTS: &str = "hints";
 
 /// One value, in all forms that its author provides.

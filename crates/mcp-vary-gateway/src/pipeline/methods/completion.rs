@@ -190,8 +190,8 @@ impl RequestContext<'_> {
         Ok(())
     }
 
-    /// What is said beside the argument `name`, which the server calls `completed`: the other arguments as `prompts/get` would send them, by
-    /// the server's names. Nothing when there are none.
+    /// The `context` for completing the argument `name`, which the server calls `completed`: the other arguments, as
+    /// `prompts/get` would send them, by the server's names. `None` if there are no others.
     ///
     /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
     fn upstream_context(

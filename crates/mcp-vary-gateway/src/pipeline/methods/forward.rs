@@ -38,7 +38,7 @@ pub(crate) struct ForwardRequest {
     pub(crate) binding: Option<RequestBinding>,
     /// Whether it may be sent again when the server is lost.
     pub(crate) is_retryable: bool,
-    /// Whether its server runs it as a task that the client does not know of.
+    /// Whether its server runs it as a task without the client's knowledge.
     pub(crate) implicit_task: bool,
     pub(crate) plan: ResponsePlan,
 }
@@ -57,7 +57,7 @@ impl RequestContext<'_> {
         if let RoundTrip::Suspended(call) = round {
             return self.continue_suspended(call, turn, finish);
         }
-        // On the way to such a task the server sends its requests in results.
+        // The server of such a task is modern: it sends its requests in results, so it needs no dedicated connection.
         let has_task = finish.plan.task.as_ref();
         let alone = match has_task.is_some_and(|task| task.dialects.is_core_over_ext()) {
             true => None,
@@ -220,7 +220,7 @@ impl RequestContext<'_> {
             plan: downward,
             uris: self.changed_uris(view),
             request_state: self.request_state_codec(view, forwarding.server, subject),
-            // Until there is a connection. Servers of suspended calls are legacy.
+            // A placeholder until the connection is known. Servers of suspended calls are legacy.
             upstream: Era::Legacy,
             progress: self.progress()?,
         })

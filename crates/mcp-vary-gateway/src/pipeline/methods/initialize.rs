@@ -267,10 +267,11 @@ impl ServerDescription<'_> {
     }
 }
 
-/// What the servers can do beside the protocol's own capabilities. Of several that declare the same the first one's
-/// settings are told.
+/// Adds the servers' tasks, extensions and experimental capabilities. If several servers declare the same one, the
+/// first one's settings are used.
 ///
-/// Tasks of 2025-11-25 are for legacy clients of legacy servers; those who know the extension get them by that.
+/// Tasks of 2025-11-25 are offered only to legacy clients, from legacy servers. Clients that declare the extension get
+/// these tasks through it.
 fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map<String, Value>)]) {
     if era == Era::Legacy {
         let of_legacy = told.iter().filter(|(era, _)| *era == Era::Legacy);
@@ -304,7 +305,7 @@ fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map
     }
 }
 
-/// Whether a server makes tasks of 2025-11-25.
+/// Whether a server creates tasks of 2025-11-25.
 fn makes_tasks_of_the_core((era, told): &(Era, Map<String, Value>)) -> bool {
     let path = ["requests", "tools", "call"];
     let tasks = told.get("tasks").filter(|_| *era == Era::Legacy);
@@ -314,7 +315,7 @@ fn makes_tasks_of_the_core((era, told): &(Era, Map<String, Value>)) -> bool {
     found.flatten().is_some_and(Value::is_object)
 }
 
-/// What the gateway itself can do with tasks, beside whatever servers do with theirs.
+/// Adds the task operations that the gateway itself provides.
 fn offer_tasks(offered: &mut Map<String, Value>) {
     let tasks = offered.entry("tasks").or_insert_with(|| json!({}));
     if let Some(tasks) = tasks.as_object_mut() {
@@ -330,14 +331,13 @@ fn offer_tasks(offered: &mut Map<String, Value>) {
     }
 }
 
-/// Whether an extension is carried as it is; the gateway's own are not, and neither is a collection of some in
+/// Whether an extension is forwarded unchanged. The gateway's own are not, and neither is a member `extensions` of
 /// `experimental`.
 fn is_forwarded(id: &str) -> bool {
     id != "extensions" && !EXTENSIONS.iter().any(|extension| extension.id == id)
 }
 
-/// Whether a server's capabilities declare an extension that may have methods of its own, of which the gateway
-/// knows nothing.
+/// Whether a server's capabilities declare an extension that may have methods that the gateway does not know.
 pub(crate) fn declares_other_extensions(capabilities: &str) -> bool {
     let told: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
     ["extensions", "experimental"].iter().any(|member| {
@@ -356,7 +356,7 @@ pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
     declared.any(|settings| settings.starts_with('{'))
 }
 
-/// Whether an extension may have notifications for a server: those that the gateway knows have none.
+/// Whether an extension may have notifications for a server. The extensions that the gateway knows have none.
 pub(crate) fn may_notify(id: &str) -> bool {
     is_forwarded(id) && id != task_dialect::TASKS_EXTENSION && id != UI
 }
@@ -364,7 +364,7 @@ pub(crate) fn may_notify(id: &str) -> bool {
 /// MCP Apps (SEP-1865), whose notifications pass between an app and its host.
 pub(crate) const UI: &str = "io.modelcontextprotocol/ui";
 
-/// The capabilities that the gateway carries, and of each the flags that it does not.
+/// The capabilities that the gateway forwards, each with the flags that it omits.
 const FORWARDED: &[(&str, &[&str])] = &[
     ("tools", &["listChanged"]),
     ("resources", &["listChanged", "subscribe"]),
@@ -373,8 +373,8 @@ const FORWARDED: &[(&str, &[&str])] = &[
     ("logging", &[]),
 ];
 
-/// `text` with its headings a level lower: above it stands the name of the server that wrote it, and no server may write
-/// the heading of another.
+/// `text` with its headings one level lower: the heading above it names the server that wrote it, and no server may
+/// imitate the heading of another.
 fn below_a_heading(text: &str) -> String {
     let is_end = |c| {
         matches!(

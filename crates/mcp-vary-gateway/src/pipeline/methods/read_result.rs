@@ -148,7 +148,7 @@ fn uri(arguments: &str) -> Result<String, String> {
         .filter(|pointer| !pointer.is_null());
     if let Some(pointer) = text {
         let pointer = pointer.as_str().ok_or("`pointer` is no string")?;
-        // What the URI says of another place is not meant.
+        // The rest of the part in the URI belongs to the URI's own pointer.
         part = Part::at(pointer);
     }
     let count = |name: &str| match arguments.get(name).filter(|count| !count.is_null()) {

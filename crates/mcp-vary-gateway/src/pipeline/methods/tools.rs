@@ -78,7 +78,7 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The tool that the variant lists as `name`; for clients with apps also the tool that an app may mean by it.
+    /// The tool that the variant lists as `name`. For clients with apps, also the one tool that its server calls `name`.
     async fn known_tool(&self, view: ViewIndex, name: &str) -> Result<Arc<Tool>, RpcError> {
         let meant = |catalog: &Catalog| {
             let tools = catalog.view(ListKind::Tools, view);
@@ -116,7 +116,7 @@ impl RequestContext<'_> {
 }
 
 impl RequestContext<'_> {
-    /// The arguments as the server takes them, or their faults.
+    /// The arguments as the server expects them, or their errors.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Requests of legacy clients about tasks of servers that have them by the extension, where these are answered in
-//! more than one step, or by the gateway itself.
+//! Requests of legacy clients about tasks of servers with the extension: those that take several steps, and those
+//! that the gateway answers itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::tasks::task_text::{is_terminal, status, with_related_task};
 use crate::tasks::{TaskKey, TaskNotifier};
 
 impl RequestContext<'_> {
-    /// What is said of a task that the gateway keeps, being done; none when there is no such task.
+    /// The answer about a completed task that the gateway stores; `None` if it stores no such task.
     pub(super) fn completed_task(&self, id: &str) -> Option<Result<Dispatch, RpcError>> {
         let finished = &self.snapshot.services.tasks.core_over_ext.completed;
         if self.client.era() == Era::Modern {
@@ -44,7 +44,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// Of the client's tasks those that the gateway keeps; they stand on the first page.
+    /// The client's completed tasks that the gateway stores. All of them are on the first page.
     pub(super) fn completed_task_list(&self, after: u64) -> Vec<String> {
         match after {
             0 => self
@@ -58,7 +58,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Waits for what a task comes to.
+    /// Waits for the result of a task.
     pub(super) fn task_result(
         mut self,
         found: &FoundTask,
@@ -77,7 +77,7 @@ impl RequestContext<'_> {
         Ok(Dispatch::InFlight(Box::new(running)))
     }
 
-    /// Cancels a task, and waits a little while until it is.
+    /// Cancels a task, and waits a few seconds until its status is terminal.
     ///
     /// > Receivers MUST reject cancellation requests for tasks already in a terminal status with error code `-32602`
     /// > […] and MUST transition the task to `cancelled` status before sending the response.
@@ -99,7 +99,7 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// After which of its tasks the client wants to read on.
+    /// The number of the last task on the previous page; 0 for the first page.
     pub(super) fn task_cursor(&self) -> Result<u64, RpcError> {
         let Some(cursor) = self.request.params.members.get("cursor") else {
             return Ok(0);
@@ -132,7 +132,7 @@ impl RequestContext<'_> {
         Ok((told, next.filter(|_| !is_last)))
     }
 
-    /// How one task stands; none when it is not there any more.
+    /// One task with its current status; `None` if its server or the task no longer exists.
     async fn listed(
         &self,
         key: &TaskKey,
@@ -166,7 +166,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// What it takes to ask the server about a task, with what the client says beside.
+    /// A client that sends the server requests about a task, with the params of the client's request.
     fn task_client(&mut self, found: &FoundTask) -> TaskClient {
         self.relate_upward();
         let mut params = std::mem::take(&mut self.request.params);
@@ -179,7 +179,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The params of requests about tasks to `server`, where the client says `params`.
+    /// The client's `params`, as `server` expects them in requests about tasks.
     fn task_params(&self, server: ServerIndex, mut params: Params<'_>) -> Arc<str> {
         let told = self.sent_capabilities(server, Era::Modern);
         let config = self.class.source(server).connection.config();
@@ -194,7 +194,7 @@ impl RequestContext<'_> {
         era::to_upstream_params(&mut params, &upward).into()
     }
 
-    /// What it takes to turn an answer about a task into the client's.
+    /// The context that turns the server's answer about a task into the client's.
     fn task_response(&self, found: &FoundTask) -> Result<ResponseContext, RpcError> {
         let mut downward = self.plan_of(found);
         let own = Some(found.task.id.clone());
@@ -211,7 +211,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Cancels a task that stands so, and waits a little while until it is; how it stands then.
+/// Cancels `task`, and polls until its status is terminal or the pauses are used up. Returns the last status.
 async fn cancelled(task_client: &TaskClient, mut task: String) -> Result<TaskAnswer, RpcError> {
     if let Err(error) = task_client.query("tasks/cancel", None).await? {
         return Ok(Err(error));
@@ -241,10 +241,10 @@ fn not_to_be_cancelled(status: &str) -> RpcError {
 
 const CANCELLED_MESSAGE: &str = r#""cancelled""#;
 
-/// Milliseconds before it is asked whether a task is cancelled.
+/// The pauses between polls of a cancelled task, in milliseconds.
 const POLL_PAUSES: &[u64] = &[0, 50, 100, 200, 400, 800, 1600];
 
 /// Tasks on one page.
 const PAGE: usize = 50;
-/// Tasks that are asked about at once.
+/// The number of tasks whose status is requested concurrently.
 const AT_ONCE: usize = 8;

@@ -1,7 +1,7 @@
-//! Clients of the extension before servers of the core form.
+//! Clients of the extension with servers of the core form.
 //!
-//! In the extension the server decides what becomes a task. For a server of the core form the gateway speaks: what it
-//! can only do as a task becomes one, and everything else is called as ever.
+//! In the extension, the server decides which calls become tasks. The gateway decides it for servers of the core form:
+//! a call of a tool that requires a task becomes one, and all other calls are sent without.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::tasks::proxy::{EXT_OVER_CORE, ProxiedTask, TaskBounds, TaskConnection
 use crate::tasks::{DialectPair, TaskIdCodec, split_prefix};
 
 impl RequestContext<'_> {
-    /// The way to the server of a task that may come of the request, where that has to be watched.
+    /// The connection of the task that a tool call may create, if the gateway has to proxy the task.
     pub(crate) fn task_connection(
         &self,
         line: &Arc<SupervisedConnection>,
@@ -74,7 +74,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// How a task stands, as the client is told it.
+    /// The answer with the status of a task, which already has the extension's form.
     fn task_status(&self, found: &FoundTask, stands: &str) -> Result<Dispatch, RpcError> {
         let mut downward = self.plan_of(found);
         downward.task = Some(Box::new(self.task_codec(found)));
@@ -89,7 +89,7 @@ impl RequestContext<'_> {
         ))
     }
 
-    /// What the client calls a task that is said in its own form already.
+    /// The codec for the ids in messages that already have the extension's form.
     fn task_codec(&self, found: &FoundTask) -> TaskIdCodec {
         let (mark, own) = split_prefix(&found.task.id);
         let forms = DialectPair::both(EXT_OVER_CORE.client);
@@ -107,7 +107,7 @@ impl RequestContext<'_> {
         failure
     }
 
-    /// The parameters of the client's request, as the server of the task gets them.
+    /// The params of the client's request, as the server of the task expects them.
     fn upstream_task_params(&mut self, found: &FoundTask) -> String {
         let hello = self.catalog.handshake(found.place.server);
         let revision = hello.map(|hello| hello.revision);
@@ -120,7 +120,7 @@ impl RequestContext<'_> {
         era::to_upstream_params(&mut self.request.params, &upward)
     }
 
-    /// Whether a task is watched, from now on if its server still knows it.
+    /// Whether the gateway proxies the task. Starts to proxy it if its server still knows it.
     pub(crate) async fn is_proxied(&self, id: &str) -> bool {
         let Some(found) = self.find_by(id) else {
             return false;
@@ -130,7 +130,7 @@ impl RequestContext<'_> {
         self.proxied(&found, &params).await.is_ok()
     }
 
-    /// The task, watched: since it was made, or from now on if its server still knows it.
+    /// The proxied task. Starts to proxy it if its server still knows it.
     async fn proxied(&self, found: &FoundTask, params: &str) -> Result<Arc<ProxiedTask>, RpcError> {
         let proxied_tasks = &self.snapshot.services.tasks.proxied;
         let server = self.server_name(found.place.server);

@@ -33,21 +33,21 @@ use crate::tasks::task_text::string;
 use crate::tasks::{DialectPair, TaskIdCodec, TaskNotifier, split_prefix, upstream_id};
 use mcp_vary_catalog::result_rewriter::ResultRewriter;
 
-/// A task that a client asks about.
+/// The task that a client's request names.
 pub(super) struct FoundTask {
     pub(super) forms: DialectPair,
-    /// The view that it was made under.
+    /// The view under which it was created.
     pub(super) view: ViewIndex,
     pub(super) place: ItemRef,
     pub(super) task: Task,
-    /// The tool whose call it is, if the view still has it.
+    /// The tool whose call created it, if the view still has it.
     tool: Option<Arc<Tool>>,
 }
 
-/// Why a task is not there.
+/// Why a task was not found.
 pub(super) struct TaskNotFound {
     why: Cow<'static, str>,
-    /// Whether it was made here.
+    /// Whether the id is valid, so that the task existed once.
     is_known: bool,
 }
 
@@ -59,7 +59,7 @@ impl TaskNotFound {
         }
     }
 
-    /// What made it `is` something now.
+    /// The server of the task cannot be used; `is` gives the reason.
     fn from(task: &Task, is: &str) -> Self {
         Self {
             why: format!("server `{}`, which made it, {is}", task.server).into(),
@@ -67,7 +67,7 @@ impl TaskNotFound {
         }
     }
 
-    /// Its server says `said` of one that nobody watches here.
+    /// The gateway does not watch the task, and its server answered with the error `said`.
     pub(super) fn connection_lost(task: &Task, said: &str) -> Self {
         let why = "it was made at another gateway, before this one was started again, or its time is over";
         let server = &task.server;
@@ -83,14 +83,14 @@ impl TaskNotFound {
 }
 
 impl RequestContext<'_> {
-    /// What is needed to name the task that a call of a tool of the server at index `server` may lead to; none
-    /// where none can come of it. A wish for one that cannot be fulfilled is taken out.
+    /// The codec for the id of the task that a call of `tool` may create; `None` if it can create none. Removes the
+    /// member `task` from the request if the server does not support it.
     ///
     /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
     /// > normally, ignoring any task-augmentation metadata if present.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
     ///
-    /// A tool that can only be called as a task of the core form is called so for a client of the extension.
+    /// For clients of the extension, sets `task` if the tool can only be called as a task of the core form.
     pub(crate) fn task_of_call(
         &mut self,
         view: ViewIndex,
@@ -136,8 +136,8 @@ impl RequestContext<'_> {
         })
     }
 
-    /// Whether a call of `tool` has to be a task, and its client knows none; it is called as one then. In its own era
-    /// a client is told by the server that the call has to be a task.
+    /// Whether the server requires a task for calls of `tool`, and the client is modern and does not support tasks. If
+    /// so, adds `task` to the request. Legacy clients get the server's error instead.
     pub(crate) fn as_task(&mut self, tool: &Tool) -> bool {
         let becomes = tool.needs_task
             && self.client.era() == Era::Modern
@@ -170,16 +170,15 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Whether the client knows tasks in the core form alone, and gets such of `server`, which
-    /// makes them by the extension.
+    /// Whether the client supports only core tasks, `server` only those of the extension, and the gateway translates.
     fn in_core_form(&self, server: ServerIndex) -> bool {
         let hello = self.catalog.handshake(server);
-        // A client that declares the extension has them by that.
+        // A client that declares the extension gets these tasks through it.
         let is_meant = self.accepts_tasks(TaskDialect::Core) && !self.declares_tasks();
         is_meant && hello.is_some_and(|hello| translates_to_core(hello))
     }
 
-    /// Whether clients of `form` get tasks of a server.
+    /// Whether clients of `form` can get tasks of the server, translated or not.
     fn creates_tasks(&self, server: ServerIndex, form: TaskDialect) -> bool {
         let is_crossed = form == EXT_OVER_CORE.client && self.offers(server, EXT_OVER_CORE.server);
         let in_core_form = form == TaskDialect::Core && self.in_core_form(server);
@@ -194,13 +193,13 @@ impl RequestContext<'_> {
     /// Whether the client declares the extension, with this request or for its session.
     fn declares_tasks(&self) -> bool {
         match &self.client.class {
-            // What servers are not told of, they do not make.
+            // Servers create tasks only for the capabilities of the class, which they receive.
             Some(class) => has_extension(&class.capabilities),
             None => false,
         }
     }
 
-    /// Whether the client knows tasks of this form.
+    /// Whether the client supports tasks of this form.
     fn accepts_tasks(&self, form: TaskDialect) -> bool {
         match form {
             TaskDialect::Core => self.client.era() == Era::Legacy,
@@ -208,8 +207,11 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The form in which the client asks; refused where no server has such tasks, and to a client that does not
-    /// know them.
+    /// The forms of tasks that the client supports, the method exists in, and some server offers.
+    ///
+    /// # Errors
+    ///
+    /// When there are none.
     ///
     /// > Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and
     /// > `tasks/cancel` requests. (SEP-2663, "Protocol Errors")
@@ -221,7 +223,7 @@ impl RequestContext<'_> {
             }
             _ => true,
         };
-        // What a server makes in one form, clients of the other have of the gateway.
+        // The gateway translates between the forms.
         let is_offered = |form: &TaskDialect| {
             let mut servers = self.catalog.servers();
             servers.any(|(server, _)| self.creates_tasks(server, *form))
@@ -245,7 +247,7 @@ impl RequestContext<'_> {
         Err(method_not_found(self.request.method))
     }
 
-    /// Refuses a modern client that does not declare that it knows tasks of this form.
+    /// Refuses clients that do not declare support for tasks of this form.
     pub(crate) fn declares(&self, form: TaskDialect) -> Result<(), RpcError> {
         if self.accepts_tasks(form) {
             return Ok(());
@@ -256,13 +258,13 @@ impl RequestContext<'_> {
         Err(RpcError::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
     }
 
-    /// Whether some server has tasks of this form.
+    /// Whether some server offers tasks to clients of this form, translated or not.
     pub(crate) fn has_servers_with(&self, form: TaskDialect) -> bool {
         let mut servers = self.catalog.servers();
         servers.any(|(server, _)| self.creates_tasks(server, form))
     }
 
-    /// Asks the server that made a task about it.
+    /// Handles a request about a task: answers it here, or forwards it to the server that created the task.
     pub(crate) async fn task(mut self) -> Result<Dispatch, RpcError> {
         let forms = self.dialects();
         let id = self.request.params.string("taskId")?;
@@ -271,7 +273,7 @@ impl RequestContext<'_> {
         }
         let task = self.open_task_id(&id);
         let forms = match (forms, &task) {
-            // With the server the method may be gone, too.
+            // If the server was removed, no other may have the method. The error about the server explains more.
             (Err(failure), Err(gone)) if failure.code() == METHOD_NOT_FOUND && gone.is_known => {
                 return Err(gone.failure());
             }
@@ -304,7 +306,7 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The task that the client names as related to what it says, in the server's words.
+    /// Replaces the id of the related task in `_meta` by the server's.
     ///
     /// > All requests, responses, and notifications associated with a task MUST include the
     /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
@@ -320,7 +322,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// How the result of a task is told: as that of the call would be.
+    /// The plan for the result of a task: the same as for the result of the tool call.
     pub(super) fn plan_of(&self, found: &FoundTask) -> ResponsePlan {
         let tool = found.tool.as_ref();
         ResponsePlan {
@@ -334,7 +336,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The task of an id, and its server.
+    /// The task with this id, and its server.
     fn open_task_id(&self, id: &str) -> Result<(Task, ServerIndex), TaskNotFound> {
         let keys = &self.snapshot.services.cursor_keys;
         let task = Task::open(keys, "", id).ok_or_else(TaskNotFound::unknown)?;
@@ -348,14 +350,14 @@ impl RequestContext<'_> {
         }
     }
 
-    /// What it takes to ask about a task, which is of one of these `forms`.
+    /// Finds the view, tool and dialects of a task, which has one of these `forms`.
     fn find_task(
         &self,
         (task, server): (Task, ServerIndex),
         forms: &[TaskDialect],
     ) -> Result<FoundTask, RpcError> {
         let is_unknown = self.catalog.handshake(server).is_none();
-        // One that is not there is asked all the same, and says so.
+        // A server that is not connected gets the request anyway: the failure explains what is wrong.
         let is_offered = |form: TaskDialect| is_unknown || self.offers(server, form);
         let is_crossed = split_prefix(&task.id).0.is_some()
             && forms.contains(&EXT_OVER_CORE.client)
@@ -387,8 +389,8 @@ impl RequestContext<'_> {
         })
     }
 
-    /// What it takes to tell the client of a task of the extension: its server, the forms on both
-    /// sides, and what the task is known by there.
+    /// The notifier for a task of the extension, with its server, the dialects on both sides, and the server's id of
+    /// the task.
     pub(crate) fn task_notifier(
         &self,
         id: &str,
@@ -397,11 +399,11 @@ impl RequestContext<'_> {
         let mut downward = self.plan_of(&found);
         downward.origin = downward.origin.filter(|_| self.snapshot.follows_links());
         let teller = TaskNotifier {
-            // What is watched is told in the form of its clients.
+            // The notifications of a proxied task already have the client's form.
             dialects: DialectPair::both(TaskDialect::Extension),
             client_id: id.into(),
             server: self.server_name(found.place.server),
-            // The client knows whatever a result may hold, and is not notified of progress.
+            // Modern clients know all kinds of content, and these notifications carry no progress.
             rewriter: ResultRewriter {
                 origin: downward.origin,
                 shape: downward.shape,
@@ -414,13 +416,13 @@ impl RequestContext<'_> {
         Some((found.place.server, teller, found.forms, found.task.id))
     }
 
-    /// What it takes to ask about a task of the extension.
+    /// The task of the extension with this id, if it is found.
     pub(super) fn find_by(&self, id: &str) -> Option<FoundTask> {
         self.find_task(self.open_task_id(id).ok()?, &[TaskDialect::Extension])
             .ok()
     }
 
-    /// The view that a task was made under (SV-28), if its client still has the variant.
+    /// The view under which a task was created (SV-28), if the client may still use its variant.
     fn view_of(&self, task: &Task) -> Option<ViewIndex> {
         let faces = &self.snapshot.variant_set;
         let index = faces.index_of(task.variant.as_str())?;
