@@ -13,11 +13,11 @@ use crate::outcome::Outcome;
 use crate::soak::binary;
 use crate::workspace::Workspace;
 
-/// Prints what each case takes, with another binary where one is named; with `write`, into the page, too.
+/// Prints the memory that each case uses, with the binary `vary` if given. With `write`, also updates the page.
 ///
 /// # Errors
 ///
-/// When a case takes more than three times its bound.
+/// When a case uses more than three times its bound.
 pub(crate) fn amplify(
     workspace: &Workspace,
     vary: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) fn amplify(
     }
 }
 
-/// Measures the `vary` of an earlier commit, and writes its figures where the table's column "before" is made from.
+/// Measures the `vary` of an earlier commit, and records its figures for the table's column "before".
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub(crate) fn record(
         .map_err(|error| format!("{BEFORE} could not be written: {error}"))
 }
 
-/// What each case took in the build that was recorded.
+/// The memory that each case used in the recorded build.
 fn before(workspace: &Workspace) -> Result<BTreeMap<String, String>, String> {
     #[derive(serde::Deserialize)]
     struct Recorded {
@@ -69,7 +69,7 @@ fn before(workspace: &Workspace) -> Result<BTreeMap<String, String>, String> {
     Ok(recorded.grown)
 }
 
-/// The same in small, as a phase.
+/// A smaller measurement, as a phase.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     match ran(workspace, None, ("", LONG), true) {
         Ok(amplified) => Outcome {
@@ -98,9 +98,9 @@ fn ran(
     })
 }
 
-/// More than a case takes on a busy machine.
+/// Longer than a case takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
-/// How long a case may take in an earlier build.
+/// The time limit of a case in an earlier build.
 const RECORDED: Duration = Duration::from_secs(60);
 /// The figures of an earlier build, and its commit.
 const BEFORE: &str = "tests/faults/amplify-before.json";

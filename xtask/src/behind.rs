@@ -9,20 +9,20 @@ use crate::server::Server;
 use crate::workspace::Workspace;
 use crate::{npm, process, python};
 
-/// Gateways before the servers by the names that the scripts know, and what the scripts are told of them; and the
-/// servers that have to live as long.
+/// Starts the gateways in front of the servers. Returns the scripts' argument about them, by the names that the scripts
+/// know, and the servers, which must run as long as the scripts.
 pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
     let fixture = workspace.binary("fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
     let everything = "@modelcontextprotocol/server-everything";
     let mut targets = vec![
         ("everything".to_owned(), stdio(&["npx", "-y", everything])),
-        // Asks for what the official one does not.
+        // Sends server requests that the official server does not send.
         ("asking".to_owned(), stdio(&["node", "asking-server.mjs"])),
-        // Tells how its tasks stand, which the fixture cannot.
+        // Sends notifications about the status of its tasks, which the fixture cannot.
         ("tasks".to_owned(), stdio(&["node", "tasks-server.mjs"])),
         ("fixture".to_owned(), stdio(&[fixture, "--stdio"])),
-        // The others know sessions.
+        // The other servers have sessions.
         (
             "modern".to_owned(),
             stdio(&[fixture, "--stdio", "--era", "modern"]),
@@ -65,7 +65,7 @@ fn stdio(command: &[&str]) -> Value {
     json!({"command": command[0], "args": command[1..]})
 }
 
-/// The servers of both eras, each on an SDK of its own, and how they are started.
+/// The servers of both eras, each with a different SDK, and the commands that start them.
 fn of_both_eras(workspace: &Workspace) -> Result<[(&'static str, [String; 2]); 3], String> {
     let python = |environment| {
         let python = python::program(workspace, environment, "python")?;

@@ -38,8 +38,8 @@ pub(crate) struct Bench {
 ///
 /// # Errors
 ///
-/// When something does not build or run, an answer is wrong, or a bar is missed; the measurement has
-/// said which by then.
+/// When something does not build or run, an answer is wrong, or a bar is missed. The measurement has already printed
+/// which.
 pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> {
     if bench.library {
         return library(workspace);
@@ -53,7 +53,7 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
         command.arg("--mcp-proxy").arg(peer);
     }
     let gateway = measured(command.args(&bench.options));
-    // Options are about the gateway's rows.
+    // The options apply only to the gateway's rows.
     let library = match bench.options.is_empty() {
         true => library(workspace),
         false => Ok(()),
@@ -61,7 +61,7 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     gateway.and(library)
 }
 
-/// What the library adds to a handler of rmcp.
+/// Measures the overhead of the library over a handler of rmcp.
 fn library(workspace: &Workspace) -> Result<(), String> {
     let mut command = cargo::cargo(workspace);
     measured(command.args([
@@ -83,7 +83,7 @@ fn measured(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Builds one package alone, so that no other's needs change what it is built with.
+/// Builds one package alone, so that other packages do not enable features of its dependencies.
 fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, String> {
     println!("building {binary} ...");
     let log = workspace.scratch(&format!("bench-{binary}.log"))?;
@@ -93,13 +93,13 @@ fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, 
     Ok(workspace.path("target").join(PROFILE).join(binary))
 }
 
-/// The profile of the root `Cargo.toml` that releases are built with.
+/// The profile for releases in the root `Cargo.toml`.
 const PROFILE: &str = "dist";
 
-/// Link-time optimisation takes minutes on small machines; this only ends what hangs.
+/// Only for builds that hang: link-time optimisation takes minutes on small machines.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// The peer that was named, or one that is installed.
+/// The peer that the command line names, or an installed one.
 fn peer(workspace: &Workspace, bench: &Bench) -> Option<PathBuf> {
     let installed = workspace.path("target/peers/bin/mcp-proxy");
     let candidates = [installed, PathBuf::from("mcp-proxy")];
@@ -111,7 +111,7 @@ fn peer(workspace: &Workspace, bench: &Bench) -> Option<PathBuf> {
     })
 }
 
-/// Whether `program` is the one that is meant: npm and PyPI have others of the same name.
+/// Whether `program` is the one of crates.io: npm and PyPI have others of the same name.
 fn is_of_crates_io(program: &Path) -> bool {
     let help = Command::new(program).arg("--help").output();
     help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--from-mcp-json"))

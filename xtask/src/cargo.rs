@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// More than a clean build on two slow cores needs; it only ends what hangs.
+/// Only for commands that hang: a clean build on two slow cores takes less.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Formatting.
@@ -43,9 +43,9 @@ pub(crate) fn doc(workspace: &Workspace) -> Outcome {
     )
 }
 
-/// The fuzz targets: a workspace of their own, which no other phase sees.
+/// Compiles the fuzz targets. They are a separate workspace, which no other phase checks.
 ///
-/// Its lock file is held as it is, so that a dependency that is new here is seen to be missing there.
+/// Its lock file is not updated, so that the phase fails if a new dependency is missing there.
 pub(crate) fn fuzz(workspace: &Workspace) -> Outcome {
     let manifest = "fuzz/Cargo.toml";
     let arguments = [
@@ -81,7 +81,7 @@ pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
     process::run(cargo(workspace).args(arguments), &log, LIMIT)
 }
 
-/// All Rust tests; counted one by one.
+/// Runs and counts all Rust tests.
 pub(crate) fn tests(workspace: &Workspace) -> Outcome {
     // A failing test must not keep the other crates' tests from running.
     let arguments = &["test", "--workspace", "--no-fail-fast"];
@@ -101,8 +101,8 @@ pub(crate) fn tests(workspace: &Workspace) -> Outcome {
 
 /// `cargo` in the workspace.
 ///
-/// Without incremental compilation: what it stores for every test binary is several times as large as the binaries,
-/// and a run over everything reuses none of it.
+/// Incremental compilation is off: its data for every test binary is several times as large as the binaries, and a full
+/// run does not reuse it.
 pub(crate) fn cargo(workspace: &Workspace) -> Command {
     let mut command = process::command(env!("CARGO"));
     command

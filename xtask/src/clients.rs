@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Default)]
 pub(crate) struct Table(BTreeMap<Row, BTreeMap<Column, Cell>>);
 
-/// What about, what, and with which server.
+/// The topic, the check, and the server.
 type Row = (String, String, String);
 
 /// The client and its era.
@@ -27,22 +27,22 @@ enum Cell {
     Fails,
 }
 
-/// What a check came to.
+/// The outcome of a check.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Came {
-    /// It was made.
+    /// The check was made.
     To {
         ok: bool,
         #[serde(default)]
         detail: String,
     },
-    /// It cannot be made, and why not.
+    /// The check cannot be made, with the reason.
     Lacks { lacks: String },
 }
 
 impl Table {
-    /// Notes what `name`, with `server`, came to in the job of `what way client era`.
+    /// Records the outcome of the check `name` with `server`, in a job called `what way client era`.
     pub(crate) fn note(&mut self, job: &str, (name, server): (&str, Option<&str>), came: &Came) {
         let words: Vec<&str> = job.split(' ').collect();
         let (Some(server), [what, _way, client, era]) = (server, &words[..]) else {
@@ -55,13 +55,13 @@ impl Table {
         };
         let row = [*what, name, server].map(str::to_owned).into();
         let cells = self.0.entry(row).or_default();
-        // Over both transports it is as the worse one says.
+        // The worse outcome of the two transports counts.
         let known = cells.entry(((*client).to_owned(), (*era).to_owned()));
         let known = known.or_insert_with(|| cell.clone());
         *known = known.clone().max(cell);
     }
 
-    /// Whether all that was found is in the document, and everything was asked of everybody.
+    /// Checks that the document contains all outcomes, and that no client omitted a check.
     pub(crate) fn held_against_the_document(
         &self,
         workspace: &Workspace,
@@ -96,7 +96,7 @@ impl Table {
         Ok(outcome)
     }
 
-    /// One table for each thing that it is about, and under them what is lacking where.
+    /// One table for each topic, followed by the reasons for checks that cannot be made.
     fn markdown(&self, versions: &BTreeMap<&str, String>) -> String {
         let mut text = String::new();
         let mut reasons: Vec<&str> = Vec::new();
@@ -146,7 +146,7 @@ fn head(what: &str, versions: &BTreeMap<&str, String>) -> String {
     text
 }
 
-/// Which version of each SDK is pinned.
+/// The pinned version of each SDK.
 fn versions(workspace: &Workspace) -> Result<BTreeMap<&'static str, String>, String> {
     let package = workspace.read("tests/interop/package.json")?;
     let package: Value = serde_json::from_str(&package).map_err(|error| error.to_string())?;
@@ -175,7 +175,7 @@ fn versions(workspace: &Workspace) -> Result<BTreeMap<&'static str, String>, Str
     ]))
 }
 
-/// The clients, their eras, and what readers call them.
+/// The clients, their eras, and their titles in the table.
 const COLUMNS: &[(&str, &str, &str)] = &[
     ("typescript-1", "legacy", "TypeScript"),
     ("typescript-2", "legacy", "TypeScript"),

@@ -19,7 +19,7 @@ use crate::faults::write_table;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
-/// The official suite, every release of it; also whether the page says what was found.
+/// Runs every release of the official suite, and checks that the page is current.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let checked = found(workspace).and_then(|found| {
         let mut outcome = found.outcome;
@@ -30,11 +30,11 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     checked.unwrap_or_else(Outcome::failure)
 }
 
-/// Prints what the official suite finds in each pair; with `write`, into the page, too.
+/// Prints the official suite's results for each pair. With `write`, also updates the page.
 ///
 /// # Errors
 ///
-/// When something is worse than it should be.
+/// When a result is worse than expected.
 pub(crate) fn conformance(workspace: &Workspace, write: bool) -> Result<(), String> {
     let Found { outcome, table } = found(workspace)?;
     println!("{table}");
@@ -48,7 +48,7 @@ pub(crate) fn conformance(workspace: &Workspace, write: bool) -> Result<(), Stri
     Ok(())
 }
 
-/// What was found, and the table of it.
+/// The results, and their table.
 struct Found {
     outcome: Outcome,
     table: String,
@@ -99,7 +99,7 @@ fn found(workspace: &Workspace) -> Result<Found, String> {
     Ok(Found { outcome, table })
 }
 
-/// What stands behind Vary, by the names in the file of expected failures.
+/// The targets behind Vary, by their names in the file of expected failures.
 fn behinds() -> Vec<&'static str> {
     let servers = BEHIND.iter().map(|behind| behind.name);
     servers.chain([SCENARIOS, MIXED]).collect()
@@ -116,13 +116,13 @@ fn compare(
     pairs.extend(page::pairs(name, direct, through));
 }
 
-/// What was found of the fixture, and by name of each Vary before one.
+/// The results of the fixture, and of each Vary in front of one, by name.
 struct OfServers {
     direct: Results,
     through: Vec<(&'static str, Results)>,
 }
 
-/// Each server is asked by one suite at a time, all of them at once.
+/// Runs the suites against all servers concurrently, but only one suite at a time against each.
 fn server_runs(workspace: &Workspace, programs: &Programs<'_>) -> Result<OfServers, String> {
     let mut targets = vec![programs.direct()?];
     for behind in BEHIND {

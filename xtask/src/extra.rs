@@ -1,4 +1,4 @@
-//! What is run by hand before a release: `cargo xtask test-extra`.
+//! The long phases before a release: `cargo xtask test-extra`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,11 +12,11 @@ use crate::process;
 use crate::soak;
 use crate::workspace::Workspace;
 
-/// Three and a half thousand mutants, ten seconds each, on one core, and some patience.
+/// Enough for 3500 mutants of ten seconds each on one core.
 const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Tests that take longer than all others together, by a part of their names. What lives without them
-/// is tried with them.
+/// Tests that take longer than all others together, by a part of their names. Mutants that survive without them are
+/// tried again with them.
 const SLOW: &[&str] = &[
     "a_hostile_result_is_compared_within_limits",
     "a_repeated_key_is_refused_among_few_and_among_many",
@@ -33,22 +33,22 @@ const SLOW: &[&str] = &[
     "whatever_is_derived_is_json",
 ];
 
-/// The crate whose mutants are tried, and where its sources are.
+/// The crate that is mutated.
 const MUTATED: &str = "mcp-vary";
 
 const MUTATED_SOURCES: &str = "crates/mcp-vary/src";
 
-/// The crates whose API is promised.
+/// The crates with a stable API.
 const PROMISED: &[&str] = &["mcp-vary", "mcp-vary-rmcp"];
 
-/// One of them.
+/// One phase.
 struct Extra {
     name: &'static str,
     about: &'static str,
     run: fn(&Workspace, &Options) -> Outcome,
 }
 
-/// Every one, in the order in which they run.
+/// All phases, in the order in which they run.
 const EXTRAS: &[Extra] = &[
     Extra {
         name: "semver",
@@ -86,7 +86,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     EXTRAS.iter().map(|extra| extra.name).collect()
 }
 
-/// What each is, one per line.
+/// Describes the phases, one per line.
 pub(crate) fn help() -> String {
     let lines = EXTRAS
         .iter()
@@ -96,11 +96,11 @@ pub(crate) fn help() -> String {
         .collect()
 }
 
-/// Runs those named in `wanted`, all when it is empty.
+/// Runs the phases in `wanted`; all if it is empty.
 ///
 /// # Errors
 ///
-/// When one fails; the message says what each found.
+/// When a phase fails.
 pub(crate) fn run(
     workspace: &Workspace,
     wanted: &[String],
@@ -127,13 +127,13 @@ pub(crate) fn run(
     }
 }
 
-/// Tries every mutant that has no reason to live.
+/// Tries every mutant that is not excluded for a stated reason.
 fn mutants(workspace: &Workspace, options: &Options) -> Outcome {
     let found = found(workspace, "mutants", "27.1.0").and_then(|()| tried(workspace, options));
     found.unwrap_or_else(Outcome::failure)
 }
 
-/// Two rounds, of which the second is about the few that the first did not notice.
+/// Runs two rounds. The second tries the mutants that survived the first again, with the slow tests.
 fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
     let scratch = workspace.scratch("mutants")?;
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
@@ -157,7 +157,7 @@ fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
     Ok(thorough)
 }
 
-/// What of the mutated sources differs from `revision`, in a file.
+/// Writes the difference of the mutated sources from `revision` to a file, and returns its path.
 fn difference(workspace: &Workspace, revision: &str, scratch: &Path) -> Result<PathBuf, String> {
     let mut git = process::command("git");
     git.current_dir(workspace.path(""))
@@ -182,7 +182,7 @@ fn round<'a>(
 ) -> Result<Outcome, String> {
     let mut command = cargo(workspace);
     command.args(["mutants", "--package", MUTATED, "--no-shuffle"]);
-    // Nobody debugs a mutant.
+    // Mutants need no debug information.
     command
         .args(arguments)
         .args(more)
@@ -199,7 +199,7 @@ fn round<'a>(
     })
 }
 
-/// What the three lists say, a mutant a line. A mutant that never ends is noticed, and so is caught.
+/// Counts the mutants in the three lists, one per line. A mutant that times out counts as caught.
 fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
     let passed = caught.lines().count() + timeout.lines().count();
     let failed = missed.lines().count();
@@ -210,7 +210,7 @@ fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
     })
 }
 
-/// Compares what the libraries promise with their latest release; nothing to compare with is said.
+/// Compares the API of the libraries with their latest release. Succeeds if nothing is released yet.
 fn semver(workspace: &Workspace, _options: &Options) -> Outcome {
     match baseline(workspace) {
         Ok(Some(tag)) => found(workspace, "semver-checks", "0.51.0")

@@ -25,7 +25,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     ])
 }
 
-/// Each example is part of one that the tests compile.
+/// Checks that each example is part of one that the tests compile.
 fn examples(workspace: &Workspace) -> Result<(), String> {
     let page = workspace.read(LIBRARY)?;
     let blocks = blocks(&page);

@@ -19,10 +19,10 @@ use crate::server::Server;
 use crate::workspace::Workspace;
 use crate::{behind, npm, process, python, shaped};
 
-/// One client against one server; the Inspector starts a process for each of its requests.
+/// The time limit of a job: the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 
-/// Most of a job is waiting for programs to start and stop.
+/// The number of concurrent jobs. They mostly wait for programs to start and stop.
 const AT_ONCE: usize = 3;
 
 /// A client: its name and script, and the eras that it speaks.
@@ -55,15 +55,15 @@ const CLIENTS: &[Client] = &[
     },
 ];
 
-/// The SDKs whose clients have more to do than every client has, and the eras that they speak.
+/// The SDKs whose clients run additional checks, and the eras that they speak.
 const SDKS: &[(&str, &[&str])] = &[
     ("typescript-1", &["legacy"]),
     ("typescript-2", &["legacy", "modern"]),
     ("python", &["legacy", "modern"]),
 ];
 
-/// The SDKs that are asked what is only between them and one server, and the eras that they speak: those, one that
-/// many have and that knows tasks of the era before, and FastMCP.
+/// The SDKs for checks between one client and one server, such as notifications, and the eras that they speak: those
+/// above, a widely used one with legacy tasks, and FastMCP.
 const NOTIFIED: &[(&str, &[&str])] = &[
     SDKS[0],
     SDKS[1],
@@ -72,14 +72,14 @@ const NOTIFIED: &[(&str, &[&str])] = &[
     (python::FASTMCP, &["legacy", "modern"]),
 ];
 
-/// The clients that are tried beside a server that never answers, and the eras that they speak.
+/// The clients that are tested while another server never answers, and the eras that they speak.
 const BESIDE_HANGING: &[(&str, &[&str])] =
     &[("inspector", &["legacy", "modern"]), SDKS[0], SDKS[1]];
 
 /// The folder of the example configurations.
 const EXAMPLES: &str = "examples/configurations";
 
-/// One client, one server, one era, one way between them.
+/// One client with one server, in one era and over one transport.
 #[derive(Debug)]
 struct Job {
     /// Its name in the table.
@@ -93,7 +93,7 @@ struct Job {
 #[derive(Debug, Deserialize)]
 struct Check {
     name: String,
-    /// With which server, where the table of clients has a row for it.
+    /// The server, if the table of clients has a row for the check.
     #[serde(default)]
     server: Option<String>,
     #[serde(flatten)]
@@ -169,7 +169,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     Ok((jobs, running))
 }
 
-/// Each SDK and era over each way against what `argument` says, by the scripts that are named after `what`.
+/// A job for each SDK, era and transport with this `argument`, run by the scripts that are named after `what`.
 fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
@@ -194,7 +194,7 @@ fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     jobs
 }
 
-/// Where the example configurations are served, how and where each would be on stdio, and the servers.
+/// The targets for the example configurations (the URL, and the command and directory for stdio), and the servers.
 fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
     let mut targets = json!({});
     let mut running = Vec::new();
@@ -211,7 +211,7 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
         command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
         command.arg(&path);
         npm::with_packages(workspace, &mut command)?;
-        // Where a reader would start it, but for the one whose server npm has to find.
+        // The directory in which a reader would start it, except for the one whose server npm has to find.
         let directory = match name {
             "files" => workspace.path(npm::DIRECTORY),
             _ => workspace.path(""),
@@ -227,8 +227,8 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
     Ok((targets, running))
 }
 
-/// A copy of an example whose lists have several pages, so that there are cursors in all of them, and which waits for
-/// servers that start slowly beside other jobs.
+/// A copy of an example with a small page size, so that all its lists have cursors, and with more time for servers
+/// that start slowly beside other jobs.
 fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, String> {
     let mut text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     if !text.lines().any(|line| line.starts_with(PAGE_SIZE)) {
@@ -242,7 +242,7 @@ fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, Stri
 
 const PAGE_SIZE: &str = "page-size:";
 
-/// Every client and era against one server over one way.
+/// A job for every client and era with one server over one transport.
 fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> {
     let mut jobs = Vec::new();
     for client in CLIENTS {
@@ -262,7 +262,7 @@ fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> 
     jobs
 }
 
-/// The servers and how a user starts them.
+/// The servers, and the commands with which a user starts them.
 fn servers(
     workspace: &Workspace,
     directory: &str,
@@ -363,7 +363,7 @@ fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
     (outcome, checks)
 }
 
-/// What the script printed, and whether it ended well.
+/// The script's output, and whether it succeeded.
 fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String>), String> {
     let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
     let mut command = interpreter(workspace, job)?;
@@ -385,7 +385,7 @@ fn interpreter(workspace: &Workspace, job: &Job) -> Result<Command, String> {
     Ok(python)
 }
 
-/// A line that is a check; servers and SDKs may write others to the same log.
+/// Parses a line that is a check. Servers and SDKs may write other lines to the same log.
 fn parsed(line: &str) -> Option<Check> {
     serde_json::from_str(line).ok()
 }

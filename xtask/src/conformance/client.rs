@@ -1,4 +1,4 @@
-//! A client that passes the suite's scenarios of clients, directly and with Vary between.
+//! Runs the suite's client scenarios with a client that passes them, directly and through Vary.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -10,19 +10,19 @@ use super::target::Programs;
 use crate::npm;
 use crate::workspace::Workspace;
 
-/// What stands for the server behind Vary in the file of expected failures: each scenario has its own.
+/// The name of the servers behind Vary in the file of expected failures: each scenario has its own server.
 pub(super) const SCENARIOS: &str = "scenarios";
 
 /// The same with a client of the other era than the scenario's server.
 pub(super) const MIXED: &str = "scenarios-mixed";
 
-/// Stands beside the suite's own checks of a scenario: that its client got the answers that it should.
+/// A check that is added to the suite's own: the client got the answers that it expects.
 const CONTENT: &str = "the-client-is-content";
 
-/// The scenarios that measure time, of which a busy machine takes more: they may be tried so often.
+/// The scenarios that measure time, and the number of attempts: a busy machine may be too slow.
 const TIMED: (&[&str], usize) = (&["sse-retry"], 3);
 
-/// Most of a scenario is waiting for programs to start and stop.
+/// The number of concurrent scenarios. They mostly wait for programs to start and stop.
 const AT_ONCE: usize = 2;
 
 /// How the client reaches the server of a scenario.
@@ -41,11 +41,11 @@ struct Job<'a> {
     way: Way,
 }
 
-/// What the scenarios found in each way.
+/// The results of the scenarios, for each way.
 ///
 /// # Errors
 ///
-/// When the suite has other scenarios than we know: what is new would be left out.
+/// When the suite's scenarios differ from the known ones: a new one would be left out.
 pub(super) fn found(
     workspace: &Workspace,
     programs: &Programs<'_>,
@@ -151,7 +151,7 @@ impl Job<'_> {
         Ok(results)
     }
 
-    /// The command of the client; the suite gives it to a shell.
+    /// The command that starts the client. The suite passes it to a shell.
     fn client(&self, workspace: &Workspace, programs: &Programs<'_>) -> String {
         let script = workspace.path(npm::DIRECTORY).join("scenarios.mjs");
         let mut words = vec!["node".to_owned(), quoted(&script.to_string_lossy())];
@@ -166,8 +166,8 @@ impl Job<'_> {
     }
 }
 
-/// `word` for a shell. The suite takes the command apart at spaces and puts it together again, so that several in a
-/// row would become one; no path has those.
+/// Quotes `word` for a shell. The suite splits the command at spaces and joins it again, which turns several spaces
+/// into one; the paths here have no such spaces.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! Which results are worse than others, and which of those are expected.
+//! Finds the results that are worse than others, and compares them with the expected ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,16 +7,16 @@ use serde::Deserialize;
 
 use crate::outcome::Outcome;
 
-/// What is worse through Vary, and why that stays for now.
+/// The checks that are worse through Vary, with the reasons.
 pub(super) const EXPECTED: &str = "tests/conformance/expected-failures.yaml";
 
 /// A suite and `scenario/check`.
 type Key = (String, String);
 
-/// What one target did with every check.
+/// The results of one target, by check.
 pub(super) type Results = BTreeMap<Key, Tally>;
 
-/// How one check went; the suite may report it several times.
+/// The counted reports about one check: the suite may report it several times.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Tally {
     held: usize,
@@ -34,28 +34,28 @@ impl Tally {
                 self.broken += 1;
                 self.messages.extend(message);
             }
-            // Told or skipped: neither held nor broken.
+            // Informational or skipped: neither held nor broken.
             _ => {}
         }
     }
 
-    /// Whether it broke, be it once.
+    /// Whether it broke at least once.
     pub(super) fn is_broken(&self) -> bool {
         self.broken > 0
     }
 
-    /// Whether `self` is worse than `direct`: a check that was only skipped is, too.
+    /// Whether `self` is worse than `direct`. A skipped check is worse than one that held.
     pub(super) fn is_worse_than(&self, direct: &Self) -> bool {
         self.held < direct.held || self.broken > direct.broken
     }
 }
 
-/// Checks of one scenario that are expected to be worse, all for one reason.
+/// Checks of one scenario that are expected to be worse for the same reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
     pub(super) scenario: String,
-    /// What is behind Vary where they are worse; each with each of the suites is a pair.
+    /// The targets behind Vary with which they are worse, under each of the suites.
     pub(super) through: Vec<String>,
     pub(super) suites: Vec<String>,
     pub(super) checks: Vec<String>,
@@ -76,11 +76,11 @@ pub(super) fn entries(text: &str) -> Result<Vec<Entry>, String> {
     }
 }
 
-/// Whether the entries name targets and suites that exist; others would never be looked at.
+/// Checks that the entries name existing targets and suites; others would be ignored.
 ///
 /// # Errors
 ///
-/// When one does not.
+/// When an entry names another one.
 pub(super) fn well_named(
     entries: &[Entry],
     targets: &[&str],
@@ -99,7 +99,7 @@ pub(super) fn well_named(
     Ok(())
 }
 
-/// What is expected to be worse through `target`.
+/// The checks that are expected to be worse through `target`.
 pub(super) fn expected(entries: &[Entry], target: &str) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     for entry in entries {
@@ -114,18 +114,18 @@ pub(super) fn expected(entries: &[Entry], target: &str) -> BTreeSet<Key> {
     keys
 }
 
-/// The fixture itself must hold: otherwise nothing could get worse.
+/// Checks that the fixture itself breaks no check: otherwise, failures through Vary would not count as worse.
 pub(super) fn single(name: &str, results: &Results) -> Outcome {
     compared(name, &Results::new(), results, &BTreeSet::new())
 }
 
-/// Whether `suite` found this check of this scenario to hold, each time that it looked.
+/// Whether all reports of `suite` about this check of this scenario say that it held.
 pub(super) fn holds(results: &Results, suite: &str, (scenario, check): (&str, &str)) -> bool {
     let found = results.get(&(suite.to_owned(), format!("{scenario}/{check}")));
     found.is_some_and(|tally| tally.held > 0 && tally.broken == 0)
 }
 
-/// What is worse than `direct` must be expected, what is expected must be worse.
+/// Checks that all results worse than `direct` are expected, and that all expected ones are worse.
 pub(super) fn compared(
     name: &str,
     direct: &Results,

@@ -13,7 +13,7 @@ pub(super) const MARKS: [&str; 2] = [
     "<!-- and ends here -->",
 ];
 
-/// What one suite found of one pair.
+/// The result of one suite for one server behind Vary.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Pair {
     suite: String,
@@ -22,7 +22,7 @@ pub(super) struct Pair {
     worse: usize,
 }
 
-/// What each suite found of Vary before `behind`.
+/// The result of each suite for Vary in front of `behind`.
 pub(super) fn pairs(behind: &'static str, direct: &Results, through: &Results) -> Vec<Pair> {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for ((suite, check), tally) in direct {
@@ -40,7 +40,7 @@ pub(super) fn pairs(behind: &'static str, direct: &Results, through: &Results) -
     pairs.collect()
 }
 
-/// A row for each pair in the order of the suites, then what is worse and why.
+/// A row for each pair in the order of the suites, then the checks that are worse, with the reasons.
 pub(super) fn table(pairs: &[Pair], entries: &[Entry]) -> String {
     let mut table =
         "| suite | behind Vary | checks | worse than without it |\n|---|---|--:|--:|\n".to_owned();
@@ -73,7 +73,7 @@ pub(super) fn table(pairs: &[Pair], entries: &[Entry]) -> String {
     table
 }
 
-/// `legacy-http` as people say it.
+/// A name such as `legacy-http` in plain English.
 fn shown(behind: &str) -> String {
     match (behind, behind.split_once('-')) {
         (SCENARIOS, _) => "the suite's own servers".to_owned(),
@@ -84,7 +84,7 @@ fn shown(behind: &str) -> String {
     }
 }
 
-/// Whether `page` holds `table`.
+/// Checks that `page` contains `table`.
 pub(super) fn is_current(page: &str, table: &str) -> Result<(), String> {
     let [begin, end] = MARKS;
     if page.contains(&format!("{begin}\n\n{table}{end}")) {

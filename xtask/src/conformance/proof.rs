@@ -8,16 +8,16 @@ use super::target::Programs;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
-/// The check that a server fails which answers whatever `Host` says.
+/// The check that fails for a server that does not validate `Host`.
 pub(super) const HOST: (&str, &str) = (
     "dns-rebinding-protection",
     "localhost-host-rebinding-rejected",
 );
 
-/// A scenario that every server passes with a client that it answers.
+/// A scenario that every server passes, unless it refuses the client.
 const ANY: (&str, &str) = ("tools-call-simple-text", "tools-call-simple-text");
 
-/// What the suite says of the fixture without its check of `Host`, as it stands behind Vary: that it fails.
+/// Checks that the suite fails the fixture without validation of `Host`, as it is used behind Vary.
 pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
     let server = programs.careless("careless-fixture", "both")?;
     let mut outcome = Outcome::default();
@@ -35,7 +35,7 @@ pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result
     Ok(outcome)
 }
 
-/// Whether Vary refuses the foreign `Host` that the servers behind it would not, by each suite.
+/// Checks with each suite that Vary refuses a foreign `Host`, which the servers behind it would accept.
 pub(super) fn refuses_foreign_hosts(name: &str, results: &Results) -> Outcome {
     let mut outcome = Outcome::default();
     for suite in SUITES {
@@ -46,7 +46,8 @@ pub(super) fn refuses_foreign_hosts(name: &str, results: &Results) -> Outcome {
     outcome
 }
 
-/// That what the suites declare arrives: before a Vary that requires both extensions they pass, and fail without.
+/// Checks that the suites' declarations reach Vary: with a Vary that requires both extensions, a suite passes only if
+/// it declares them.
 pub(super) fn declared(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
     let server = programs.careless("requiring-fixture", "both")?;
     let config = workspace.scratch("conformance/requiring.yaml")?;

@@ -1,4 +1,4 @@
-//! The releases of the official suite, and how one is run.
+//! The releases of the official suite, and the commands that run them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 pub(super) struct Suite {
     pub(super) name: &'static str,
     script: &'static str,
-    /// What it is asked to run of servers.
+    /// The arguments that select the scenarios of servers.
     server_args: &'static [&'static str],
     revision: &'static str,
-    /// Its scenarios of clients, but for those about authorization.
+    /// Its scenarios of clients, except those about authorization.
     pub(super) of_clients: &'static [&'static str],
 }
 
@@ -46,8 +46,8 @@ pub(super) const SUITES: &[Suite] = &[
         // The same as those of its successor.
         of_clients: &[],
     },
-    // The last one: it hangs up on calls, and what a server on stdio may still log about those keeps Vary
-    // from telling whose the log messages of other clients' calls are.
+    // This suite runs last: it abandons calls. As long as a server on stdio may still log about these, Vary cannot
+    // attribute log messages to the calls of other clients.
     Suite {
         name: "2026-07-28",
         script: CURRENT,
@@ -76,7 +76,7 @@ pub(super) enum Declares {
 }
 
 impl Suite {
-    /// The era that its revision is not of.
+    /// The era that its revision does not belong to.
     pub(super) fn other_era(&self) -> &'static str {
         match self.revision {
             "2026-07-28" => "legacy",
@@ -93,7 +93,7 @@ impl Suite {
         Ok(command)
     }
 
-    /// Everything that it asks of servers, of the one at `url`; `name` is that of the log.
+    /// Runs all scenarios of servers against the one at `url`; `name` is the name of the log.
     pub(super) fn server(
         &self,
         workspace: &Workspace,
@@ -105,12 +105,12 @@ impl Suite {
         command
             .args(["server", "--url", url])
             .args(self.server_args);
-        // It fails when one check does; what counts is the comparison.
+        // The command fails if one check does; only the comparison counts.
         self.run(workspace, name, command)
             .map(|(results, _)| results)
     }
 
-    /// One scenario of servers.
+    /// Runs one scenario of servers.
     pub(super) fn server_scenario(
         &self,
         workspace: &Workspace,
@@ -126,8 +126,8 @@ impl Suite {
             .map(|(results, _)| results)
     }
 
-    /// One scenario of clients; its server's URL is appended to `client`. Also how it ended: the checks are the
-    /// server's, that the client was content is seen there alone.
+    /// Runs one scenario of clients; the suite appends its server's URL to the command `client`. Also returns how the
+    /// command ended, because only that shows whether the client succeeded: the checks are the server's.
     pub(super) fn client_scenario(
         &self,
         workspace: &Workspace,
@@ -138,12 +138,12 @@ impl Suite {
         let mut command = self.command(workspace, Declares::Nothing)?;
         command.args(["client", "--command", client, "--scenario", scenario]);
         command.args(["--spec-version", self.revision]);
-        // It would end the shell alone; the client ends itself before.
+        // The suite's timeout would only end the shell. The client has a shorter one.
         command.args(["--timeout", "120000"]);
         self.run(workspace, name, command)
     }
 
-    /// The scenarios of clients that it says it has, but for those about authorization.
+    /// The scenarios of clients that the suite lists, except those about authorization.
     pub(super) fn listed(&self, workspace: &Workspace) -> Result<Vec<String>, String> {
         let mut command = self.command(workspace, Declares::Nothing)?;
         command.args(["list", "--client", "--spec-version", self.revision]);
@@ -217,7 +217,7 @@ fn scenario(directory: &str) -> &str {
     name.get(..end).unwrap_or(name)
 }
 
-/// The names in `  - <scenario> [<revisions>]`, one a line.
+/// The names in lines `  - <scenario> [<revisions>]`.
 fn scenarios(listed: &str) -> impl Iterator<Item = &str> {
     let lines = listed.lines().filter_map(|line| line.strip_prefix("  - "));
     let names = lines.filter_map(|line| line.split(' ').next());

@@ -7,7 +7,7 @@ use crate::process;
 use crate::server::Server;
 use crate::workspace::Workspace;
 
-/// What the others are compared with: the fixture in both eras, asked without Vary.
+/// The fixture in both eras without Vary. The other targets are compared with it.
 pub(super) const DIRECT: &str = "direct";
 
 /// A server behind Vary, by its era and transport.
@@ -49,13 +49,13 @@ pub(super) const BEHIND: &[Behind] = &[
 /// A server that the suites are run against.
 pub(super) struct Target {
     pub(super) name: &'static str,
-    /// The one that is asked.
+    /// The server that receives the requests.
     pub(super) front: Server,
-    /// What it needs behind it.
+    /// The server behind it, if any.
     _behind: Option<Server>,
 }
 
-/// The programs that targets are made of.
+/// The programs of the targets.
 pub(super) struct Programs<'a> {
     workspace: &'a Workspace,
     fixture: PathBuf,
@@ -80,12 +80,12 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// The fixture as a server that answers whatever `Host` says.
+    /// The fixture as a server that does not validate `Host`.
     pub(super) fn careless(&self, name: &str, era: &str) -> Result<Server, String> {
         self.fixture(name, &["--era", era, "--any-host"])
     }
 
-    /// Vary before the fixture; one on HTTP does not look at `Host`, so that whoever does is Vary.
+    /// Vary in front of the fixture. On HTTP, the fixture does not validate `Host`, so that only Vary does.
     pub(super) fn through(&self, behind: &Behind) -> Result<Target, String> {
         let Behind {
             name,

@@ -263,7 +263,7 @@ pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Package>, String> {
     Ok(packages)
 }
 
-/// The packages use one another, and the SDK, only as their rules allow.
+/// Checks that the packages use one another, and the SDK, only as their rules allow.
 pub(super) fn arrows(packages: &[Package]) -> Result<(), String> {
     let findings: Vec<String> = packages.iter().flat_map(broken_arrows).collect();
     no_findings(&findings)

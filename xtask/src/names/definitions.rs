@@ -51,7 +51,7 @@ fn item<'a>(tokens: &[Token<'a>], index: usize) -> Option<Definition<'a>> {
     let is_mutable = kind == "static" && text_at(tokens, index + 1) == "mut";
     let name = tokens.get(index + 1 + usize::from(is_mutable))?;
     let before = index.checked_sub(1).map_or("", |at| tokens[at].text);
-    // `const fn`, `*const T`, and fields or calls that have the name of a soft keyword, are no items.
+    // `const fn`, `*const T`, and fields or calls that are named like a soft keyword are not items.
     let is_item = name.is_word() && name.text != "_" && !matches!(before, "*" | "." | "&");
     let is_keyword = matches!(name.text, "fn" | "unsafe" | "async" | "extern");
     (is_item && !is_keyword).then_some(Definition {

@@ -78,7 +78,7 @@ impl RequestContext<'_> {
         self.forward(view, forwarding).await
     }
 
-    /// The tool that the variant lists as `name`. For clients with apps, also the one tool that its server calls `name`.
+    /// The tool that the variant lists as `name`. For clients with apps, also a tool that its server calls `name`.
     async fn known_tool(&self, view: ViewIndex, name: &str) -> Result<Arc<Tool>, RpcError> {
         let meant = |catalog: &Catalog| {
             let tools = catalog.view(ListKind::Tools, view);
