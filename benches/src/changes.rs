@@ -17,10 +17,10 @@ use crate::upstream::{Kind, Transport, tools};
 
 const SERVERS: usize = 5;
 
-/// The gateway reads a list again after this long at the earliest.
+/// The minimum time before the gateway reads a list again.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-/// Measures Vary with one variant and with many, so many times each.
+/// Measures Vary with one variant and with many, `times` times each.
 pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec<Change>> {
     let mut changes = Vec::new();
     for (subject, variants) in [(Subject::Alone, 1), (Subject::Vary, ALIKE)] {
@@ -55,7 +55,7 @@ async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Chan
         announce(&mut connection, place).await?;
         let now = list(&mut connection, place).await?;
         change.took.push(started.elapsed().as_secs_f64() * 1e3);
-        // What is done aside may end a little later.
+        // Background work may end a little later.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let cpu = Usage::of(running.process())?.cpu - used.cpu;
         change
@@ -69,7 +69,7 @@ async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Chan
     Ok(change)
 }
 
-/// Has the last server change its list, and say so.
+/// Makes the last server change its list and send a notification.
 async fn announce(connection: &mut Connection, place: &Endpoint) -> io::Result<()> {
     let tool = format!("{}_{}", server_name(SERVERS - 1), tools::ECHO);
     let body = format!(

@@ -26,12 +26,12 @@ pub(crate) fn server_name(index: usize) -> String {
     format!("server{}", index + 1)
 }
 
-/// The servers in the file that clients keep.
+/// The servers in the format of clients' configuration files.
 pub(crate) fn mcp_servers(ways: &[ServerTarget]) -> String {
     json!({ "mcpServers": entries(ways) }).to_string()
 }
 
-/// The built-in variants, and more that select, rename and shorten.
+/// The built-in variants, and additional ones that select, rename and shorten.
 pub(crate) fn with_variants(ways: &[ServerTarget], variants: usize) -> String {
     let built_in = ["standard", "compact", "read-only"];
     let built_in = built_in.map(|id| (id.to_owned(), json!({})));
@@ -48,7 +48,7 @@ pub(crate) fn with_variants(ways: &[ServerTarget], variants: usize) -> String {
     json!({"servers": entries(ways), "variants": variants}).to_string()
 }
 
-/// So many variants that show the same, each by itself.
+/// `variants` variants with the same items, each with its own view.
 pub(crate) fn alike(ways: &[ServerTarget], variants: usize) -> String {
     let variants = (0..variants).map(|at| {
         let variant = json!({

@@ -18,14 +18,14 @@ pub(crate) const NAMES: [&str; 2] = [
     "a list changes, 1,000 streams of subscriptions/listen",
 ];
 
-/// Streams that are open at once: what a gateway lets in, less a few for others.
+/// The number of open streams: the gateway's limit, less a few for other clients.
 const LISTENERS: usize = 1000;
 
-/// The gateway reads a list again after this long at the earliest.
+/// The minimum time before the gateway reads a list again.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-/// Measures from the change until the last listener was notified, several times: the limit, then Vary, for each
-/// row that is wanted.
+/// Measures the time from the change until the last listener is notified, `times` times: first the limit, then Vary,
+/// for each `wanted` row.
 pub(crate) async fn measure(
     programs: &Programs,
     times: usize,
@@ -98,7 +98,7 @@ async fn of(
 
 const CHANGED: &[u8] = b"notifications/tools/list_changed";
 
-/// How long a listener waits.
+/// The time limit for a notification.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection on which a client receives notifications.
@@ -144,7 +144,7 @@ fn listen(Endpoint { address, path }: &Endpoint) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Has the server change its list, and say so.
+/// Makes the server change its list and send a notification.
 async fn announce(caller: &mut Connection, place: &Endpoint) -> io::Result<()> {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{{"text":"x","change":true}}}}}}"#,

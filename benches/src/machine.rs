@@ -1,11 +1,11 @@
-//! The machine: which core a process runs on, and what it has used.
+//! The machine: the cores of processes, and their use of CPU and memory.
 
 use std::fs;
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Who runs where.
+/// The cores of the processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cores {
     /// The core of the process under test.
@@ -15,7 +15,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// The first two cores that this process may use; the same one twice where there is only one.
+    /// The first two cores that this process may use; the same one twice if there is only one.
     pub(crate) fn find() -> io::Result<Self> {
         let allowed = sched_getaffinity(None)?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
@@ -37,7 +37,7 @@ pub(crate) fn pin(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// What a process has used so far.
+/// The CPU time and memory of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     /// Nanoseconds on a core, of all its threads.
@@ -47,11 +47,11 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Reads what `process` has used; children are not counted.
+    /// Reads the usage of `process`, without its children.
     pub(crate) fn of(process: u32) -> io::Result<Self> {
         let mut cpu = 0;
         for task in fs::read_dir(format!("/proc/{process}/task"))? {
-            // A thread that ends meanwhile has no more to say.
+            // The thread may have ended meanwhile.
             let Ok(text) = fs::read_to_string(task?.path().join("schedstat")) else {
                 continue;
             };

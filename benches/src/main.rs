@@ -1,7 +1,7 @@
-//! Vary beside its limits and its peers: what a request costs.
+//! Measures the cost of a request in Vary, its limits and its peers.
 //!
-//! One program with many parts, so that each can be pinned to a core as a process of its own: `run`
-//! starts the others and sends them requests; `cargo xtask bench` builds everything and starts `run`.
+//! One program with many subcommands, so that each can run in a process that is pinned to a core: `run` starts the
+//! others and sends them requests; `cargo xtask bench` builds everything and starts `run`.
 #![expect(
     clippy::print_stdout,
     reason = "a measurement talks to whoever started it"

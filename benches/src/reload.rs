@@ -1,4 +1,4 @@
-//! How long a start takes, and how long it takes until another configuration is served.
+//! The duration of a start, and of a reload until the new configuration is served.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) const NAMES: [&str; 3] = [
     "reload of one server",
 ];
 
-/// The servers, their tools together, and the variants.
+/// The servers with their tools, and the variants.
 const BEHIND: UpstreamSpec = UpstreamSpec {
     transport: Transport::Http,
     kind: Kind::Sessions,
@@ -31,7 +31,7 @@ const BEHIND: UpstreamSpec = UpstreamSpec {
     rules: None,
 };
 
-/// How long the program can take until it serves a configuration.
+/// The time limit until the program serves a configuration.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// Starts and reloads `rounds` times.

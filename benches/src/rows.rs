@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) bar: Option<Bar>,
     /// The form of results, if the row is about it.
     pub(crate) form: Option<ResultForm>,
-    /// At least so many rounds, where the difference to the limit is asked for, not the ratio.
+    /// The minimum number of rounds, if the difference to the limit is reported instead of the ratio.
     pub(crate) pairs: usize,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct ResultForm {
     bar: Option<Bar>,
 }
 
-/// How much more CPU than the limit a request may cost.
+/// The allowed CPU cost of a request, relative to the limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bar {
     pub(crate) most: f64,
@@ -51,7 +51,7 @@ const LIST: Bar = Bar {
     goal: 1.3,
 };
 
-/// Of a call with a JSON result, compared with one whose result is not changed.
+/// The bar for a call with a JSON result, compared with one whose result is not changed.
 const JSON: Bar = Bar {
     most: 1.5,
     goal: 1.25,
@@ -66,10 +66,10 @@ const VARIANTS: Bar = Bar {
     goal: 1.0,
 };
 
-/// How many tools a server has where that is not the question.
+/// The number of tools of a server in rows about something else.
 const TOOLS: usize = 10;
 
-/// Sessions whose clients are gone, where that is the question.
+/// The number of sessions without a client, in the rows about these.
 pub(crate) const SESSIONS: usize = 10_000;
 
 /// All rows.
@@ -110,13 +110,13 @@ fn lists() -> Vec<Row> {
         }
         rows.push(Row::list(era, Transport::Stdio));
     }
-    // The peer speaks to legacy servers only.
+    // The peer supports only legacy servers.
     let across = Row::call(Era::Modern, Transport::Http, Kind::Sessions);
     rows.push(across.into_list());
     rows
 }
 
-/// Requests that are large, late or long-winded.
+/// Requests with large or late answers, or with many notifications.
 fn shapes() -> Vec<Row> {
     let mut rows = Vec::new();
     let late = Arguments {
@@ -147,7 +147,7 @@ fn shapes() -> Vec<Row> {
     rows
 }
 
-/// Calls whose client is asked something first: there and back twice, or over the stream of the call.
+/// Calls with a server request before the answer: in a second round trip, or on the stream of the call.
 fn asks() -> Vec<Row> {
     let ask = Arguments {
         ask: true,
@@ -166,7 +166,7 @@ fn asks() -> Vec<Row> {
     rows.into()
 }
 
-/// What grows with what.
+/// Rows with growing sizes, and growing numbers of tools, sessions, variants or servers.
 fn growth() -> Vec<Row> {
     let mut rows = Vec::new();
     let call = || {
@@ -208,7 +208,7 @@ fn growth() -> Vec<Row> {
     rows
 }
 
-/// Many variants of many tools of several servers, beside one.
+/// Many variants of many tools of several servers, compared with one.
 fn variants() -> Vec<Row> {
     let mut rows = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
@@ -301,10 +301,10 @@ fn form_rows() -> Vec<Row> {
     rows
 }
 
-/// How many variants are compared with one.
+/// The number of variants that are compared with one.
 pub(crate) const ALIKE: usize = 20;
 
-/// What the library costs on top of rmcp.
+/// The overhead of the library over rmcp.
 fn library() -> Vec<Row> {
     let mut rows = Vec::new();
     for method in [Method::Call, Method::List] {
@@ -322,10 +322,10 @@ fn library() -> Vec<Row> {
     rows
 }
 
-/// Rounds that an interval needs.
+/// The minimum number of rounds for a confidence interval.
 const PAIRS: usize = 10;
 
-/// The server that clients of `era` usually meet.
+/// The usual kind of server for clients of `era`.
 const fn kind_of(era: Era, transport: Transport) -> Kind {
     match (era, transport) {
         (Era::Legacy, Transport::Http) => Kind::Sessions,
@@ -368,7 +368,7 @@ impl Row {
         let mut row = Self::call(era, Transport::Http, kind_of(era, Transport::Http));
         row.name = format!("{}, {kilobytes} KB, {} client", told.name, named(era));
         row.arguments.data = kilobytes << 10;
-        // What sixteen answers of a megabyte take is the machine's business.
+        // Sixteen concurrent answers of a megabyte would measure the machine.
         row.connections = if kilobytes < 1000 { 16 } else { 2 };
         row.behind.rules = told.rules;
         row.subjects = vec![Subject::Unshaped, Subject::Vary];
@@ -392,7 +392,7 @@ impl Row {
     fn with(mut self, name: &str, arguments: Arguments) -> Self {
         self.name = format!("{}, {name}", self.name);
         self.arguments = arguments;
-        // The bars are about an ordinary call.
+        // The bars apply only to an ordinary call.
         self.bar = None;
         self
     }

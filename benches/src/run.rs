@@ -57,12 +57,12 @@ pub(crate) struct Options {
     rows: bool,
 }
 
-/// How long and how often.
+/// The number and length of rounds.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     rounds: usize,
     span: Span,
-    /// How many modern clients there are.
+    /// The number of modern clients.
     clients: usize,
 }
 
@@ -75,7 +75,7 @@ enum Span {
 impl Pace {
     fn rounds_of(self, row: &Row) -> usize {
         match self.rounds {
-            // A look whether everything runs needs no interval.
+            // A single round only checks that everything runs. It needs no confidence interval.
             1 => 1,
             rounds => rounds.max(row.pairs),
         }
@@ -162,7 +162,7 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|text| name.contains(text.as_str()))
     }
 
-    /// How often a list changes.
+    /// The number of changes of a list.
     fn times(&self) -> usize {
         match self.check || self.quick {
             true => 1,
@@ -211,7 +211,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
         };
         match begin(programs, row, subject, behind, pace).await {
             Ok(begun) => asked.push(begun),
-            // A peer that cannot do it is a result; for ours it is a fault.
+            // If a peer cannot do it, that is a result. For our programs, it is an error.
             Err(error) if subject.is_peer() => cells.push(Cell::failed(subject, &error)),
             Err(error) => {
                 return Err(io::Error::other(format!(
@@ -271,14 +271,14 @@ async fn begin(
     }
 }
 
-/// Asks everything that a script has, once.
+/// Sends each request of a script once.
 async fn ask_everything(load: &Rc<Load>, connections: usize) -> io::Result<Sample> {
     let mut open = load.connect(connections).await?;
     let each = load.script.len().div_ceil(connections);
     Ok(load.run(&mut open, Until::Count(each)).await)
 }
 
-/// How many bytes Vary's answer has, in the mean over all clients.
+/// The mean size of Vary's answer over all clients, in bytes.
 async fn size_of_list(programs: &Programs, row: &Row, pace: Pace) -> io::Result<usize> {
     let upstream = programs.upstream(row.behind)?;
     let running = programs.proxy(Subject::Vary, &upstream)?;
@@ -313,7 +313,7 @@ async fn measured(asked: &LoadedSubject, row: &Row, pace: Pace) -> io::Result<Me
     Ok(Measured::new(sample, took, before, after))
 }
 
-/// Requests of each connection before the clock starts.
+/// The number of requests per connection before the measurement.
 const WARM: usize = 20;
 
 impl Row {
@@ -346,7 +346,7 @@ impl Row {
             _ => told.tags,
         });
         let tool = match subject {
-            // It names every tool after its server, even if there is one.
+            // It prefixes tools with the name of their server, even with a single server.
             Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
             Subject::Vary | Subject::Alone if self.behind.servers > 1 => {
                 format!("{}_{}", server_name(self.behind.servers - 1), tools::ECHO)

@@ -11,7 +11,7 @@ use crate::rows::SESSIONS;
 use crate::subject::{Programs, Running, Subject, UpstreamSpec};
 use crate::upstream::{Kind, Transport};
 
-/// Streams that are open at once: what a gateway lets in, less a few for others.
+/// The number of open streams: the gateway's limit, less a few for other clients.
 const STREAMS: usize = 1000;
 
 /// Opens sessions over a few connections, which are closed afterwards.
@@ -70,7 +70,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
     })
 }
 
-/// The resident bytes, once connections that were closed are gone there, too.
+/// The resident bytes after a delay, in which the process also drops closed connections.
 async fn settled(running: &Running) -> io::Result<u64> {
     tokio::time::sleep(Duration::from_millis(300)).await;
     Ok(Usage::of(running.process())?.resident)

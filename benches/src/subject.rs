@@ -41,7 +41,7 @@ pub(crate) enum Subject {
     Bare,
     /// The same, with content negotiation by the library.
     Negotiating,
-    /// The same, with four variants besides.
+    /// The same, and four variants.
     Variants,
 }
 
@@ -92,30 +92,30 @@ impl fmt::Display for Subject {
 pub(crate) struct UpstreamSpec {
     pub(crate) transport: upstream::Transport,
     pub(crate) kind: upstream::Kind,
-    /// How many tools each server lists.
+    /// The number of tools of each server.
     pub(crate) tools: usize,
-    /// How many servers there are, all alike.
+    /// The number of equal servers.
     pub(crate) servers: usize,
-    /// How many variants the operator configured; none leaves those that exist by themselves.
+    /// The number of configured variants; without any, the built-in ones apply.
     pub(crate) variants: usize,
-    /// How many variants like one another there are instead, where many are compared with one.
+    /// The number of equal variants, in rows that compare many with one.
     pub(crate) alike: usize,
     /// The rules for results, as in a configuration under `results`.
     pub(crate) rules: Option<&'static str>,
 }
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) bench: PathBuf,
     pub(crate) vary: PathBuf,
     pub(crate) mcp_proxy: Option<PathBuf>,
-    /// For the files that they read.
+    /// The directory for the files that they read.
     pub(crate) scratch: PathBuf,
     pub(crate) cores: Cores,
 }
 
-/// A server that runs, reached over HTTP.
+/// A running server, reached over HTTP.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -131,7 +131,7 @@ pub(crate) struct Upstream {
     running: Vec<Running>,
 }
 
-/// How long a program may take until it serves.
+/// The time limit until a program serves.
 const START: Duration = Duration::from_secs(20);
 
 impl Programs {
@@ -164,7 +164,7 @@ impl Programs {
         words.split(' ').map(str::to_owned).collect()
     }
 
-    /// Starts the fixed body.
+    /// Starts the server with the fixed answer.
     pub(crate) fn fixed(&self, size: usize) -> io::Result<Running> {
         let words = ["fixed", "--size", &size.to_string()].map(str::to_owned);
         self.start(
@@ -186,7 +186,7 @@ impl Programs {
         )
     }
 
-    /// Starts a proxy before `upstream`.
+    /// Starts a proxy in front of `upstream`.
     pub(crate) fn proxy(&self, subject: Subject, upstream: &Upstream) -> io::Result<Running> {
         let ways = self.targets(upstream);
         match subject {
@@ -259,7 +259,7 @@ impl Programs {
         self.served(to)
     }
 
-    /// Vary with a configuration, in a file of its own: it looks whether its file changes.
+    /// Starts Vary with a configuration in a separate file, because it watches its file for changes.
     fn vary_with(&self, name: &str, config: &str) -> io::Result<Running> {
         let file = self.scratch.join(format!("{name}.json"));
         fs::write(&file, config)?;
@@ -272,7 +272,7 @@ impl Programs {
         self.start(&self.vary, &words, self.cores.subject, AddressSource::Error)
     }
 
-    /// The configuration of a gateway that has variants of its operator.
+    /// The configuration file of a gateway with configured variants.
     pub(crate) fn variants_file(&self) -> PathBuf {
         self.scratch.join("variants.json")
     }
@@ -281,7 +281,7 @@ impl Programs {
         let Some(program) = &self.mcp_proxy else {
             return Err(io::Error::other("mcp-proxy is not installed"));
         };
-        // It does not say where it serves, so that a port is chosen for it.
+        // It does not print its address, so a port is chosen for it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let file = self.scratch.join("mcp-proxy.toml");
         fs::write(&file, mcp_proxy_config(address, ways))?;
@@ -305,7 +305,7 @@ impl Programs {
         core: usize,
         says: AddressSource,
     ) -> io::Result<Running> {
-        // The kernel ends it should this process be killed.
+        // The kernel ends the program if this process is killed.
         let mut command = Command::new("setpriv");
         command
             .args(["--pdeathsig", "TERM", "--"])
@@ -315,7 +315,7 @@ impl Programs {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A process begins on the core of the thread that starts it.
+        // A process inherits the core of the thread that starts it.
         pin(core)?;
         let child = command.spawn();
         pin(self.cores.rest)?;
@@ -364,7 +364,7 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// The address in the lines of one stream. Without one, the lines of the other are the reason.
+/// The address in the lines of one stream. If there is none, the error contains the lines of the other.
 fn find_endpoint(
     lines: Option<&Receiver<String>>,
     other: Option<&Receiver<String>>,
@@ -387,7 +387,7 @@ fn find_endpoint(
     )))
 }
 
-/// Waits until something listens there.
+/// Waits until the address accepts connections.
 fn wait_until_reachable(place: Endpoint) -> io::Result<Endpoint> {
     let deadline = Instant::now() + START;
     while TcpStream::connect(place.address).is_err() {
@@ -431,13 +431,13 @@ impl Running {
         }
     }
 
-    /// Whether it runs still.
+    /// Whether it is still running.
     fn is_there(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 }
 
-/// Politely first, since a proxy has to end what it started itself.
+/// Sends a signal first, because a proxy must end the processes that it started.
 impl Drop for Running {
     fn drop(&mut self) {
         let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
@@ -453,5 +453,5 @@ impl Drop for Running {
     }
 }
 
-/// How long a program may take to end.
+/// The time that a program has to end after the signal.
 const GRACE: Duration = Duration::from_secs(3);

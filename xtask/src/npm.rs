@@ -10,27 +10,27 @@ use std::time::Duration;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Where `package.json`, its lockfile and the scripts are.
+/// The directory of `package.json`, its lockfile and the scripts.
 pub(crate) const DIRECTORY: &str = "tests/interop";
 
-/// Some hundred megabytes over a slow line.
+/// Enough for some hundred megabytes over a slow connection.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Installs exactly what the lockfile says, unless that has been done.
+/// Installs exactly the packages of the lockfile, unless they are installed.
 ///
 /// # Errors
 ///
 /// When npm is missing or fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
     let lockfile = workspace.read("tests/interop/package-lock.json")?;
-    // What was installed last; npm has no cheap way to say so.
+    // A copy of the lockfile that was installed last: npm has no cheap way to check that.
     let installed = workspace.path("tests/interop/node_modules/.installed-lock.json");
     if fs::read_to_string(&installed).is_ok_and(|before| before == lockfile) {
         return Ok(());
     }
     let log = workspace.scratch("npm.log")?;
     let mut npm = process::command("npm");
-    // No package needs its install script here, and whose code runs at install time stays ours to say.
+    // No package needs its install script here, and third-party code should not run at install time.
     npm.args(["ci", "--ignore-scripts", "--no-progress"])
         .current_dir(workspace.path(DIRECTORY));
     process::run(&mut npm, &log, LIMIT)?;
@@ -44,9 +44,9 @@ pub(crate) fn node(workspace: &Workspace) -> Result<Command, String> {
     Ok(node)
 }
 
-/// Lets `command` find the installed packages: the programs on its path, the modules from its directory.
+/// Makes the installed packages available to `command`: the programs on its path, the modules in its directory.
 ///
-/// `npx` finds them there too and then asks no registry.
+/// `npx` also finds them there, so that it does not query the registry.
 pub(crate) fn with_packages(workspace: &Workspace, command: &mut Command) -> Result<(), String> {
     command
         .current_dir(workspace.path(DIRECTORY))

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-/// What a phase found.
+/// The result of a phase.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Outcome {
-    /// How many checks passed.
+    /// The number of passed checks.
     pub(crate) passed: usize,
-    /// How many did not.
+    /// The number of failed checks.
     pub(crate) failed: usize,
-    /// What the terminal shows, if anything.
+    /// The text for the terminal, possibly empty.
     pub(crate) report: String,
 }
 
@@ -34,7 +34,7 @@ impl Outcome {
         }
     }
 
-    /// A phase of several checks: each one's name and what is wrong with it, if anything.
+    /// A phase of several checks, each with its name and its error, if any.
     pub(crate) fn of_all<T: AsRef<str>>(checks: &[(T, Result<(), String>)]) -> Self {
         let mut outcome = Self::default();
         for (name, result) in checks {

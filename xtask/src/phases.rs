@@ -132,9 +132,9 @@ pub(crate) fn help() -> String {
     help
 }
 
-/// Runs the phases named in `wanted`, all when it is empty.
+/// Runs the phases in `wanted`; all if it is empty.
 ///
-/// A failed phase does not hide those after it.
+/// The run continues after a failed phase.
 pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
     let chosen: Vec<&Phase> = PHASES
         .iter()

@@ -1,4 +1,4 @@
-//! Other programs: limited in time; their whole process group ends with them.
+//! Runs other programs with a time limit, and ends their whole process group with them.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 /// How often a running program is polled.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long a program can take to end after a signal.
+/// The time that a program has to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How many last lines of a failed program are shown.
+/// The number of last lines of a failed program's log that are shown.
 const TAIL: usize = 60;
 
 /// A program in a separate process group, which ends with this one.
@@ -94,7 +94,7 @@ pub(crate) fn output(command: &mut Command, limit: Duration) -> Result<String, S
     }
 }
 
-/// A started program with everything it started; all of it ends when this is dropped.
+/// A program with all processes that it started. They are ended when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Group(Child);
 

@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// The environments, and what each of them has: two versions of one package need two.
+/// The environments and their requirements. Two versions of a package need two environments.
 const ENVIRONMENTS: &[(&str, &str)] = &[
     ("python", "tests/interop/requirements.txt"),
     (FIRST, "tests/interop/requirements-1.txt"),
@@ -22,7 +22,7 @@ pub(crate) const FIRST: &str = "python-1";
 /// The environment of FastMCP 4, both its client and its server.
 pub(crate) const FASTMCP: &str = "fastmcp";
 
-/// Installs exactly what the lists of requirements say into environments of their own, unless that has been done.
+/// Installs exactly the packages of each list of requirements into a separate environment, unless they are installed.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ fn install_into(workspace: &Workspace, name: &str, list: &str) -> Result<(), Str
     if fs::read_to_string(&installed).is_ok_and(|before| before == requirements) {
         return Ok(());
     }
-    // Without its own pip: Debian has the module that would install it in another package.
+    // Without pip: on Debian, the module that would install it is in a separate package.
     let mut venv = process::command("python3");
     venv.args(["-m", "venv", "--clear", "--without-pip"])
         .arg(&environment);

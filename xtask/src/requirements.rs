@@ -1,4 +1,4 @@
-//! `spec/requirements.yaml`: every requirement with its tests, or why it has none yet.
+//! `spec/requirements.yaml`: every requirement with its tests, or with the reason why it has none yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::workspace::Workspace;
 const FILE: &str = "spec/requirements.yaml";
 const VECTORS: &str = "spec/vectors";
 
-/// The families of requirements, and how many each has. A new one is added here first.
+/// The families of requirements, and the number of requirements in each. Add new requirements here first.
 const FAMILIES: &[(&str, usize)] = &[("EXT", 10), ("CN", 22), ("SV", 28), ("TR", 5)];
 
-/// How binding a requirement is; `MUST*` differs from its source on purpose, `D` is our own.
+/// The levels of requirements. `MUST*` deliberately differs from its source; `D` is the project's own.
 const LEVELS: &[&str] = &["MUST", "MUST*", "SHOULD", "MAY", "D"];
 
 /// One requirement.
@@ -28,9 +28,9 @@ struct Requirement {
     /// Its tests: `file.rs::function` or a file of vectors.
     #[serde(default)]
     tests: Vec<String>,
-    /// Why there is no test.
+    /// The reason why there is no test.
     none: Option<String>,
-    /// What is not tested yet, if a part is.
+    /// The part that is not tested yet, if any.
     later: Option<String>,
 }
 
@@ -103,7 +103,7 @@ fn incomplete(requirements: &[Requirement]) -> Vec<String> {
     broken
 }
 
-/// What an entry lacks or has too much of.
+/// The missing and superfluous members of an entry.
 fn malformed(requirement: &Requirement) -> Vec<String> {
     let Requirement {
         id,
@@ -134,7 +134,7 @@ fn malformed(requirement: &Requirement) -> Vec<String> {
         .collect()
 }
 
-/// The tests of an entry that are not where it says.
+/// The tests of an entry that do not exist.
 fn unkept(workspace: &Workspace, requirement: &Requirement, vectors: &Vectors) -> Vec<String> {
     let id = &requirement.id;
     requirement
@@ -146,7 +146,7 @@ fn unkept(workspace: &Workspace, requirement: &Requirement, vectors: &Vectors) -
         .collect()
 }
 
-/// Why `test` is no test of the requirement `id`, if it is none.
+/// The reason why `test` is not a test of the requirement `id`; `None` if it is one.
 fn missing(workspace: &Workspace, id: &str, test: &str, vectors: &Vectors) -> Option<String> {
     let Some((file, function)) = test.split_once("::") else {
         return match vectors.get(test) {
@@ -167,7 +167,7 @@ pub(crate) fn has_test(text: &str, function: &str) -> bool {
     let Some(at) = text.find(&format!("fn {function}(")) else {
         return false;
     };
-    // The line of the function itself, and whatever stands on it before `fn`, does not count.
+    // Skips the line of the function itself, such as `pub` or `async` in front of `fn`.
     text[..at]
         .lines()
         .rev()

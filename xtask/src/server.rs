@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Group, tail};
 
-/// More than a start takes on a busy machine; it only ends what hangs.
+/// Only for programs that hang: a start on a busy machine takes less.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(10);
@@ -18,7 +18,7 @@ const POLL: Duration = Duration::from_millis(10);
 pub(crate) struct Server {
     /// Its URL.
     pub(crate) url: String,
-    /// Held for its end; also the server's standard input, which stays open until then.
+    /// Ends the server when dropped; also keeps its standard input open until then.
     _group: Group,
 }
 

@@ -1,4 +1,4 @@
-//! The matrix of shaped results: what `tests/interop/shaped.json` records, for every set of feature tags.
+//! The matrix of shaped results: the recording `tests/interop/shaped.json` for every set of feature tags.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ const RECORDING: &str = "tests/interop/shaped.json";
 const CONFIGURATION: &str = "tests/interop/shaped.yaml";
 const ROWS: &str = "crates/mcp-vary/tests/fixtures/rows";
 
-/// The tools that answer with the first [`FEW`] rows of this set; what a list says of each tells them apart.
+/// The tools that answer with the first [`FEW`] rows of [`SET`]. They differ in their definitions in the list.
 const OF_FEW_ROWS: [&str; 3] = ["rows", "rows_bound", "rows_strict"];
 const SET: &str = "issues";
 const FEW: usize = 20;
 
-/// What may be declared of one thing, each a list of tags.
+/// The possible declarations of an audience, each a list of tags.
 const AUDIENCES: &[&[&str]] = &[
     &[],
     &["agent"],
@@ -67,10 +67,9 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
     Ok((argument, server))
 }
 
-/// The sets of tags that a client declares over a way; `null` is a client that declares nothing.
+/// The sets of tags that clients declare over a transport; `null` is a client that declares nothing.
 ///
-/// Over HTTP all of them; a client on stdio has a process of its own for each, so that it declares each thing
-/// once.
+/// Over HTTP these are all combinations. On stdio, each set needs a process, so that each tag is declared once.
 pub(crate) fn sets(way: &str) -> Vec<Value> {
     let mut sets = vec![Value::Null];
     for (a, audience) in AUDIENCES.iter().enumerate() {
@@ -85,7 +84,7 @@ pub(crate) fn sets(way: &str) -> Vec<Value> {
     sets
 }
 
-/// One of the sets of rows among the fixtures.
+/// A set of rows of the fixtures.
 struct Rows {
     name: String,
     key: String,
@@ -102,7 +101,7 @@ impl Rows {
         json!({"tool": self.tool(), "key": self.key, "list": self.list})
     }
 
-    /// The value with as many of its rows.
+    /// The value with its first `count` rows.
     fn first(&self, count: usize) -> Value {
         let mut value = self.value.clone();
         if let Some(rows) = value[&self.list].as_array_mut() {
@@ -112,7 +111,7 @@ impl Rows {
     }
 }
 
-/// What a tool answers that gives `value`.
+/// The result of a tool that returns `value`.
 fn result(value: &Value) -> Value {
     let text = value.to_string();
     json!({"content": [{"type": "text", "text": text}], "structuredContent": value})

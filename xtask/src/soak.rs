@@ -79,7 +79,7 @@ pub(crate) fn binary(workspace: &Workspace, package: &str, name: &str) -> Result
     Ok(this.with_file_name(name))
 }
 
-/// More than a build takes on a slow machine; it only ends what hangs.
+/// Only for builds that hang: a build on a slow machine takes less.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 const PAGE: &str = "docs/soak.md";

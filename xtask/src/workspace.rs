@@ -1,4 +1,4 @@
-//! Paths and files of the workspace, and what has been built and installed for it.
+//! The paths and files of the workspace, its builds, and its installed packages.
 
 use std::env;
 use std::fs;
@@ -19,7 +19,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of this very crate.
+    /// The workspace that contains this crate.
     pub(crate) fn here() -> Self {
         let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = crate_root.parent().unwrap_or(crate_root);
@@ -80,11 +80,11 @@ impl Workspace {
         self.root.join(relative)
     }
 
-    /// A path for what the phases write and nobody commits; the directory above it exists.
+    /// A path for the uncommitted files of phases. Creates its parent directory.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made.
+    /// When the directory cannot be created.
     pub(crate) fn scratch(&self, relative: &str) -> Result<PathBuf, String> {
         let path = self.root.join("target/xtask").join(relative);
         let parent = path.parent().unwrap_or(&path);
@@ -93,7 +93,7 @@ impl Workspace {
         Ok(path)
     }
 
-    /// The files below `directory` that are committed or about to be.
+    /// The files below `directory` that are committed, or untracked and not ignored.
     ///
     /// # Errors
     ///

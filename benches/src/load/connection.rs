@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection, kept alive; reads as little as is needed to find an answer's end.
+//! A persistent HTTP/1.1 connection that parses only what is needed to find the end of an answer.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,12 +16,12 @@ use crate::endpoint::Endpoint;
 pub(crate) struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
-    /// Where a chunked body is put together.
+    /// The assembled content of a chunked body.
     joined: Vec<u8>,
     session: Option<String>,
 }
 
-/// An answer, while its connection is not used again.
+/// An answer, which borrows the connection's buffer.
 #[derive(Debug)]
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,
@@ -51,7 +51,7 @@ impl Connection {
         self.initialize_with(place, &[], false).await
     }
 
-    /// The same for a client that declares these tags, and that can be asked to fill in forms.
+    /// Like [`initialize`](Self::initialize), for a client that declares these tags, and elicitation if `is_askable`.
     pub(crate) async fn initialize_with(
         &mut self,
         place: &Endpoint,
@@ -76,7 +76,7 @@ impl Connection {
         self.exchange(&initialized).await.map(drop)
     }
 
-    /// Opens the standalone stream of the server, and leaves it open.
+    /// Opens the standalone stream of the session, and keeps it open.
     pub(crate) async fn listen(&mut self, place: &Endpoint) -> io::Result<()> {
         let Endpoint { address, path } = place;
         let session = self.session();
@@ -87,7 +87,7 @@ impl Connection {
         self.subscribe(request.as_bytes()).await
     }
 
-    /// Sends a request whose answer is a stream, and leaves that open.
+    /// Sends a request whose answer is a stream, and keeps that open.
     pub(crate) async fn subscribe(&mut self, request: &[u8]) -> io::Result<()> {
         self.socket.write_all(request).await?;
         self.buffer.clear();
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Sends one request, which has its client asked something, answers that over `other`, and reads the rest.
+    /// Sends one request that causes a server request, answers that over `other`, and reads the rest.
     pub(crate) async fn exchange_asked(
         &mut self,
         request: &[u8],
@@ -210,7 +210,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the chunk at `at`; where the next one begins, if there is one.
+    /// Reads the chunk at `at`, and returns the position of the next one, if any.
     async fn chunk(&mut self, at: usize) -> io::Result<Option<usize>> {
         let line = loop {
             match find(&self.buffer[at..], b"\r\n") {
@@ -250,7 +250,7 @@ fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
     })
 }
 
-/// The id of the server request as JSON text, once it was received completely.
+/// The id of the server request as JSON text, if the request has been received completely.
 fn asked(events: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(events).ok()?;
     let data = text
@@ -266,7 +266,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|some| some == wanted)
 }
 
-/// A legacy request with `body`; `session` is a header line or nothing.
+/// A legacy request with `body`; `session` is a header line or empty.
 pub(crate) fn post(place: &Endpoint, session: &str, body: &str) -> Vec<u8> {
     let Endpoint { address, path } = place;
     let length = body.len();

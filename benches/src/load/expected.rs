@@ -7,40 +7,40 @@ use super::Response;
 use super::script::TEXT;
 use crate::upstream::tools;
 
-/// What an answer must say.
+/// The required content of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
-    /// The text again, so many bytes more, and so many notifications before.
+    /// The text of the call and `size` more bytes, after `steps` notifications.
     Echo { size: usize, steps: usize },
-    /// The text again, and so many rows, in a form.
+    /// The text of the call and so many rows, in a form.
     Data { rows: usize, form: Form },
-    /// The tools, this many or, in a variant that shows no others, the reading ones among them.
+    /// This many tools, or in a variant of read-only tools, these among them.
     List { tools: usize },
-    /// Always the same, of this size.
+    /// A fixed answer of this size.
     Fixed { size: usize },
 }
 
 /// The form of the data in a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
-    /// As a value, and as the text that repeats it.
+    /// A value, and the text that repeats it.
     Both,
-    /// As a value alone.
+    /// Only a value.
     Value,
-    /// As a line for the text and for each row.
+    /// A line for the text and for each row.
     Lines,
-    /// As a shorter text beside the value.
+    /// A value and a shorter text.
     Few,
 }
 
-/// What was learned of a script's answers.
+/// The expected answers to a script, learned from the first answers.
 #[derive(Debug)]
 pub(crate) struct Expected {
     goal: Goal,
     learned: Vec<Option<Learned>>,
 }
 
-/// An answer, cut where its number stood.
+/// The parts of an answer between its numbers.
 #[derive(Debug)]
 struct Learned(Vec<Vec<u8>>);
 

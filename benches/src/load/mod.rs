@@ -1,4 +1,4 @@
-//! The load: requests over a few connections, every answer checked.
+//! The load: requests over a few connections. Every answer is checked.
 
 mod connection;
 mod expected;
@@ -23,7 +23,7 @@ pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects}
 pub(crate) struct Load {
     pub(crate) endpoint: Endpoint,
     pub(crate) script: Script,
-    /// What the client of a session declares.
+    /// The tags that the client of a session declares.
     declares: &'static [&'static str],
     expected: RefCell<Expected>,
     /// The number in the next request; each is used once.
@@ -33,9 +33,9 @@ pub(crate) struct Load {
 /// The result of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
-    /// Nanoseconds from a request's first byte to its answer's last, in no order.
+    /// Nanoseconds from a request's first byte to its answer's last, unordered.
     pub(crate) latencies: Vec<u32>,
-    /// What was wrong with answers: how many, and the first of them.
+    /// The number of wrong answers; the first complaint is below.
     pub(crate) wrong: usize,
     pub(crate) complaint: Option<String>,
     /// Bytes of all answers' bodies.
@@ -70,7 +70,7 @@ impl Load {
         }
     }
 
-    /// Opens `count` connections, each with a session where the script asks for one.
+    /// Opens `count` connections, each with a session if the script needs one.
     pub(crate) async fn connect(&self, count: usize) -> io::Result<Vec<Connection>> {
         let is_fixed = self.expected.borrow().is_fixed();
         let mut connections = Vec::new();
@@ -88,7 +88,7 @@ impl Load {
         Ok(connections)
     }
 
-    /// Asks over all `connections` at once; those that broke are gone afterwards.
+    /// Sends requests over all `connections` concurrently. Removes those that break.
     pub(crate) async fn run(
         self: &Rc<Self>,
         connections: &mut Vec<Connection>,
@@ -97,7 +97,7 @@ impl Load {
         let mut tasks = JoinSet::new();
         let count = connections.len();
         for (index, connection) in connections.drain(..).enumerate() {
-            // Each begins elsewhere, so that together they have soon used everything.
+            // Each begins at another request, so that together they soon use all of them.
             let first = index * self.script.len() / count;
             tasks.spawn_local(Rc::clone(self).ask(connection, first, until));
         }
@@ -151,7 +151,7 @@ impl Load {
 }
 
 impl Load {
-    /// Asks once; a call that has its client asked something is answered after that.
+    /// Exchanges one request, and answers the server request that it may cause.
     async fn exchanged<'a>(
         &self,
         connection: &'a mut Connection,
@@ -176,8 +176,8 @@ impl Load {
     }
 }
 
-/// Keeps this thread from sleeping. To wake it would be the answering process's work, and of one that is
-/// fast more seldom: that would measure the machine, not the process.
+/// Keeps this thread from sleeping. Waking it would cost the measured process CPU time, and a fast process would do so
+/// less often. That would measure the machine, not the process.
 async fn stay_awake() {
     loop {
         tokio::task::yield_now().await;
@@ -202,7 +202,7 @@ impl Sample {
         self.complaint = self.complaint.take().or(other.complaint);
     }
 
-    /// The time in microseconds that `part` of all requests did not exceed.
+    /// The latency in microseconds that `part` of all requests did not exceed.
     pub(crate) fn percentile(&mut self, part: f64) -> f64 {
         if self.latencies.is_empty() {
             return 0.0;

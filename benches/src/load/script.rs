@@ -11,7 +11,7 @@ use crate::upstream::tools;
 pub(crate) enum Era {
     /// 2025-11-25: a session, then bare requests.
     Legacy,
-    /// 2026-07-28: every request has the data of its client.
+    /// 2026-07-28: every request contains the data of its client.
     Modern,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 pub(crate) struct Crowd {
     pub(crate) clients: usize,
     pub(crate) selects: Selects,
-    /// What all of them declare; without it each something else.
+    /// The tags that all of them declare; without it, each declares others.
     pub(crate) declare: Option<&'static [&'static str]>,
 }
 
@@ -52,13 +52,13 @@ pub(crate) struct Crowd {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Selects {
     Nothing,
-    /// Some of them one of those that exist by themselves.
+    /// Some clients select a built-in variant.
     BuiltIn,
-    /// All of them one of so many that are alike.
+    /// All clients select one of this number of equal variants.
     Alike(usize),
 }
 
-/// Requests, each with the number left open.
+/// Templates of requests, each with placeholders for the number.
 #[derive(Debug)]
 pub(crate) struct Script {
     era: Era,
@@ -69,10 +69,10 @@ pub(crate) struct Script {
 
 #[derive(Debug)]
 struct Template {
-    /// The head up to where the session belongs, then the rest with the body.
+    /// The head up to the place of the session header, and the rest with the body.
     start: Vec<u8>,
     rest: Vec<u8>,
-    /// Where in `rest` the number belongs.
+    /// The places of the number in `rest`.
     slots: Vec<usize>,
 }
 
@@ -143,7 +143,7 @@ impl Script {
     }
 }
 
-/// The same call with what it was asked, and the state that came with that, where the answer asks for input.
+/// The same call with the input responses and the request state, for an answer that requires input.
 pub(crate) fn retry(request: &[u8], answer: &[u8]) -> Result<Vec<u8>, String> {
     let told = || String::from_utf8_lossy(answer).into_owned();
     let asked: Value =
@@ -204,7 +204,7 @@ fn headers(era: Era, method: Method, name: Option<&str>) -> String {
 }
 
 impl Method {
-    /// As one speaks of it.
+    /// Its name in the report.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -255,7 +255,7 @@ fn tool_arguments(arguments: Arguments) -> Value {
     told
 }
 
-/// The words of a call beside its number.
+/// The text of a call after its number.
 pub(crate) const TEXT: &str = "is what the tool was asked to say again";
 
 fn token(arguments: Arguments) -> Option<Value> {
@@ -273,7 +273,7 @@ fn meta(client: usize, arguments: Arguments, crowd: Crowd) -> Value {
     let features = [
         pick(&["agent", "human"], 4),
         form,
-        // None asks for few words: what those cost has rows of its own, and they would cut a long text.
+        // None requests compact results: these have their own rows, and would shorten a long text.
         pick(
             &["verbosity=standard", "interactive", "verbosity=verbose"],
             8,

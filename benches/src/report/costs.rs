@@ -13,28 +13,28 @@ use super::median;
 pub(crate) struct Memory {
     pub(crate) subject: Subject,
     pub(crate) sessions: usize,
-    /// With none, with all of them idle, and with open streams besides.
+    /// Without sessions, with all of them idle, and with additional open streams.
     pub(crate) none: u64,
     pub(crate) idle: u64,
     pub(crate) streams: usize,
     pub(crate) listening: u64,
 }
 
-/// What it costs that one server's list changes: milliseconds of each time.
+/// The cost of a change of one server's list: milliseconds for each change.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) variants: usize,
-    /// Of the gateway's CPU, from the announcement to the first list that shows it.
+    /// The gateway's CPU time, from the notification to the first list that shows the change.
     pub(crate) cpu: Vec<f64>,
-    /// Of the clock.
+    /// The elapsed time.
     pub(crate) took: Vec<f64>,
 }
 
-/// The duration of something that happens once, measured several times.
+/// The duration of a single operation, such as a start, measured several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(super) name: &'static str,
-    /// Milliseconds until it was done, and on a core.
+    /// The elapsed time and the CPU time, in milliseconds.
     pub(super) times: Vec<(f64, f64)>,
 }
 
@@ -46,7 +46,7 @@ impl Moment {
         }
     }
 
-    /// Adds one that took so long, and so many nanoseconds on a core.
+    /// Adds a measurement: the elapsed time, and the CPU time in nanoseconds.
     #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
     pub(crate) fn add(&mut self, took: Duration, cpu: u64) {
         self.times
@@ -69,9 +69,9 @@ pub(crate) struct Fan {
     pub(super) name: &'static str,
     pub(super) subject: Subject,
     pub(super) listeners: usize,
-    /// Microseconds on a core for each listener, time after time.
+    /// Microseconds of CPU time per listener, for each change.
     pub(super) cpu: Vec<f64>,
-    /// Milliseconds until each listener was notified, of all rounds, unordered.
+    /// Milliseconds until each listener was notified, for all changes, unordered.
     delays: Vec<f64>,
 }
 

@@ -5,10 +5,10 @@ use crate::load::{Era, Method};
 use crate::rows::FORMS;
 use crate::subject::Subject;
 
-/// A cost that is flat may differ by so much from row to row.
+/// The factor by which a constant cost may differ between rows.
 const FLAT: f64 = 1.25;
 
-/// The row that others differ from in one respect.
+/// The base row: the others differ from it in one respect.
 const USUAL: &str = "call, legacy client, HTTP upstream with sessions";
 
 pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
@@ -56,7 +56,7 @@ fn flat(rows: &[(Row, Vec<Cell>)], what: &str, wanted: impl Fn(&Row) -> bool) ->
     (ratio > FLAT).then(|| format!("{}: {ratio:.2} × with the {what}", row.name))
 }
 
-/// What a kilobyte costs must not grow with their number.
+/// Checks that the cost per kilobyte does not grow with the size.
 fn linear(rows: &[(Row, Vec<Cell>)], wanted: impl Fn(&Row) -> bool) -> Option<String> {
     let costs = costs(rows, wanted);
     let each = |two: &[(&Row, f64)]| (two[1].1 - two[0].1) / (size(two[1].0) - size(two[0].0));

@@ -22,10 +22,10 @@ pub(crate) struct Measured {
     per_second: f64,
     median: f64,
     p99: f64,
-    /// Microseconds on a core for each request.
+    /// Microseconds of CPU time per request.
     cpu: f64,
     resident: u64,
-    /// Bytes of an answer's body, in the mean.
+    /// The mean number of bytes of an answer's body.
     answer: f64,
     wrong: usize,
     complaint: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Measured {
 pub(crate) struct Cell {
     pub(crate) subject: Subject,
     pub(crate) rounds: Vec<Measured>,
-    /// Why it could not be measured.
+    /// The reason why it could not be measured.
     pub(crate) failure: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Cell {
 #[derive(Debug)]
 pub(crate) struct Report {
     cores: Cores,
-    /// Whether there was a clock.
+    /// Whether times were measured.
     timed: bool,
     rows: Vec<(Row, Vec<Cell>)>,
     memory: Vec<Memory>,
@@ -103,7 +103,7 @@ impl Cell {
         self.rounds.iter().map(|round| round.wrong).sum()
     }
 
-    /// Why it is not to be compared.
+    /// The reason why it must not be compared.
     fn fault(&self) -> Option<String> {
         let complaint = self
             .rounds
@@ -113,8 +113,8 @@ impl Cell {
         self.failure.clone().or(complaint)
     }
 
-    /// How much more than `other` this costs, round by round, in µs of CPU: the mean, and how far it may be
-    /// off (95 %, by Student's t).
+    /// The additional cost over `other`, round by round, in µs of CPU time: the mean, and half its 95 % confidence
+    /// interval (Student's t).
     #[expect(clippy::cast_precision_loss, reason = "a few rounds")]
     fn difference(&self, other: &Self) -> Option<(f64, f64)> {
         let pairs = self.rounds.iter().zip(&other.rounds);
@@ -126,7 +126,7 @@ impl Cell {
         Some((mean, t * (squares / (count - 1.0) / count).sqrt()))
     }
 
-    /// How this compares with `other`, round by round.
+    /// The median ratio to `other`, round by round.
     fn ratio(&self, other: &Self, of: impl Fn(&Measured) -> f64) -> f64 {
         let pairs = self.rounds.iter().zip(&other.rounds);
         median(pairs.map(|(one, two)| of(one) / of(two)).collect())
@@ -139,7 +139,7 @@ const T_95: [f64; 19] = [
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
 ];
 
-/// The middle of `numbers`; not a number when there are none.
+/// The median of `numbers`; NaN if there are none.
 fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len() / 2;
@@ -361,7 +361,7 @@ fn table(row: &Row, cells: &[Cell]) -> String {
     text
 }
 
-/// What the library adds to what it wraps.
+/// The overhead of the library over the bare handler.
 fn differences(row: &Row, cells: &[Cell]) -> String {
     let mut text = String::new();
     let Some(bare) = cells.first().filter(|_| row.pairs > 0) else {
@@ -380,10 +380,10 @@ fn differences(row: &Row, cells: &[Cell]) -> String {
     text
 }
 
-/// The library may cost so many µs more than what it wraps.
+/// The allowed overhead of the library over the bare handler, in µs.
 const LIBRARY: f64 = 5.0;
 
-/// Wrong answers of Vary or of a limit; a peer's are its own affair, and it is not compared then.
+/// The wrong answers of Vary or a limit. A peer with wrong answers is not a fault: it is only not compared.
 fn faults(row: &Row, cells: &[Cell]) -> Vec<String> {
     let ours = cells.iter().filter(|cell| !cell.subject.is_peer());
     ours.filter_map(|cell| {
@@ -441,5 +441,5 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
     missed
 }
 
-/// Requests per second depend on what else runs; below this part of a peer's they are fewer.
+/// The part of a peer's requests per second below which Vary counts as slower: the rate depends on the machine's load.
 const SLOWER: f64 = 0.9;

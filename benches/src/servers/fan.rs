@@ -20,11 +20,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{json, serve_http};
 
-/// The limit of a notification to many.
+/// The options of the limit of a notification to many.
 #[derive(Debug, Parser)]
 pub(crate) struct Options {}
 
-/// Everybody who listens.
+/// The connected listeners.
 type Listeners = Rc<RefCell<Vec<UnboundedSender<Bytes>>>>;
 
 /// Serves until standard input closes.
@@ -39,7 +39,7 @@ pub(crate) fn serve() -> io::Result<()> {
 async fn respond(listeners: &Listeners, request: Request<Incoming>) -> Response<Body> {
     if request.method() == Method::GET {
         let (sender, messages) = unbounded_channel();
-        // A head goes out with the first byte of its body.
+        // The head is sent with the first byte of its body.
         let _ = sender.send(Bytes::from_static(b": open\n\n"));
         listeners.borrow_mut().push(sender);
         let mut response = Response::new(Body::Stream(messages));
@@ -47,7 +47,7 @@ async fn respond(listeners: &Listeners, request: Request<Incoming>) -> Response<
         response.headers_mut().insert(CONTENT_TYPE, stream);
         return response;
     }
-    // What it says does not matter.
+    // The content of the request is ignored.
     let _ = request.into_body().collect().await;
     let event = Bytes::from_static(CHANGED.as_bytes());
     let mut listeners = listeners.borrow_mut();

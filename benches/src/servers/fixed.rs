@@ -16,7 +16,7 @@ pub(crate) struct Options {
     size: usize,
 }
 
-/// Serves until standard input closes. The request is not looked at.
+/// Serves until standard input closes. Ignores the requests.
 pub(crate) fn serve(options: &Options) -> io::Result<()> {
     let body = Bytes::from(body(options.size));
     serve_http("/mcp", move |_| {
@@ -25,7 +25,7 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
     })
 }
 
-/// What is answered to everybody.
+/// The answer to all requests.
 pub(crate) fn body(size: usize) -> String {
     let (start, end) = (r#"{"jsonrpc":"2.0","id":0,"result":{"fixed":""#, r#""}}"#);
     let filler = size.saturating_sub(start.len() + end.len());

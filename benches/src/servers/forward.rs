@@ -1,7 +1,7 @@
 //! The limit of a call: an HTTP proxy that reads only the envelope.
 //!
-//! It gives each request an id of its own, sends it on over a pooled connection with the headers it
-//! came with, and gives the answer the client's id back. No proxy of JSON-RPC can do less.
+//! It replaces the id of each request, forwards the request over a pooled connection with its headers, and restores the
+//! client's id in the answer. No proxy of JSON-RPC can do less.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -80,7 +80,7 @@ impl Proxy {
         let envelope: Envelope<'_> = serde_json::from_slice(&body).ok()?;
         let (id, sent) = match envelope.method {
             Some(_) => self.upward(&envelope)?,
-            // What a client was asked has an id of the server's.
+            // A response to a server request has the server's id.
             None => (None, body.clone()),
         };
         let mut request = Request::new(Full::new(sent));
@@ -100,7 +100,7 @@ impl Proxy {
         Some(response)
     }
 
-    /// The client's id, and the message with one of the proxy's.
+    /// The client's id, and the message with an id of the proxy.
     fn upward(&self, envelope: &Envelope<'_>) -> Option<(Option<String>, Bytes)> {
         let method = envelope.method?.get();
         let mut sent = String::with_capacity(96 + envelope.params.map_or(0, |p| p.get().len()));
@@ -135,7 +135,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
     media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// An answer with the client's id; a notification as it is.
+/// An answer with the client's id, or an unchanged notification.
 fn with_id(message: &[u8], id: &str) -> Option<Bytes> {
     let envelope: Envelope<'_> = serde_json::from_slice(message).ok()?;
     let (key, value) = match (envelope.result, envelope.error) {
@@ -154,7 +154,7 @@ fn with_id(message: &[u8], id: &str) -> Option<Bytes> {
     Some(answer.into())
 }
 
-/// One message, or the events of a stream as they come.
+/// One message, or the events of a stream as they arrive.
 #[derive(Default)]
 struct Body {
     whole: Option<Bytes>,
@@ -163,7 +163,7 @@ struct Body {
 
 struct Events {
     body: Incoming,
-    /// The beginning of an event whose end has not come yet.
+    /// The beginning of an event whose end has not arrived yet.
     partial: BytesMut,
     id: String,
 }
@@ -189,7 +189,7 @@ impl Body {
 }
 
 impl Events {
-    /// The events that are whole by now, each with the client's id if it is the answer.
+    /// The complete events so far. The answer among them gets the client's id.
     fn take(&mut self) -> Option<Bytes> {
         let end = self.partial.windows(2).rposition(|two| two == b"\n\n")? + 2;
         let events = self.partial.split_to(end);

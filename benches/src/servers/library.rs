@@ -31,7 +31,7 @@ pub(crate) struct Options {
     wrapping: Wrapping,
 }
 
-/// What a handler is wrapped in.
+/// The wrapping of a handler.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Wrapping {
     /// Nothing.
@@ -109,7 +109,7 @@ async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
     }
 }
 
-/// The variants that the gateway has too, and one more.
+/// The gateway's built-in variants, and one more.
 fn variants(echo: Echo) -> io::Result<VaryServer> {
     let face = VariantHandler::new(echo);
     let reading = (0..10).filter(|index| tools::only_reads(*index));
@@ -157,7 +157,7 @@ pub(super) async fn accept<H: ServerHandler + Clone>(
             let service = service.clone();
             async move { Ok::<_, Infallible>(service.handle(request).await) }
         });
-        // A client that breaks its connection is the client's business.
+        // Errors of a connection are only the client's concern.
         tokio::spawn(async move {
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);
             drop(connection.await);

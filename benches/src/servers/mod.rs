@@ -65,7 +65,7 @@ where
             async move { Ok::<_, std::convert::Infallible>(response.await) }
         });
         tokio::task::spawn_local(async move {
-            // A client that breaks its connection is the client's business.
+            // Errors of a connection are only the client's concern.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(socket), service)
                 .await;

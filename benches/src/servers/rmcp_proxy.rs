@@ -1,7 +1,7 @@
-//! A proxy made of rmcp's server and client, in the settings in which rmcp is fastest.
+//! A proxy made of rmcp's server and client, with the fastest settings of rmcp.
 //!
-//! JSON answers without sessions in front, whatever the era; one connection behind, with as many
-//! requests at once as come.
+//! It answers with JSON and without sessions in both eras, and sends all requests concurrently over one upstream
+//! connection.
 
 use std::error::Error;
 use std::io;
@@ -50,7 +50,7 @@ impl ServerHandler for Proxy {
         mut request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // What the client said of itself is not said of the proxy.
+        // The client's `_meta` does not describe the proxy.
         request.meta = None;
         self.behind.call_tool_once(request).await.map_err(refused)
     }
@@ -112,7 +112,7 @@ async fn connect(
     Ok(().serve_with_lifecycle(transport, lifecycle).await?)
 }
 
-/// The settings in which rmcp is fastest.
+/// The fastest settings of rmcp.
 fn stateless() -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

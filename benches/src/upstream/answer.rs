@@ -18,28 +18,28 @@ use super::tools;
 /// The answer to one message.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Nothing: it was a notification.
+    /// None: the message was a notification.
     Nothing,
-    /// An answer, after a while.
+    /// An answer after a delay.
     One(Bytes, Duration),
     /// Notifications, then an answer.
     Several(Vec<Bytes>),
-    /// A question with this id, then, when the client has answered it, an answer.
+    /// A server request with this id, and the answer after the client's response.
     Asks {
         id: String,
         question: Bytes,
         answer: Bytes,
     },
-    /// Nothing: it was the client's answer to the question with this id.
+    /// None: the message was the client's response to the server request with this id.
     Answered(String),
 }
 
-/// All that the server can say.
+/// Creates the server's answers.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) kind: Kind,
     tools: String,
-    /// How often the list has changed.
+    /// The number of changes of the list.
     changes: AtomicUsize,
     /// The number of input requests so far.
     input_requests: AtomicUsize,
@@ -147,7 +147,7 @@ impl Answers {
         }
     }
 
-    /// The first tool is described otherwise after each change.
+    /// The list of tools. The description of the first tool changes each time.
     fn tools(&self) -> Cow<'_, str> {
         match self.changes.load(Ordering::Relaxed) {
             0 => Cow::Borrowed(&self.tools),
@@ -192,7 +192,7 @@ impl Answers {
         }
     }
 
-    /// Asks before it answers, as servers of its kind do.
+    /// Requests input before the answer, in the way of the server's revision.
     fn asks(&self, id: &str, answer: Bytes) -> Answer {
         if self.kind == Kind::Modern {
             let required = format!(
@@ -211,7 +211,7 @@ impl Answers {
         }
     }
 
-    /// The text and rows of so many bytes, as a value and as the text that repeats it.
+    /// The text and `bytes` bytes of rows, as a value and as the text that repeats it.
     fn data(&self, text: &str, bytes: usize) -> String {
         let mut known = self.rows.borrow_mut();
         let rows = known
@@ -277,8 +277,8 @@ const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"to
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"},"ttlMs":0,"cacheScope":"private"}"#;
 const FORM: &str = r#"{"mode":"form","message":"Who asks?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name"}},"required":["name"]}}"#;
-/// What a server keeps with its client from one round to the next.
+/// The request state that a client returns in the next round trip.
 const STATE: &str = "eyJyb3VuZCI6MX0.c2VhbGVkIGJ5IHRoZSBzZXJ2ZXIgYmVoaW5kLCBmb3IgaXRzZWxm";
-/// What makes an answer large: words, as in a page that was read.
+/// The text of large answers: words, as on a web page.
 const FILLER: &str =
     " The quick brown fox jumps over the lazy dog, and says so to whoever listens.";

@@ -1,4 +1,4 @@
-//! The server behind over streamable HTTP.
+//! The upstream server over streamable HTTP.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,16 +24,16 @@ use crate::servers::{SESSION, empty, json, serve_http};
 #[derive(Debug, Default)]
 struct Frames {
     frames: VecDeque<Bytes>,
-    /// Whether the next one waits for the last to leave.
+    /// Whether the next frame waits until the previous one has been written.
     waits: bool,
-    /// The last one, which is not known yet.
+    /// The last frame, if it is not known yet.
     later: Option<oneshot::Receiver<Bytes>>,
 }
 
 struct Server {
     answers: Answers,
     sessions: RefCell<BTreeSet<String>>,
-    /// The answers that wait for their clients', by the ids of questions.
+    /// The answers that wait for their clients' responses, by the ids of the server requests.
     asked: RefCell<BTreeMap<String, (Bytes, oneshot::Sender<Bytes>)>>,
 }
 
@@ -74,7 +74,7 @@ impl Server {
         response
     }
 
-    /// The session that a message opens, if it does; refuses one that needs a session and has none.
+    /// The session that a message opens, if any. Refuses messages that need a session and have none.
     fn session(
         &self,
         told: Option<&HeaderValue>,
@@ -92,7 +92,7 @@ impl Server {
                 Err(StatusCode::NOT_FOUND)
             };
         }
-        // A client may find out the era first.
+        // A client may detect the era first.
         if !Answers::is_initialize(message) {
             return Err(StatusCode::BAD_REQUEST);
         }
@@ -172,7 +172,7 @@ impl http_body::Body for Frames {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        // Each event leaves before the next is written, as from a tool that works between them.
+        // Each event is sent before the next is written, as from a tool that works between them.
         if std::mem::take(&mut self.waits) {
             cx.waker().wake_by_ref();
             return Poll::Pending;

@@ -12,7 +12,7 @@ use super::{Answer, Answers};
 
 type Output = Arc<Mutex<BufWriter<Stdout>>>;
 
-/// Answers line by line until standard input closes; what waits in the pipe is answered in one write.
+/// Answers line by line until standard input closes. The answers to all lines in the pipe are written at once.
 pub(crate) fn serve(answers: &Answers) -> io::Result<()> {
     let output: Output = Arc::new(Mutex::new(BufWriter::with_capacity(
         256 << 10,
@@ -53,7 +53,7 @@ fn write(output: &Output, message: &[u8]) -> io::Result<()> {
     output.write_all(b"\n")
 }
 
-/// Sends answers when they are due. All are late by the same time, so that they are due in order.
+/// Sends delayed answers when they are due. All have the same delay, so that they are due in order.
 fn late_answers(output: Output) -> Sender<(Instant, Bytes)> {
     let (sender, receiver): (_, Receiver<(Instant, Bytes)>) = channel();
     thread::spawn(move || {

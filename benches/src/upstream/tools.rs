@@ -20,7 +20,7 @@ pub(crate) const fn only_reads(index: usize) -> bool {
     index.is_multiple_of(2)
 }
 
-/// How many bytes a row has, about.
+/// The approximate size of a row in bytes.
 pub(crate) const ROW: usize = 50;
 
 /// A row of data.
@@ -28,7 +28,7 @@ pub(crate) fn row(index: usize) -> Value {
     json!({"key": format!("row {index:04}"), "value": index * 37 % 1000, "is": "ordinary"})
 }
 
-/// `count` tools as a JSON array, of the size that real ones have.
+/// `count` tools of realistic size, as a JSON array.
 pub(crate) fn list(count: usize) -> String {
     let mut list = "[".to_owned();
     for index in 0..count {

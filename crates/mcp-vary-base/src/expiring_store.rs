@@ -2,28 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Values by key, each for a limited time, with bounds on how many and how large.
+/// Values by key, each for a limited time, with bounds on their number and size.
 ///
-/// Used for results, completed tasks, claims and the like. It locks nothing and reads no clock: `now` is an argument, in
-/// any unit, as long as it is the same in all calls.
+/// Used for results, completed tasks, claims and the like. It has no lock and does not read the clock: `now` is an
+/// argument, in any unit that is the same in all calls.
 ///
 /// # Properties
 ///
-/// - There are never more entries, in all or of one owner, and never more bytes than the [`StoreLimits`] allow.
-/// - Where a limit would be exceeded, the oldest entry goes first: the owner's oldest for the owner's limit, the oldest of
-///   all for the others. Reading an entry does not make it younger. Replacing it does.
-/// - An entry that has expired is never read. It takes space until the next insertion or [`sweep`](Self::sweep).
+/// - There are never more entries, in total or of one owner, and never more bytes than the [`StoreLimits`] allow.
+/// - If a limit would be exceeded, the oldest entry is removed: the owner's oldest for the owner's limit, the oldest of
+///   all for the other limits. Reading an entry does not change its age. Replacing it does.
+/// - An expired entry is never returned. It takes space until the next insertion or [`sweep`](Self::sweep).
 #[derive(Debug)]
 pub struct ExpiringStore<K, V> {
     limits: StoreLimits,
     entries: BTreeMap<K, Stored<V>>,
     /// Keys by age: the oldest first.
     by_age: BTreeMap<u64, K>,
-    /// Which entries each owner has, by age.
+    /// The entries of each owner, by age.
     by_owner: BTreeSet<(u64, u64)>,
     by_expiry: BTreeSet<(u64, u64)>,
     bytes: usize,
-    /// How many entries were inserted so far.
+    /// The number of insertions so far.
     inserted: u64,
 }
 
@@ -34,11 +34,11 @@ pub struct ExpiringStore<K, V> {
     reason = "built by the crates of this workspace"
 )]
 pub struct StoreLimits {
-    /// Entries in all.
+    /// The number of all entries.
     pub entries: usize,
-    /// Entries of one owner.
+    /// The number of entries of one owner.
     pub entries_per_owner: usize,
-    /// The weights of all entries together.
+    /// The total weight of all entries.
     pub bytes: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Entry<V> {
     pub owner: u64,
     /// Its weight.
     pub bytes: usize,
-    /// The first moment at which it is not there any more.
+    /// The first moment at which it has expired.
     pub expires_at: u64,
 }
 
@@ -67,7 +67,7 @@ struct Stored<V> {
 }
 
 impl StoreLimits {
-    /// No limit at all; to be narrowed.
+    /// No limits; a base for struct updates.
     pub const UNBOUNDED: Self = Self {
         entries: usize::MAX,
         entries_per_owner: usize::MAX,
@@ -102,10 +102,10 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// Stores an entry as the newest, in place of the one with the same key; `false` when it is larger than the whole store,
-    /// and then nothing is stored under its key.
+    /// Stores an entry as the newest, and replaces the one with the same key. Returns `false` if it is larger than the whole
+    /// store; then nothing is stored under its key.
     ///
-    /// Expired entries and as many of the oldest as necessary are removed.
+    /// Removes expired entries, and as many of the oldest as necessary.
     pub fn insert(&mut self, key: K, entry: Entry<V>, now: u64) -> bool {
         self.remove(&key);
         self.sweep(now);
@@ -140,7 +140,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         (stored.entry.expires_at > now).then_some(&stored.entry.value)
     }
 
-    /// The same, to be changed; its weight stays what it was.
+    /// Like [`get`](Self::get), but mutable. The weight of the entry does not change.
     pub fn get_mut<Q>(&mut self, key: &Q, now: u64) -> Option<&mut V>
     where
         K: std::borrow::Borrow<Q>,
@@ -150,8 +150,8 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         (stored.entry.expires_at > now).then_some(&mut stored.entry.value)
     }
 
-    /// Sets the weight of an entry that has grown or shrunk. The oldest are removed until all fit, itself among them; `false`,
-    /// and nothing changes, when there is no such entry or it would be larger than the whole store.
+    /// Sets the weight of an entry that has grown or shrunk. Removes the oldest entries, possibly this one, until all fit.
+    /// Returns `false` and changes nothing if there is no such entry, or if it would be larger than the whole store.
     pub fn set_bytes<Q>(&mut self, key: &Q, bytes: usize) -> bool
     where
         K: std::borrow::Borrow<Q>,
@@ -171,7 +171,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         true
     }
 
-    /// Takes an entry out, whether it has expired or not.
+    /// Removes an entry, whether it has expired or not.
     pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,
@@ -194,8 +194,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// The keys and values of one owner, the oldest first, without those that have expired. Each with its number: a later
-    /// insertion has a larger one.
+    /// The unexpired keys and values of one owner, the oldest first. Each has a number: later insertions have larger ones.
     pub fn of_owner(&self, owner: u64, now: u64) -> impl Iterator<Item = (u64, &K, &V)> {
         let numbers = self.by_owner.range((owner, 0)..=(owner, u64::MAX));
         numbers.filter_map(move |(_, number)| {
@@ -204,18 +203,18 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         })
     }
 
-    /// How many entries have not expired.
+    /// The number of entries that have not expired.
     pub fn count(&self, now: u64) -> usize {
         let expired = self.by_expiry.range(..=(now, u64::MAX)).count();
         self.entries.len() - expired
     }
 
-    /// How many entries take space, with those that have expired since the last insertion or sweep.
+    /// The number of entries that take space, including those that have expired since the last insertion or sweep.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no entry takes space.
+    /// Whether the store contains no entries, not even expired ones.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

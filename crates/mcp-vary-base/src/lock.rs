@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// A mutex that ignores poisoning: what it protects holds no half-done change that a panic could leave behind.
+/// A mutex that ignores poisoning: a panic must not leave a partial change in the value that it protects.
 ///
 /// # Properties
 ///
@@ -15,21 +15,21 @@ pub struct Lock<T: ?Sized, S = Global> {
     mutex: Mutex<T>,
 }
 
-/// One lock of many: each session, connection, request or shard has its own.
+/// A lock that is not global: each session, connection, request or shard has its own.
 pub type ScopedLock<T> = Lock<T, Scoped>;
 
 /// The requests that may wait for a lock.
 pub trait Scope {
-    /// Whether every request of the gateway may.
+    /// Whether every request of the gateway may wait for it.
     const IS_GLOBAL: bool;
 }
 
-/// The scope of a lock of which the gateway has one.
+/// The scope of a lock that exists once in the gateway.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Global;
 
-/// The scope of a lock of which each session, connection, request or shard has one.
+/// The scope of a lock that exists once in each session, connection, request or shard.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Scoped;
@@ -87,7 +87,7 @@ impl<T: ?Sized + std::fmt::Debug, S> std::fmt::Debug for Lock<T, S> {
     }
 }
 
-/// Which global locks this thread acquires; in debug builds only.
+/// Records the global locks that this thread acquires; only in debug builds.
 #[cfg(debug_assertions)]
 pub mod trace {
     use std::cell::RefCell;
@@ -97,12 +97,12 @@ pub mod trace {
         static ACQUIRED: RefCell<Option<Vec<&'static Location<'static>>>> = const { RefCell::new(None) };
     }
 
-    /// Records from now on where this thread acquires global locks.
+    /// Starts to record where this thread acquires global locks.
     pub fn start() {
         ACQUIRED.set(Some(Vec::new()));
     }
 
-    /// Stops recording. The places in the source where global locks were acquired since [`start`], in that order.
+    /// Stops recording. Returns the places in the source where global locks were acquired since [`start`], in order.
     pub fn stop() -> Vec<&'static Location<'static>> {
         ACQUIRED.take().unwrap_or_default()
     }

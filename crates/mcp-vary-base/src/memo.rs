@@ -40,12 +40,12 @@ impl<T> Memo<T> {
         Self { cache }
     }
 
-    /// The value that was parsed from `text` earlier, else the result of `read`, which is then remembered.
+    /// The cached value for `text`, or else the result of `read`, which is then cached.
     pub fn get_or_read(&self, text: &str, read: impl FnOnce(&str) -> T) -> Arc<T> {
         self.get_if(text, |_| true, read)
     }
 
-    /// The remembered value if it passes `is_wanted`, else the result of `read`, which replaces it.
+    /// The cached value if `is_wanted` returns true for it, or else the result of `read`, which replaces it.
     pub fn get_if(
         &self,
         text: &str,
@@ -64,7 +64,7 @@ impl<T> Memo<T> {
         value
     }
 
-    /// The number of remembered values.
+    /// The number of cached values.
     #[expect(clippy::len_without_is_empty, reason = "tests count what is stored")]
     pub fn len(&self) -> usize {
         self.cache.len()

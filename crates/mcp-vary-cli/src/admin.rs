@@ -1,4 +1,4 @@
-//! The operator's listener of a gateway that serves.
+//! The operator's listener of a running gateway.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `vary call`: one tool, called as this or that client.
+//! `vary call`: one tool, called as one or several clients.
 
 use mcp_vary::json::Members;
 
@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::target_session::TargetSession;
 use crate::tokens::percent;
 
-/// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
+/// Calls the tool once per client, and prints the results. Always closes the server.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = CallRequest::from_args(&args)?;
     let url = called.url.as_deref();
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         &mut answers,
     );
     let ended = stop.unless_requested(calls).await;
-    // A later client that fails takes nothing from those before it.
+    // If a later client fails, the answers to the clients before it are still shown.
     let shown = if answers.is_empty() {
         Ok(())
     } else if args.client.json {
@@ -88,7 +88,7 @@ struct CallRequest {
 
 impl CallRequest {
     fn from_args(args: &Call) -> Result<Self, Failure> {
-        // `call TOOL URL` leaves the arguments out.
+        // `call TOOL URL` omits the arguments.
         let (arguments, url) = match (&args.arguments, &args.url) {
             (Some(word), None) if args.command.is_empty() && is_url(word) => (None, Some(word)),
             (arguments, url) => (arguments.as_deref(), url.as_ref()),
@@ -117,7 +117,7 @@ impl CallRequest {
 }
 
 impl CallRequest {
-    /// What each client declares, in words.
+    /// Describes the declarations of each client.
     fn titles(&self) -> Vec<String> {
         let title = |persona: &ClientIdentity| match persona.features.as_deref() {
             Some(tags) => tags.replace(',', ", "),
@@ -140,7 +140,7 @@ fn check_arguments(arguments: &str) -> Result<(), Failure> {
     }
 }
 
-/// Each answer as the JSON text that came, with what was found in it, on a line of its own.
+/// A line for each answer: the received JSON text, with the findings.
 fn lines(answers: &[Linted]) -> String {
     let line = |called: &Linted| match (&called.answer, &called.findings) {
         (Ok(result), Some(findings)) => lint::json(result, findings),

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
 
-/// What a client declares.
+/// The declarations of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientIdentity {
     /// Its feature tags as given; `None` if it does not support content negotiation.
@@ -84,7 +84,7 @@ fn warn(flag: &str, ignored: &Ignored) {
     }
 }
 
-/// What a server answers a request: the JSON text of its result, or of its error.
+/// The answer to a request: the JSON text of the result, or of the error.
 pub(crate) type Answer = Result<String, String>;
 
 /// A connected client.
@@ -145,7 +145,7 @@ impl Client {
         })
     }
 
-    /// All tools as listed, each as the JSON text it was written in.
+    /// All listed tools, each as the JSON text that the server sent.
     pub(crate) async fn tools(&self, variant: Option<&str>) -> Result<Vec<String>, Failure> {
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
@@ -207,8 +207,8 @@ impl Client {
         self.ask(request).await
     }
 
-    /// The input schema of `tool`, which may ask for headers. Whether there is such a tool is for the
-    /// server to say.
+    /// The input schema of `tool`, which may require headers. If the tool is not listed, the server decides whether it
+    /// exists.
     async fn input_schema(&self, tool: &str, variant: Option<&str>) -> Option<String> {
         let listed = self.listed(tool, variant).await.ok()??;
         let schema = Members::parse(&listed).ok()?;
@@ -252,7 +252,7 @@ impl Client {
     }
 }
 
-/// A variant as a server offers it; of one that breaks the rules, what can be read.
+/// A variant as a server offers it. If the variant is invalid, only its valid members.
 fn variant(offered: &Value) -> Option<ServerVariant> {
     if let Ok(variant) = serde_json::from_value(offered.clone()) {
         return Some(variant);
@@ -279,7 +279,7 @@ pub(crate) fn sentence(error: &str) -> String {
     )
 }
 
-/// More would be a server that never ends its list.
+/// The most pages of a list that are read, in case a list never ends.
 const MOST_PAGES: usize = 1000;
 
 #[cfg(test)]

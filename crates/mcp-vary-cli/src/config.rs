@@ -1,4 +1,4 @@
-//! `vary config`: what there is to say and to do about a configuration.
+//! `vary config`: creates, checks and explains configurations.
 
 use mcp_vary_gateway::KNOWN_CLIENTS;
 
@@ -20,7 +20,7 @@ pub(crate) async fn run(command: ConfigCommand, stop: Stop) -> Result<Verdict, F
     }
 }
 
-/// The clients of `known-clients`, and below each what it does and who says so.
+/// The clients of `known-clients`, each with its behavior and the source of this knowledge.
 fn clients() -> String {
     let heading = ["client", "name", "gets"].map(str::to_owned).to_vec();
     let rows = KNOWN_CLIENTS

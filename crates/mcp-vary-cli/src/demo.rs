@@ -1,4 +1,4 @@
-//! `vary demo`: what three clients get from one server.
+//! `vary demo`: the results of one server for three clients.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{inspect, target, tokens};
 
-/// Prints what three clients get; without `--once`, serves until a signal comes.
+/// Prints the results of three clients. Without `--once`, then serves until a signal is received.
 pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> {
     let default = if args.once {
         "127.0.0.1:0"
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
     shown.and(stopped).map(|()| Verdict::Fine)
 }
 
-/// The weather server, started as this program under its hidden name.
+/// The weather server: this program with a hidden subcommand.
 fn weather() -> Result<UpstreamConfig, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::command(format!("this program's own path is not known: {error}"))
@@ -76,7 +76,7 @@ async fn show(url: &str) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// What the list of tools costs in each variant, in one line.
+/// The cost of the tools in each variant, in one line.
 async fn variants(url: &str) -> Result<String, Failure> {
     let client = Client::connect(target::url(url, &[])?, &ClientIdentity::default()).await?;
     let faces = inspect::variant_tools(&client, Vec::new(), None).await?;
@@ -96,7 +96,7 @@ async fn variants(url: &str) -> Result<String, Failure> {
     ))
 }
 
-/// Who calls, and with which features.
+/// The clients and their features.
 const CLIENTS: &[(&str, Option<&str>)] = &[
     ("an agent", Some("agent,format=json")),
     ("a person", Some("human,format=markdown")),

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 ///
-/// When the operating system gives no randomness, without which sessions could be forged.
+/// When the operating system provides no randomness: without it, sessions could be forged.
 pub(crate) fn environment() -> Result<Environment, Failure> {
     getrandom::fill(&mut [0; 16])
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
@@ -30,6 +30,6 @@ fn now() -> u64 {
 }
 
 fn random(bytes: &mut [u8]) {
-    // It worked at the start. Going on with known bytes would let sessions be forged.
+    // It worked at the start. With predictable bytes, sessions could be forged.
     getrandom::fill(bytes).expect("the system gives randomness");
 }

@@ -1,4 +1,4 @@
-//! How a command ends.
+//! The outcomes of a command.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ pub(crate) enum Verdict {
     Failed,
 }
 
-/// Why a command ended early, and whose fault it is.
+/// The reason why a command ended early, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     text: String,
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command itself could not be carried out.
+    /// The command itself could not be run: exit code 2.
     pub(crate) fn command(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -31,7 +31,7 @@ impl Failure {
         }
     }
 
-    /// The thing looked at failed.
+    /// The server or file that the command checks has failed: exit code 1.
     pub(crate) fn looked_at(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -50,7 +50,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Without a connection there is nothing to look at.
+/// Without a connection, the command cannot be run.
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         Self::command(error.to_string())

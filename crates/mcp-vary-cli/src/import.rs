@@ -7,7 +7,7 @@ use crate::failure::{Failure, Verdict};
 use crate::file;
 use crate::print::{self, sanitize};
 
-/// Reads the files and prints the configuration as data; what is to be said of it, it says.
+/// Reads the files, prints the configuration on standard output, and reports notes on standard error.
 pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
     let mut read = Vec::new();
     for path in &args.files {

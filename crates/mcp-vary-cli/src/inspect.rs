@@ -1,4 +1,4 @@
-//! `vary inspect`: the variants of a server, and what their tools cost.
+//! `vary inspect`: the variants of a server, and the cost of their tools.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ use crate::stop::Stop;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
-/// Connects, reads, counts and prints. The server is closed in every case.
+/// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
     let url = args.url.as_deref();
@@ -98,7 +98,7 @@ pub(crate) struct VariantTools {
     tools: Vec<Tool>,
 }
 
-/// Where a variant is known from.
+/// The source of the knowledge about a variant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Source {
     /// The server advertises it.
@@ -141,7 +141,7 @@ impl VariantTools {
     }
 }
 
-/// JSON text without the space between its tokens.
+/// JSON text without white space between its tokens.
 fn compact(text: &str) -> String {
     mcp_vary::json::Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json())
 }
@@ -179,7 +179,7 @@ pub(crate) async fn variant_tools(
     Ok(faces)
 }
 
-/// Those that are offered, then the rest of those that are configured.
+/// The offered variants, then the other configured ones.
 fn with_configured(
     offered: Vec<ServerVariant>,
     configured: Vec<ServerVariant>,
@@ -201,7 +201,7 @@ async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
     Ok(VariantTools::read(Some(variant), Source::Selected, &listed))
 }
 
-/// The face that others are compared with: `standard`, else the first.
+/// The variant that the others are compared with: `standard`, or else the first.
 pub(crate) fn baseline(faces: &[VariantTools]) -> Option<&VariantTools> {
     faces
         .iter()
@@ -209,7 +209,7 @@ pub(crate) fn baseline(faces: &[VariantTools]) -> Option<&VariantTools> {
         .or_else(|| faces.first())
 }
 
-/// What `inspect` saw.
+/// The result of `inspect`.
 struct Inspection {
     review: Option<Review>,
     /// The tokens that others are compared with.
@@ -405,7 +405,8 @@ impl Inspection {
         rows
     }
 
-    /// Every tool of every face once, in the order of the first that has it; of several servers by server.
+    /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there are
+    /// several.
     fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for tool in self.variants.iter().flat_map(|face| &face.tools) {
@@ -422,7 +423,7 @@ impl Inspection {
         groups
     }
 
-    /// Which of several servers a tool belongs to.
+    /// The server of a tool, if there are several.
     fn server_of(&self, tool: &str) -> Option<&str> {
         if self.summary.servers.len() < 2 {
             return None;
@@ -433,5 +434,5 @@ impl Inspection {
     }
 }
 
-/// The variant that shows everything as it is.
+/// The variant that changes nothing.
 const STANDARD: &str = "standard";

@@ -7,10 +7,10 @@ use tracing_subscriber::EnvFilter;
 use crate::args::Command;
 use crate::failure::Failure;
 
-/// Starts the log at `wanted`, or at what suits the command.
+/// Starts the log at the level `wanted`, or at the command's default level.
 pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failure> {
     let directives = wanted.unwrap_or(match command {
-        // What servers write to standard error is shown with `--log info`; the last lines of one that dies are in the error.
+        // `--log info` also shows the servers' standard error. If a server dies, the error contains its last lines.
         Command::Serve(_) => "warn",
         _ => "error",
     });
@@ -30,8 +30,8 @@ pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failu
     Ok(())
 }
 
-/// That each part is a level, alone or after `TARGET=`: a word that is none would be taken for a target, and mute all
-/// others.
+/// Checks that each part is a level, alone or after `TARGET=`: another word would be read as a target, and disable the
+/// log of all others.
 fn check(directives: &str) -> Result<(), Failure> {
     for part in directives.split(',').map(str::trim) {
         let level = part.rsplit_once('=').map_or(part, |(_, level)| level);

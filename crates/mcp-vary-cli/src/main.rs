@@ -1,6 +1,6 @@
 //! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config` and `status`.
 //!
-//! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
+//! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
 
 mod admin;
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<Verdict, Failure> {
     log::start(args.log.as_deref(), &args.command)?;
     let mut builder = match std::thread::available_parallelism() {
-        // Several workers look at the clock and at each other's queues around every task.
+        // On one core, several workers would only add overhead: they poll the clock and each other's queues.
         Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };

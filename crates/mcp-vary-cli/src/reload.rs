@@ -58,7 +58,7 @@ impl FileReloader {
         })
     }
 
-    /// Reloads for ever. A newer text replaces one that is still being applied.
+    /// Reloads forever. A newer text replaces one that is still being applied.
     pub(crate) async fn run(&mut self, gateway: &Arc<Gateway>, args: &Serve) -> Infallible {
         let mut text = self.next().await;
         loop {

@@ -20,7 +20,7 @@ pub(crate) struct Review {
 #[derive(Debug)]
 struct ToolReview {
     name: String,
-    /// Why the tool was not called.
+    /// The reason why the tool was not called.
     uncalled: Option<&'static str>,
     findings: Vec<ToolFinding>,
 }
@@ -154,7 +154,7 @@ impl ToolReview {
     }
 }
 
-/// Why the tool must not be called without being asked.
+/// The reason why the tool cannot be called automatically, if any.
 fn uncalled(listed: &str, members: &Members<'_>) -> Option<&'static str> {
     if !derive::is_read_only(listed) {
         return Some("does not declare `readOnlyHint`");

@@ -26,7 +26,7 @@ use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, target};
 
-/// Serves until a signal comes. A second signal ends everything at once.
+/// Serves until a signal is received. A second signal ends everything immediately.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
     let ServeConfig {
         config,
@@ -126,7 +126,7 @@ struct ServedFile<'a> {
 }
 
 impl ServedFile<'_> {
-    /// Reloads the file for ever.
+    /// Reloads the file forever.
     async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
         match &mut self.reloader {
             Some(reloading) => reloading.run(gateway, self.args).await,
@@ -233,7 +233,7 @@ async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Fail
     Err(failed)
 }
 
-/// Reports, for ever, each server that becomes ready after the start.
+/// Reports each server that becomes ready after the start; never returns.
 async fn report_late_servers(gateway: &Gateway) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
@@ -249,7 +249,7 @@ async fn report_late_servers(gateway: &Gateway) -> Infallible {
     std::future::pending().await
 }
 
-/// Runs `work`. If a signal comes first, reports that it was stopped.
+/// Runs `work`. If a signal is received first, reports that it was stopped.
 async fn unless_interrupted<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     tokio::select! {
         done = work => Some(done),

@@ -19,7 +19,7 @@ use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
-/// Asks, then prints.
+/// Requests the status and prints it.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
     let status = stop.unless_requested(fetch(&args.address)).await?;
     let servers = list(&status, "servers");

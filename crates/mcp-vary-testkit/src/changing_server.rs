@@ -1,4 +1,4 @@
-//! A scripted server whose lists and resources change when a test wants it.
+//! A scripted server whose lists and resources a test can change.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::message::{SUBSCRIPTION, notification};
 use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 use crate::wait::soon;
 
-/// The server: its lists, and the streams of those who subscribed.
+/// The server with its lists, and the streams of its subscribers.
 #[derive(Clone, Debug)]
 pub struct ChangingServer {
     era: Era,
@@ -30,13 +30,13 @@ struct State {
     refused: Vec<&'static str>,
     capabilities: Value,
     streams: Vec<Stream>,
-    /// How often it was started. It forgets sessions when it starts.
+    /// The number of starts. Each start removes the sessions.
     life: usize,
 }
 
 #[derive(Debug)]
 struct Stream {
-    /// The id of the subscription; none for the stream of a `GET`.
+    /// The id of the subscription; null for the stream of a `GET`.
     id: Value,
     filter: Value,
     sender: UnboundedSender<Bytes>,

@@ -9,9 +9,9 @@ use crate::http_client::{HttpRequest, HttpResponse, RawHttp};
 use crate::message::{initialize, modern, request};
 use crate::stdio_pipe::StdioPipe;
 
-/// What clients connect to: a gateway, over HTTP and on pipes.
+/// A gateway that clients can connect to, over HTTP and on pipes.
 pub trait Endpoint {
-    /// Where it listens for HTTP.
+    /// Its address for HTTP.
     fn address(&self) -> SocketAddr;
 
     /// A client on a new pair of pipes.
@@ -45,7 +45,7 @@ impl LegacyClient {
         Self::at(endpoint.address(), revision, capabilities).await
     }
 
-    /// Opens a session with whatever listens at `address`.
+    /// Opens a session with the server at `address`.
     pub async fn at(address: SocketAddr, revision: &str, capabilities: &Value) -> Self {
         let mut http = RawHttp::connect(address).await;
         let answer = http

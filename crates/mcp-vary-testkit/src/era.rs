@@ -1,6 +1,6 @@
 //! The two eras of the protocol.
 
-/// Which era a scripted server speaks.
+/// The era of a scripted server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Era {
     /// `initialize` opens a session: 2025-11-25 and before.

@@ -149,7 +149,7 @@ fn log_fields<'a>(tokens: &[Token<'a>], open: usize, definitions: &mut Vec<Defin
     }
 }
 
-/// The name in `key: "name"`, as the tables of the configuration have it.
+/// The name in `key: "name"`, the form in the tables of the configuration.
 fn configuration_key<'a>(tokens: &[Token<'a>], index: usize) -> Option<Definition<'a>> {
     if tokens[index].text != "key" || text_at(tokens, index + 1) != ":" {
         return None;

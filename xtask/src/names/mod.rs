@@ -1,4 +1,4 @@
-//! Names are standard terms: the words of the old private language are refused.
+//! Refuses names that are not standard terms.
 
 mod definitions;
 
@@ -11,11 +11,11 @@ use crate::workspace::Workspace;
 
 use definitions::{Definition, definitions};
 
-/// The page with the table of names that are refused as a whole.
+/// The page with the table of refused names.
 const PAGE: &str = "CONTRIBUTING.md";
 const HEADING: &str = "## Names that changed";
 
-/// Words that no name may have as a part, where parts are split at `_`, `-` and capitals.
+/// Words that no name may contain as a part. Names are split at `_`, `-` and capitals.
 const REFUSED_PARTS: &[&str] = &[
     "told", "hears", "heard", "ear", "hearsay", "whose", "whoever", "slip", "slips", "manner",
     "manners", "lasting", "aside", "road", "door",
@@ -29,10 +29,10 @@ struct Renamed {
     places: Vec<String>,
 }
 
-/// The old names of the table, each with what replaced it; one for each place that it had a meaning in.
+/// The old names of the table, each with its new names: one for each place where it had a different meaning.
 type Table = BTreeMap<String, Vec<Renamed>>;
 
-/// No name outside tests is or contains a refused word.
+/// Checks that no name outside tests is or contains a refused word.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     Outcome::of(check(workspace))
 }
@@ -139,7 +139,7 @@ fn table(page: &str) -> Result<Table, String> {
     Ok(table)
 }
 
-/// What stands in backquotes.
+/// The texts in backquotes.
 fn quoted(cell: &str) -> Vec<String> {
     let quoted = cell.split('`').skip(1).step_by(2);
     quoted.map(str::to_owned).collect()

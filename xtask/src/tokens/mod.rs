@@ -7,7 +7,7 @@ use std::fs;
 
 use crate::workspace::Workspace;
 
-/// Prints the tables and writes them into the page; with `check`, only says whether the page has them.
+/// Prints the tables and updates the page. With `check`, only checks that the page has the tables.
 pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
     let page = workspace.read(PAGE)?;
     let rows = results::rows(workspace)?;
@@ -54,7 +54,7 @@ fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The tokens of `text`, a piece after the other: the encoding's pattern takes no text of any length.
+/// The tokens of `text`, counted in pieces, because the encoding's pattern fails on very long texts.
 fn count(text: &str) -> usize {
     let encoding = tiktoken_rs::o200k_base_singleton();
     let mut rest = text;

@@ -12,7 +12,7 @@ use super::lists::LISTS;
 use super::{count, names, percent};
 use crate::workspace::Workspace;
 
-/// Who asks, and what a column of the table says of them.
+/// The clients by their features, and the titles of their columns.
 const ASKERS: [(&str, &str); 5] = [
     ("", "nothing"),
     ("format=json", "`format=json`"),
@@ -21,16 +21,16 @@ const ASKERS: [(&str, &str); 5] = [
     ("format=text", "`format=text`"),
 ];
 
-/// A result, and what a model reads of it.
+/// A result, and the tokens that models read.
 pub(super) struct Cost {
     name: String,
-    /// As the server gave it.
+    /// Unchanged, as the server sent it.
     served: usize,
     /// For each of [`ASKERS`]: with its features alone, and with `verbosity=compact`.
     asked: Vec<(usize, usize)>,
 }
 
-/// What each set of rows costs.
+/// The cost of each set of rows.
 pub(super) fn rows(workspace: &Workspace) -> Result<Vec<Cost>, String> {
     let set = |name: String| {
         let file = format!("{ROWS}/{name}.json");
@@ -53,7 +53,7 @@ pub(super) fn rows(workspace: &Workspace) -> Result<Vec<Cost>, String> {
     names(workspace, ROWS)?.into_iter().map(set).collect()
 }
 
-/// What each recorded result costs, but for errors.
+/// The cost of each recorded result, except errors.
 pub(super) fn recorded(workspace: &Workspace) -> Result<Vec<Cost>, String> {
     let mut all = Vec::new();
     for name in names(workspace, RESULTS)? {
@@ -133,7 +133,7 @@ fn cost(
     })
 }
 
-/// The tokens that a client forwards to its model of `result`, but for pictures and sound.
+/// The tokens of `result` that a client forwards to its model, without images and audio.
 fn read(result: &str) -> Result<usize, JsonError> {
     let (value, blocks) = match forward(result, Experience::Conversation)? {
         Forward::Content(blocks) => ("", blocks),
@@ -152,7 +152,7 @@ fn read(result: &str) -> Result<usize, JsonError> {
     Ok(tokens)
 }
 
-/// A line for each result: what it costs whom, whole and in few words.
+/// A line for each result: its cost for each client, whole and in compact form.
 pub(super) fn table(costs: &[Cost]) -> String {
     let mut head = String::from("| asks for |");
     let mut rule = String::from("|---|");
@@ -172,7 +172,7 @@ pub(super) fn table(costs: &[Cost]) -> String {
     table
 }
 
-/// Whether few words save three fifths of what the same client reads otherwise, and of what the server said.
+/// Checks that the compact form saves three fifths of the same client's standard form, and of the server's result.
 pub(super) fn saves_enough(costs: &[Cost]) -> Result<(), String> {
     for cost in costs {
         for ((standard, compact), (_, said)) in cost.asked.iter().zip(ASKERS) {

@@ -1,8 +1,8 @@
-//! JSON over several lines.
+//! Formats JSON on several lines.
 
 use mcp_vary::json::{Json, write_string};
 
-/// `value` over several lines, two spaces a level; numbers as they are spelled.
+/// `value` on several lines, with two spaces per level and unchanged spelling of numbers.
 pub(crate) fn indented(value: &Json<'_>) -> String {
     let mut out = String::new();
     write(&mut out, value, 0);

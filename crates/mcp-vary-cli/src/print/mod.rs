@@ -1,4 +1,4 @@
-//! What goes to the terminal.
+//! Output to the terminal.
 
 pub(crate) mod deprecation;
 mod indent;

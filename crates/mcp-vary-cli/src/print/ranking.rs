@@ -17,7 +17,7 @@ pub(crate) struct Why<'a> {
 }
 
 impl Why<'_> {
-    /// A row for each variant, then the hints that decided nothing.
+    /// A row for each variant, then the hints that had no effect.
     pub(crate) fn to_text(&self) -> String {
         let mut rows = vec![["rank", "variant", "points"].map(str::to_owned).to_vec()];
         for (at, ranked) in self.explanation.ranking.entries().iter().enumerate() {

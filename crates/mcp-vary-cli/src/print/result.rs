@@ -1,4 +1,4 @@
-//! A tool's result as a person reads it.
+//! Shows a tool's result to a person.
 
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::visibility::{Experience, Forward, forward};
@@ -9,7 +9,7 @@ use super::side_by_side::Block;
 use crate::client::{Answer, sentence};
 use crate::tokens;
 
-/// What a client got, under `title`, with its cost in tokens.
+/// A client's result under `title`, with its cost in tokens.
 pub(crate) fn block(title: &str, answer: &Answer) -> Block {
     let (note, body) = match answer {
         Ok(result) => {
@@ -27,7 +27,7 @@ pub(crate) fn block(title: &str, answer: &Answer) -> Block {
     }
 }
 
-/// The tokens of what a client forwards to its model of a result: one of its fields.
+/// The tokens of the field of a result that a client forwards to its model.
 pub(crate) fn read_tokens(result: &str) -> Option<usize> {
     let (value, blocks) = match forward(result, Experience::Conversation).ok()? {
         Forward::Content(blocks) => ("", blocks),
@@ -35,12 +35,12 @@ pub(crate) fn read_tokens(result: &str) -> Option<usize> {
         Forward::Nothing => return Some(0),
     };
     let blocks = blocks.iter().map(|block| tokens::count(&shown(block)));
-    // As it is counted of the field.
+    // In the compact form, as the field itself is counted.
     let value = Json::parse(value).map_or_else(|_| value.to_owned(), |value| value.to_json());
     Some(tokens::count(&value) + blocks.sum::<usize>())
 }
 
-/// Whether a result says that the tool failed.
+/// Whether a result reports that the tool failed.
 pub(crate) fn is_error(result: &str) -> bool {
     Members::parse(result).is_ok_and(|members| members.get("isError") == Some("true"))
 }
@@ -79,8 +79,8 @@ fn read(result: &str) -> Option<(String, String)> {
     Some((note.join("\n"), body))
 }
 
-/// A block of content: the text of a text block, else its JSON without binary data, which costs a model
-/// other than tokens of text.
+/// A block of content: the text of a text block, or else its JSON without binary data, which does not cost tokens of
+/// text.
 fn shown(block: &str) -> String {
     let Ok(mut json) = Json::parse(block) else {
         return block.to_owned();

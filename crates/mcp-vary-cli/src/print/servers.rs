@@ -65,7 +65,7 @@ pub(crate) fn is_up(state: &ConnectionState) -> bool {
     matches!(state, ConnectionState::Connected(_))
 }
 
-/// Why a server is not up, as a sentence that names it.
+/// The reason why a server is not up.
 pub(crate) fn reason(server: &ServerReport) -> Option<String> {
     match &server.state {
         ConnectionState::Connected(_) => None,

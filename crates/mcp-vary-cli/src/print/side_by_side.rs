@@ -1,10 +1,10 @@
-//! Blocks of text beside each other where the terminal is wide enough, else below each other.
+//! Blocks of text: beside each other if the terminal is wide enough, or else below each other.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::wrap::wrap;
 
-/// One block: what it is, and what it says.
+/// One block with its title and text.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) title: String,

@@ -1,11 +1,11 @@
-//! A table: words to the left, numbers to the right.
+//! Tables with words aligned to the left and numbers to the right.
 
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The rows as lines, columns as wide as their widest cell, two spaces between them; the first `words`
-/// columns are aligned to the left.
+/// The rows as lines. Columns are as wide as their widest cell, with two spaces between them. The first `words` columns
+/// are aligned to the left.
 pub(crate) fn table(rows: &[Vec<String>], words: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)

@@ -1,10 +1,10 @@
-//! Lines that fit.
+//! Wraps lines.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The lines of `text`, each at most `width` columns wide.
 ///
-/// What goes on is indented like its line, and a little more in lists and where there is indentation.
+/// Continuation lines are indented like their line, and a little more in lists and indented text.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     text.lines()
         .flat_map(|line| wrap_line(line.trim_end(), width.max(8)))
@@ -40,7 +40,7 @@ fn cut(text: &str, width: usize) -> (&str, &str) {
         used += c.width().unwrap_or(0);
         if used > width && at > 0 {
             hard = at;
-            // A space that just does not fit ends the line as well as one that does.
+            // A line can also end at a space just after the last column.
             if c == ' ' {
                 between = at;
             }

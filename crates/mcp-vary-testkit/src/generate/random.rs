@@ -1,6 +1,6 @@
 //! Choices that are the same in every run.
 
-/// A generator of numbers (splitmix64); its seed decides them all.
+/// A pseudorandom number generator (splitmix64); the field is its seed.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
@@ -13,7 +13,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`; 0 when there is none.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % (limit.max(1) as u64)).expect("below a usize")
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::generate::random::Random;
 
-/// A schema for an object; about half of its references lead somewhere.
+/// A schema for an object. About half of its references can be resolved.
 pub fn schema(random: &mut Random) -> Value {
     let mut schema = Map::new();
     let dialect = *random.pick(&DIALECTS);

@@ -9,15 +9,15 @@ use crate::generate::random::Random;
 /// Generates values for one schema.
 #[derive(Debug)]
 pub struct Values<'s> {
-    /// Decides what is generated.
+    /// The source of randomness.
     pub random: Random,
     root: &'s Value,
-    /// How many of a hundred optional properties are there.
+    /// The percentage of optional properties that are generated.
     pub optional: usize,
 }
 
 impl<'s> Values<'s> {
-    /// Values for `root`, decided by `seed`.
+    /// Values for `root`, determined by `seed`.
     pub fn new(root: &'s Value, seed: u64) -> Self {
         Self {
             random: Random(seed),
@@ -73,7 +73,7 @@ impl<'s> Values<'s> {
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = flat.remove(keyword) {
-                // Far down, the first branch without members ends the recursion.
+                // Deep in the schema, the first branch without members ends the recursion.
                 let simple = branches.iter().find(|branch| {
                     depth > 6
                         && branch
@@ -272,15 +272,15 @@ impl<'s> Values<'s> {
     }
 }
 
-/// Below this, a schema that asks for ever more is not followed.
+/// The maximum depth to which a recursive schema is followed.
 const DEEPEST: usize = 12;
 
-/// The schema that the reference means, when it is one into the same document.
+/// The target of the reference, if it is in the same document.
 pub fn resolve<'s>(root: &'s Value, reference: &Value) -> Option<&'s Value> {
     root.pointer(reference.as_str()?.strip_prefix('#')?)
 }
 
-/// Adds what `part` asks: properties and required names are united, for the rest the part wins.
+/// Adds the keywords of `part`: merges properties and required names, and replaces all others.
 fn merge(schema: &mut Map<String, Value>, part: Map<String, Value>) {
     for (keyword, value) in part {
         match (keyword.as_str(), schema.get_mut(&keyword), value) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Map, Value, json};
 
-/// JSON as it is written.
+/// JSON with its spelling.
 #[derive(Clone, Debug)]
 pub enum Written {
     /// The text of a number, a string, a boolean or `null`.
@@ -25,7 +25,7 @@ pub enum Spacing {
     None,
     /// A line for each member.
     Lines,
-    /// As no program writes it.
+    /// Unusual spacing, unlike that of any program.
     Odd,
 }
 
@@ -85,7 +85,7 @@ pub fn spacing() -> impl Strategy<Value = Spacing> {
     ]
 }
 
-/// `text` between quotes: plainly, or as escapes that only a reader undoes.
+/// `text` as a JSON string, plain or with escapes.
 fn quoted(text: &str, escapes: u8) -> String {
     let plain = json!(text).to_string();
     match escapes {
@@ -98,14 +98,14 @@ fn quoted(text: &str, escapes: u8) -> String {
     }
 }
 
-/// What a value is like: the schema that says so, and values that are.
+/// The shape of a value: its schema, and values for which that is valid.
 #[derive(Clone, Debug)]
 enum Shape {
     Null,
     Bool,
     Integer,
     Number,
-    /// No number that most readers hold.
+    /// A number that most parsers cannot represent.
     Beyond,
     Word,
     Long,
@@ -133,7 +133,7 @@ enum List {
 }
 
 impl Shape {
-    /// The schema; what it refers to goes to `named`.
+    /// The schema. Adds the schemas that it refers to to `named`.
     fn schema(&self, named: &mut Map<String, Value>) -> Value {
         match self {
             Self::Null => json!({"type": "null"}),
@@ -192,7 +192,7 @@ impl Shape {
         }
     }
 
-    /// Values that the schema takes.
+    /// Values for which the schema is valid.
     fn value(&self) -> BoxedStrategy<Written> {
         match self {
             Self::Null => scalar(Just("null".to_owned())),
@@ -243,7 +243,7 @@ fn string(text: impl Strategy<Value = String> + 'static) -> BoxedStrategy<Writte
     quoted.prop_map(Written::Scalar).boxed()
 }
 
-/// Members in any order, those that are not required now and then.
+/// An object with members in any order. Optional members are sometimes missing.
 fn object(members: &[(String, Shape, bool)]) -> BoxedStrategy<Written> {
     let member = |(key, of, is_required): &(String, Shape, bool)| {
         let (key, is_required) = (key.clone(), *is_required);
@@ -270,7 +270,7 @@ const NUMBERS: &[&str] = &[
     "0.1000000000000000055511151231257827",
 ];
 
-/// Strings that markdown, tables and terminals trip over, and ordinary ones.
+/// Ordinary strings, and strings that are difficult for markdown, tables and terminals.
 pub fn word() -> impl Strategy<Value = String> {
     let tricky = [
         "",
@@ -366,7 +366,7 @@ pub struct Given {
     pub value: Written,
 }
 
-/// An object, as every schema of a tool asks for, or `anything`.
+/// An object, which every schema of a tool requires, or a value of any kind if `anything`.
 pub fn given(anything: bool) -> impl Strategy<Value = Given> {
     let beyond = prop::option::weighted(0.05, Just(Shape::Beyond));
     let root =
@@ -408,14 +408,14 @@ const OTHERS: &[&str] = &[
     "null",
 ];
 
-/// The result of a call, every byte as its server writes it, and what is known of it.
+/// The result of a call as its server writes it, with its expected parts.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// The text of the result.
     pub result: String,
     /// The schema of the structured value.
     pub schema: Value,
-    /// The structured value as written; none where there is none, or it is `null`.
+    /// The structured value as written; `None` if it is missing or `null`.
     pub value: Option<String>,
     /// The texts that can be read.
     pub texts: Vec<String>,
@@ -425,7 +425,7 @@ pub struct Served {
     pub unknown: Vec<(String, String)>,
     /// Whether the result reports an error.
     pub is_error: bool,
-    /// Whether a key is there twice, so that readers differ in what the result means.
+    /// Whether a key occurs twice, so that parsers disagree about the result.
     pub is_twice: bool,
 }
 
