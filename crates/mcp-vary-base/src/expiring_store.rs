@@ -102,8 +102,8 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// Stores an entry as the newest, and replaces the one with the same key. Returns `false` if it is larger than the whole
-    /// store; then nothing is stored under its key.
+    /// Stores an entry as the newest, and replaces the one with the same key. Returns `false` if it is larger than the
+    /// whole store; then nothing is stored under its key.
     ///
     /// Removes expired entries, and as many of the oldest as necessary.
     pub fn insert(&mut self, key: K, entry: Entry<V>, now: u64) -> bool {
@@ -150,8 +150,8 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         (stored.entry.expires_at > now).then_some(&mut stored.entry.value)
     }
 
-    /// Sets the weight of an entry that has grown or shrunk. Removes the oldest entries, possibly this one, until all fit.
-    /// Returns `false` and changes nothing if there is no such entry, or if it would be larger than the whole store.
+    /// Sets the weight of an entry that has grown or shrunk. Removes the oldest entries, possibly this one, until all
+    /// fit. Returns `false` and changes nothing if the entry does not exist, or would be larger than the whole store.
     pub fn set_bytes<Q>(&mut self, key: &Q, bytes: usize) -> bool
     where
         K: std::borrow::Borrow<Q>,
@@ -194,7 +194,7 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
         }
     }
 
-    /// The unexpired keys and values of one owner, the oldest first. Each has a number: later insertions have larger ones.
+    /// The unexpired keys and values of one owner, the oldest first, each with a number that grows with each insertion.
     pub fn of_owner(&self, owner: u64, now: u64) -> impl Iterator<Item = (u64, &K, &V)> {
         let numbers = self.by_owner.range((owner, 0)..=(owner, u64::MAX));
         numbers.filter_map(move |(_, number)| {

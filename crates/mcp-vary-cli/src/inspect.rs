@@ -405,8 +405,8 @@ impl Inspection {
         rows
     }
 
-    /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there are
-    /// several.
+    /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there
+    /// are several.
     fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for tool in self.variants.iter().flat_map(|face| &face.tools) {

@@ -195,7 +195,7 @@ fn servers(servers: &[Value]) -> String {
     out
 }
 
-/// The methods that a server was asked for without declaring them.
+/// The methods that were sent to a server although it does not declare them.
 fn undeclared(server: &Value) -> Option<String> {
     let methods = server["undeclared"].as_object()?;
     let methods = methods.iter().map(|(method, has)| match has.as_bool() {
@@ -248,7 +248,7 @@ fn uses(uses: &[Value]) -> String {
     table(&rows, 3)
 }
 
-/// Seconds as a person says them, in the two largest units.
+/// A number of seconds as text, in the two largest units.
 fn duration(seconds: &Value) -> String {
     let mut rest = seconds.as_u64().unwrap_or(0);
     let mut parts = Vec::new();
@@ -262,10 +262,10 @@ fn duration(seconds: &Value) -> String {
     parts.join(" ")
 }
 
-/// How long a gateway may take to answer.
+/// The time limit for the gateway's answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer.
+/// The maximum size of an answer in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Stop {
         let _ = tokio::signal::ctrl_c().await;
     }
 
-    /// Runs `work` until a signal comes.
+    /// Runs `work` until a signal is received.
     pub(crate) async fn unless_requested<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -62,7 +62,7 @@ pub(crate) struct Hangup {
 }
 
 impl Hangup {
-    /// Receives the signal from now on; until then it ends the process.
+    /// Receives the signal from now on. Before, the signal ends the process.
     pub(crate) fn listen() -> Result<Self, Failure> {
         #[cfg(unix)]
         {

@@ -1,8 +1,8 @@
-//! What text costs a model.
+//! The cost of text in tokens.
 
-/// The tokens of `text` in the encoding o200k, special tokens taken as plain text.
+/// The number of tokens of `text` in the encoding o200k. Special tokens count as plain text.
 ///
-/// Longer text is counted in pieces, so that the count may be a token too high at each cut.
+/// Long text is counted in pieces, so that the count may be one token too high at each cut.
 pub(crate) fn count(text: &str) -> usize {
     let encoding = tiktoken_rs::o200k_base_singleton();
     let mut rest = text;
@@ -26,8 +26,8 @@ pub(crate) fn percent(part: usize, whole: usize) -> usize {
     (part * 200 + whole) / (whole * 2).max(1)
 }
 
-/// The encoding's pattern gives up, with a panic, where it has to go back a million times: so far it
-/// goes in text that is all of one kind, such as spaces.
+/// The encoding's pattern panics after a million backtracking steps. That can happen in long text of one kind, such as
+/// spaces.
 const LONGEST_PIECE: usize = 100_000;
 
 #[cfg(test)]

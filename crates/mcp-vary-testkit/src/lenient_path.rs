@@ -1,4 +1,4 @@
-//! How a file server that is lenient reads a path.
+//! The interpretation of a path by a lenient file server.
 
 /// The path that a lenient file server reads: without query, fragment and parameters, decoded, without dot segments and
 /// empty ones.

@@ -1,4 +1,4 @@
-//! What the tests of several crates share: scripted servers, raw clients, generators of values.
+//! Shared by the tests of several crates: scripted servers, raw clients, generators of values.
 //!
 //! Everything here speaks JSON and HTTP only. It uses none of the crates under test, so each of them can use it in its
 //! tests. Every wait has a limit: a test fails instead of hanging.

@@ -20,13 +20,13 @@ pub struct NotificationClient {
     legacy: Option<LegacyClient>,
     stream: Option<RawHttp>,
     pipe: Option<StdioPipe>,
-    /// What arrived while the client waited for a response.
+    /// The messages that arrived while the client waited for a response.
     received: VecDeque<Value>,
     next: u64,
 }
 
 impl NotificationClient {
-    /// A session with a stream, or a modern client that listens to what `filter` asks for in `variant`.
+    /// A session with a stream, or a modern client that subscribes to `filter` in `variant`.
     pub async fn open(
         endpoint: &impl Endpoint,
         kind: ClientKind,
@@ -111,7 +111,7 @@ impl NotificationClient {
         client
     }
 
-    /// The next message that does not answer a request; none at the end.
+    /// The next message that is not a response; `None` at the end of the stream.
     pub async fn receive_or_end(&mut self) -> Option<Value> {
         if let Some(received) = self.received.pop_front() {
             return Some(received);
@@ -123,7 +123,7 @@ impl NotificationClient {
         }
     }
 
-    /// The next message that does not answer a request.
+    /// The next message that is not a response.
     pub async fn receive(&mut self) -> Value {
         self.receive_or_end().await.expect("a message")
     }
@@ -203,7 +203,7 @@ impl NotificationClient {
 /// A notification: its method without the prefix, its variant, its URI.
 pub type Change = (String, Option<String>, Option<String>);
 
-/// That a list of `variant` changed.
+/// The notification that a list of `variant` changed.
 pub fn changed(list: &str, variant: &str) -> Change {
     (
         format!("{list}/list_changed"),
@@ -212,7 +212,7 @@ pub fn changed(list: &str, variant: &str) -> Change {
     )
 }
 
-/// That a resource of `variant` changed.
+/// The notification that a resource of `variant` changed.
 pub fn updated(uri: &str, variant: &str) -> Change {
     let method = "resources/updated".to_owned();
     (method, Some(variant.to_owned()), Some(uri.to_owned()))

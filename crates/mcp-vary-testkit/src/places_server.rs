@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
 
-/// A result as no SDK would write it, with an object and a text that repeats it.
+/// A result with an unusual spelling, unlike that of any SDK, with an object and a text that repeats it.
 pub const ODD: &str = concat!(
     r#"{ "x-unknown" : {"b":1e2,"a":-0.0},"content" :[{"type":"text","text":"{\"city\":\"Bern\",\"degrees\":8.0}"}],"#,
     r#" "structuredContent":{"city":"Bern","degrees":8.0},"z":"\u0041\/"}"#
@@ -118,7 +118,7 @@ fn call(seen: &ReceivedRequest) -> Option<Reply> {
     })
 }
 
-/// One message, and then silence.
+/// Sends one message and then nothing.
 fn begin(seen: &ReceivedRequest) -> Reply {
     let (sender, reply) = Reply::stream();
     let token = &seen.body["params"]["_meta"]["progressToken"];
@@ -130,7 +130,7 @@ fn begin(seen: &ReceivedRequest) -> Reply {
     reply
 }
 
-/// Far more bytes than the buffers of a connection hold.
+/// Sends far more bytes than the buffers of a connection can store.
 fn heavy_steps() -> Reply {
     let params = json!({"level": "info", "data": "x".repeat(1 << 20)});
     let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});

@@ -70,7 +70,7 @@ impl ReceivedRequest {
     }
 }
 
-/// What the server does with a request.
+/// The server's reply to a request.
 #[derive(Debug)]
 pub struct Reply {
     status: u16,
@@ -115,12 +115,12 @@ impl Reply {
         (sender, reply)
     }
 
-    /// A reply that breaks off, with its connection.
+    /// A reply that is cut off when its connection is closed.
     pub fn broken() -> Self {
         Self::new(200, "application/json", "{").with_header("content-length", "100")
     }
 
-    /// No reply, ever.
+    /// Never replies.
     pub fn silence() -> Self {
         let mut reply = Self::new(200, "text/plain", "");
         reply.silent = true;
@@ -139,7 +139,7 @@ pub fn event(message: &Value) -> String {
     format!("data: {message}\n\n")
 }
 
-/// A body whose pieces come through a channel; it ends when the sender is dropped.
+/// A body whose pieces are received from a channel; it ends when the sender is dropped.
 #[derive(Debug)]
 struct Pieces(mpsc::UnboundedReceiver<Bytes>);
 
@@ -156,14 +156,14 @@ impl Body for Pieces {
     }
 }
 
-/// The reply to a request; none for that of an ordinary server.
+/// The reply to a request; `None` for the reply of an ordinary server.
 type Script = Box<dyn Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync>;
 
 /// The server.
 pub struct ScriptedServer {
     /// Its endpoint.
     pub url: http::Uri,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     accepting: tokio::task::JoinHandle<()>,
@@ -190,14 +190,14 @@ impl fmt::Debug for ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// On a free port. Where `script` has no reply, the server replies as an ordinary one.
+    /// Starts on a free port. If `script` returns no reply, the server replies like an ordinary one.
     pub async fn start(
         script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
         Self::start_at(([127, 0, 0, 1], 0).into(), script).await
     }
 
-    /// At a given address, such as that of a server that was stopped.
+    /// Starts at a given address, such as that of a stopped server.
     pub async fn start_at(
         address: SocketAddr,
         script: impl Fn(&ReceivedRequest) -> Option<Reply> + Send + Sync + 'static,
@@ -255,7 +255,7 @@ impl ScriptedServer {
         self.until(|| abandoned() >= count).await;
     }
 
-    /// How many connections it has accepted.
+    /// The number of accepted connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }

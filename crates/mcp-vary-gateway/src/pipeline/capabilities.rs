@@ -1,4 +1,4 @@
-//! What a client declares in its capabilities.
+//! The declarations in a client's capabilities.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct ParsedCapabilities {
     pub(super) hints: HintsKey,
     /// The names of the capabilities and of their members: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
-    /// The part that servers are sent, JSON text.
+    /// The part that is forwarded to servers, JSON text.
     pub(crate) forwardable: Arc<str>,
     /// The first required extension that is missing.
     pub(super) missing_required: Option<ExtensionId>,

@@ -73,7 +73,7 @@ pub(crate) fn modern_client(
         ))
     })?;
     let declared = snapshot.parse_capabilities(capabilities)?;
-    // Any client may discover what there is.
+    // Any client may use `server/discover`.
     if method != "server/discover" {
         declared.has_required(Era::Modern)?;
     }

@@ -1,4 +1,4 @@
-//! Members of a request that another reader may take for different ones than the gateway does.
+//! Members of a request that a server may read differently than the gateway.
 //!
 //! The gateway checks what a request may reach by the members that it reads, and forwards the members that it does not
 //! know. A server that ignores case, or that reads the other one of two equal keys, would act on values that were never

@@ -32,7 +32,7 @@ impl ClientMemory {
         self.budget.used()
     }
 
-    /// A lease of nothing, which can grow.
+    /// An empty lease, which can grow.
     pub(crate) fn empty_lease(&self) -> Lease {
         self.budget.empty_lease()
     }
@@ -66,5 +66,5 @@ impl ClientMemory {
     }
 }
 
-/// Subscriptions get at most one part in so many.
+/// Subscriptions get at most this fraction of the limit: one part in so many.
 const SUBSCRIPTION_SHARE: usize = 4;

@@ -1,4 +1,4 @@
-//! What a request goes through: dispatch by method, the exchange with its server, the response.
+//! The path of a request: dispatch by method, the exchange with its server, the response.
 pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;

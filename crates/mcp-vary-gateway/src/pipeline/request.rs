@@ -1,4 +1,4 @@
-//! A request as it came in.
+//! A request as it was received.
 
 use bytes::Bytes;
 use http::HeaderMap;

@@ -14,7 +14,7 @@ use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::client::Client;
 
-/// In which eras a method exists.
+/// The eras in which a method exists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Eras {
     Legacy,

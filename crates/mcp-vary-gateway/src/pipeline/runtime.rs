@@ -39,7 +39,7 @@ pub(crate) struct Services {
     pub(crate) sessions: Sessions,
     /// Seal the cursors of lists.
     pub(crate) cursor_keys: Arc<CursorKeys>,
-    /// The requests that clients were sent for servers.
+    /// The server requests that clients have not answered yet.
     pub(crate) pending_server_requests: Arc<PendingServerRequests>,
     /// Notifies clients of changes.
     pub(crate) hub: Arc<SubscriptionHub>,
@@ -71,7 +71,7 @@ pub(crate) struct ChainMember {
     pub(crate) upstream_gateways: Arc<UpstreamGateways>,
 }
 
-/// What several services are created with.
+/// The values from which several services are created.
 struct Shared {
     environment: Environment,
     /// Distinguishes this gateway from others with the same keys, and from itself before a restart.

@@ -42,7 +42,7 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) services: Arc<Services>,
     /// The position of the gateway in a chain of gateways.
     pub(crate) position: ChainPosition,
-    /// What subscribers see of it.
+    /// The part that subscribers see.
     pub(crate) placements: Arc<Placements>,
 }
 
@@ -138,7 +138,7 @@ impl ConfigSnapshot {
                 .any(VariantConfig::selects_resources)
     }
 
-    /// What a client's capabilities, JSON text, declare.
+    /// Parses a client's capabilities, JSON text.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use crate::settings::config::Config;
 use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
 
-/// The settings at the start, some of which hold until the end.
+/// The settings at the start, some of which do not change until the end.
 #[derive(Debug)]
 pub(crate) struct StartupSettings {
     limits: Limits,
@@ -20,7 +20,7 @@ impl StartupSettings {
         }
     }
 
-    /// The settings that differ in `config` but hold until the end, by their keys in a file.
+    /// The settings that differ in `config` but cannot change before a restart, by their keys in a file.
     pub(crate) fn differences(&self, config: &Config) -> Vec<&'static str> {
         let limits = &config.limits;
         let before = &self.limits;

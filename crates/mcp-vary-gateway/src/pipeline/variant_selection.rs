@@ -25,7 +25,7 @@ use tracing::debug;
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::settings::config::Config;
 
-/// What a client requested, as JSON text of printable ASCII, truncated.
+/// The client's selector, as JSON text of printable ASCII, truncated.
 fn loggable(requested: &Value) -> String {
     let mut shown = String::new();
     for character in requested.to_string().chars().take(128) {

@@ -1,9 +1,9 @@
-//! Lists of dedicated connections: what a server lists to one client alone.
+//! Lists of dedicated connections: the items that a server lists only to one client.
 //!
-//! A server may change its lists in the session whose call asked for it. When a dedicated connection announces a
-//! change, its lists are read there and compared with those of the class. If they are the same, or if the lists of the
-//! class have changed, too, nothing else follows. If they differ, the client gets a class of its own, which shows the
-//! lists of the dedicated connection in place of the shared ones.
+//! A server may change its lists only in the session whose call caused the change. When a dedicated connection
+//! announces a change, its lists are read there and compared with those of the class. If they are the same, or if the
+//! lists of the class have changed, too, nothing else is done. If they differ, the client gets a separate class, which
+//! shows the lists of the dedicated connection in place of the shared ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -177,7 +177,7 @@ impl DedicatedLists {
         !self.is_shared() && client.is_some() && *self.client.lock() == client
     }
 
-    /// Whether it has lists of its own, but no client that could use them.
+    /// Whether its lists differ from the shared ones, but no client can use them.
     pub(super) fn is_tainted(&self) -> bool {
         self.follower.get().is_some() && self.client.lock().is_none()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Identifies what announces changes: one server as a class sees it, or a dedicated connection.
+/// Identifies a source of announced changes: one server as a class sees it, or a dedicated connection.
 ///
 /// # Properties
 ///

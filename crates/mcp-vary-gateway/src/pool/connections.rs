@@ -135,7 +135,7 @@ impl ListFollower {
         context.background_tasks.spawn(lists);
         let (connection, id) = (Arc::clone(&source.connection), source.id);
         let (server, events) = (source.name().into(), connection.events());
-        // A server without sessions sends updates on each connection for what is subscribed to there.
+        // A server without sessions sends updates on each connection for the resources that are subscribed to there.
         let is_modern = move || {
             let upstream = connection.current();
             upstream.is_some_and(|upstream| upstream.handshake().era() == Era::Modern)
@@ -149,13 +149,13 @@ impl ListFollower {
     }
 }
 
-/// What following servers needs of the gateway.
+/// The parts of the gateway that are needed to follow servers.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolContext {
     /// Cancelled when the gateway stops.
     pub(crate) shutdown: CancellationToken,
     pub(crate) background_tasks: TaskTracker,
     pub(crate) observer: Arc<dyn ConnectionObserver>,
-    /// What several classes share.
+    /// The parts that several classes share.
     pub(crate) shared_lists: Arc<SharedLists>,
 }

@@ -62,7 +62,7 @@ enum Owner {
     Session(ClientId),
 }
 
-/// What is needed to connect to a server.
+/// The parameters of a connection to a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectSpec<'a> {
     /// The number of the server.

@@ -1,11 +1,11 @@
-//! When something was last used.
+//! The time of the last use of a connection or class.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The latest use of something, which requests record without waiting for each other.
+/// The time of the last use, which requests record without waiting for each other.
 #[derive(Debug)]
 pub(super) struct LastUse {
     created: Instant,
@@ -29,7 +29,7 @@ impl LastUse {
         self.latest.fetch_max(latest, Ordering::Relaxed);
     }
 
-    /// How long ago that was.
+    /// The time since the last use.
     pub(super) fn elapsed(&self) -> Duration {
         let latest = Duration::from_nanos(self.latest.load(Ordering::Relaxed));
         self.created.elapsed().saturating_sub(latest)

@@ -14,7 +14,7 @@ use mcp_vary_wire::response::RpcError;
 ///
 /// # Errors
 ///
-/// The server's error, or what is wrong with its response.
+/// The server's error, or the fault of its response.
 pub(crate) async fn read_list(
     upstream: &UpstreamConnection,
     kind: ListKind,
@@ -27,7 +27,7 @@ pub(crate) async fn read_list(
         return Ok(listing);
     };
     listing.passthrough = None;
-    // A repeated cursor would loop for ever.
+    // A repeated cursor would loop forever.
     let mut followed = BTreeSet::new();
     let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
     while followed.insert(cursor.clone()) {
@@ -60,9 +60,9 @@ fn first_page(page: Page) -> (Listing, Option<String>) {
 /// No client could use a longer list. It counts as unreadable.
 const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 100_000;
-/// For the text of a list, held as items and as prepared pages, and for the views of the items.
+/// The limit for the text of a list, stored as items and as prepared pages, and for the views of the items.
 const MAX_BYTES: usize = 128 << 20;
-/// How often the text of a list is held.
+/// The number of stored copies of a list's text.
 const TEXT_COPIES: usize = 2;
 /// The overhead of an item, in bytes; approximate.
 const ITEM: usize = 512;

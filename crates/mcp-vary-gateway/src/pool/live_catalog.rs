@@ -268,7 +268,7 @@ pub(crate) async fn follow(
     source.follow(merge).await;
 }
 
-/// The same for a source whose lists have been read, with the events since then.
+/// Like [`follow`], for a source whose lists have been read, with the events since then.
 pub(crate) async fn follow_on(
     events: broadcast::Receiver<Event>,
     source: &Arc<ServerSource>,

@@ -46,7 +46,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
-/// What a pool shares with the one before a reload and the one after it.
+/// The parts that a pool shares with the previous and the next one at a reload.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolServices {
     pub(crate) context: PoolContext,

@@ -1,4 +1,4 @@
-//! What the pool reports to the rest of the gateway.
+//! The pool's reports to the rest of the gateway.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::connection_id::ConnectionId;
 use super::live_catalog::LiveCatalog;
 use super::source::ResourceUpdates;
 
-/// Receives what servers send outside of calls, and what changes with it.
+/// Receives the messages that servers send outside of calls, and the resulting changes.
 ///
 /// The pool knows neither subscriptions nor tasks; this is implemented where both are known. It is called for each
 /// change and each message outside of calls, never for a call.

@@ -24,7 +24,7 @@ pub(super) struct PooledServer {
     pub(super) index: usize,
     /// The limit of concurrent calls, on all connections together.
     pub(super) concurrency: Arc<ConcurrencyLimit>,
-    /// What is known about the server, from all connections.
+    /// The known facts about the server, from all connections.
     pub(super) learned: Arc<ServerFacts>,
     connections: Lock<ConnectionMap>,
 }

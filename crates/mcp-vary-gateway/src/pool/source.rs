@@ -57,9 +57,9 @@ pub(crate) struct ServerSource {
 struct Following {
     /// Whether an announced change has not been read yet.
     pending: bool,
-    /// Whether a request has waited for it in vain.
+    /// Whether a request has waited for it until the timeout.
     late: bool,
-    /// How often announced changes were read.
+    /// The number of readings of announced changes.
     readings: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The client of a request: what it declared, read once and remembered by its bytes.
+//! The client of a request, with its declarations, which are parsed once and cached by their bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ pub(crate) struct Client {
     pub(crate) presentation: Presentation,
     /// The features that rules presume it to have.
     pub(crate) presumed_features: Option<Arc<Features>>,
-    /// What rules say about its JSON.
+    /// The form of JSON that rules choose for it.
     pub(crate) json: JsonRule,
     /// The names of the MCP capabilities that it declared, and of their members: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,

@@ -1,4 +1,4 @@
-//! Which clients still use deprecated variants: counted per client, and logged once a day (SV-25).
+//! Records the clients that still use deprecated variants: counts them, and logs them once a day (SV-25).
 
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
@@ -9,7 +9,7 @@ use mcp_vary_wire::client_name::ClientName;
 use serde::Serialize;
 use tracing::warn;
 
-/// How often a client used a deprecated variant.
+/// A client's uses of a deprecated variant.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -20,7 +20,7 @@ use sha2::Sha256;
 
 use super::{BASE_CLASS, Negotiated};
 
-/// What sessions with the same negotiation share.
+/// The parts that sessions with the same negotiation share.
 #[derive(Debug)]
 pub(super) struct SharedNegotiation {
     pub(super) negotiated: Arc<Negotiated>,

@@ -1,4 +1,4 @@
-//! What requests cost in memory.
+//! The memory cost of requests.
 //!
 //! What a client sends is leased from one [`MemoryBudget`](mcp_vary_base::memory_budget::MemoryBudget) before it is held, and released when it is dropped: bodies
 //! of requests and what they become, subscriptions, and the trees in which arguments are checked. If the budget is
@@ -6,8 +6,8 @@
 
 use mcp_vary_view::MAX_CHECKED_VALUES;
 
-/// The cost of a message of this size while it is handled: itself, and what is sent for it. Small ones cost nothing:
-/// connections and requests in flight are bounded, so that there are never enough of them to matter.
+/// The cost of handling a message of this size: the message, and the messages that are sent for it. Small messages are
+/// free: connections and requests in flight are bounded, so that their total cost is small.
 pub(crate) fn of_message(bytes: usize) -> usize {
     if bytes <= SMALL {
         0

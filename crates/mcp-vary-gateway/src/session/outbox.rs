@@ -14,7 +14,7 @@ use super::Session;
 ///
 /// # Properties
 ///
-/// A message leaves by exactly one stream, in order.
+/// Each message is sent on exactly one stream, in order.
 ///
 /// > The server MUST send each of its JSON-RPC messages on only one of the connected streams; that is, it
 /// > MUST NOT broadcast the same message across multiple streams. (MCP 2025-11-25, basic/transports,
@@ -34,7 +34,7 @@ pub(super) struct Outbox {
 struct StreamSlot {
     number: u64,
     waker: Option<Waker>,
-    /// It read too slowly.
+    /// Its client read too slowly.
     closed: bool,
 }
 
@@ -158,8 +158,8 @@ impl Outbox {
 impl Session {
     /// Sends the client a message outside of responses: a notification or a request. Returns whether it can arrive.
     ///
-    /// It leaves by an open `GET` stream or by standard output, or waits a while for a stream. The queue is bounded: if
-    /// the client does not read, its stream is closed and this returns `false`.
+    /// It is sent on an open `GET` stream or standard output, or waits for a stream for some time. The queue is
+    /// bounded: if the client does not read, its stream is closed and this returns `false`.
     #[must_use]
     pub(crate) fn enqueue(&self, message: Bytes) -> bool {
         let mut active = self.active.lock();

@@ -329,7 +329,7 @@ impl ForwardedServerRequest {
                 None => std::future::pending().await,
             }
         };
-        // It is over either way.
+        // Both end the request.
         let _ = tokio::time::timeout_at(self.deadline, settled).await;
     }
 

@@ -89,7 +89,7 @@ fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<St
 ///
 /// # Errors
 ///
-/// Why it is not, as the end of a sentence about it.
+/// The reason why it is too long, as the end of a sentence.
 pub(crate) fn check_length(id: &str) -> Result<(), String> {
     match id.len() {
         0..=MAX_ID => Ok(()),

@@ -76,7 +76,7 @@ pub(crate) struct Subscriber {
 pub(crate) enum NotificationSink {
     /// A legacy session, which receives changes of all lists that it sees.
     Session(Weak<Session>),
-    /// A modern stream, which receives what its filter names.
+    /// A modern stream, which receives the notifications that its filter names.
     Stream {
         sender: NotificationSender,
         kinds: BTreeSet<Kind>,
@@ -317,8 +317,8 @@ impl SubscriptionHub {
 
     /// Sends notifications about the changed lists of `catalog`, each with its variant (SV-16).
     ///
-    /// The subscriber of a resource that was removed with the change is notified once that the list changed, and of
-    /// nothing more (SV-14).
+    /// The subscriber of a resource that was removed with the change is notified once that the list changed, and then no
+    /// more (SV-14).
     pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut subscribers = self.lock();

@@ -1,4 +1,4 @@
-//! What a subscriber sees of the gateway, and how one configuration decides that.
+//! The part of the gateway that a subscriber sees, as one configuration decides it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::pool::live_catalog::LiveCatalog;
 use crate::pool::{CapabilityClass, UpstreamPool};
 use crate::session::{PoolKey, Session};
 
-/// What one subscriber sees of the gateway.
+/// The part of the gateway that one subscriber sees.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     /// The generation of the configuration.
@@ -127,7 +127,7 @@ impl Placements {
         })
     }
 
-    /// What a legacy session sees.
+    /// The placement of a legacy session.
     ///
     /// # Errors
     ///

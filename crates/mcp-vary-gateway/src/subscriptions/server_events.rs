@@ -1,4 +1,4 @@
-//! Forwards what servers send outside of calls to subscribers and tasks.
+//! Forwards the messages that servers send outside of calls to subscribers and tasks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the work on tasks needs of the gateway.
+//! The parts of the gateway that the work on tasks uses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::pool::connection_id::ConnectionId;
 use crate::session::Session;
 use crate::session::pending_server_requests::PendingServerRequests;
 
-/// Receives the status of tasks. Subscriptions implement it, of which tasks know nothing.
+/// Receives the status of tasks. Subscriptions implement it, so that tasks do not depend on them.
 pub(crate) trait TaskObserver: fmt::Debug + Send + Sync {
     /// The current session of `client`, if it receives notifications.
     fn session(&self, client: ClientId) -> Option<Arc<Session>>;
@@ -22,7 +22,7 @@ pub(crate) trait TaskObserver: fmt::Debug + Send + Sync {
     fn task_changed(&self, key: &TaskKey, params: &str, connection: Option<ConnectionId>);
 }
 
-/// What the work on tasks needs of the gateway, for as long as that runs.
+/// The parts of the gateway that the work on tasks uses, until the gateway stops.
 #[derive(Debug)]
 pub(crate) struct TaskContext {
     pub(crate) observer: Arc<dyn TaskObserver>,

@@ -17,7 +17,7 @@ pub(crate) fn split_prefix(id: &str) -> (Option<&str>, &str) {
     })
 }
 
-/// What the prefix begins and ends with.
+/// The first and last character of the prefix.
 pub(crate) const PREFIX: char = '@';
 
 /// The server's id of the task that a client knows as `sealed`.

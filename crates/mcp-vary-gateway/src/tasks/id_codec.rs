@@ -157,7 +157,7 @@ impl TaskIdCodec {
         Ok(self.rename(&proxied.with_ttl(&created)).into_owned())
     }
 
-    /// How long the connection is needed on which `result` created a task; none if it did not create one.
+    /// The time for which the connection is needed on which `result` created a task; `None` if it created none.
     ///
     /// Only the process, or the session, in which a task was created knows it.
     pub(crate) fn lifetime(&self, result: &str) -> Option<Duration> {
@@ -237,7 +237,7 @@ impl TaskIdCodec {
         }
     }
 
-    /// What the server sends for a task, with the client's id as related task.
+    /// A server's message about a task, with the client's id as related task.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
         rename_related_task(params, &|id| self.client_id(id))
     }
@@ -251,7 +251,7 @@ impl TaskIdCodec {
         }
     }
 
-    /// Notifies all who follow the task.
+    /// Notifies all subscribers of the task.
     pub(crate) fn changed(&self, params: &str) {
         if let Some(key) = self.key(params) {
             self.services.registry.changed(&key, &params.into(), None);

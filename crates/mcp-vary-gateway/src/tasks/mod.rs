@@ -1,6 +1,6 @@
 //! Tasks: requests that a server keeps working on after it has responded.
 //!
-//! A server's task id means nothing to other servers. So clients get a sealed id, which names the server and the variant
+//! A server's task id is unknown to other servers. So clients get a sealed id, which names the server and the variant
 //! under which the task was created ([`mcp_vary::task`]). There are two dialects of tasks
 //! ([`TaskDialect`](mcp_vary_wire::task_dialect::TaskDialect)); tasks are translated if client and server use different
 //! ones: [`proxy`] for clients of the extension, [`core_over_ext`] for those of the core dialect.

@@ -10,7 +10,7 @@ use mcp_vary_catalog::result_rewriter::{ResultRewriter, rewrite_result};
 use super::dialect::DialectPair;
 use super::task_text::{RESULT, rename_task};
 
-/// What is needed to write the notifications of one task for one client, as `tasks/get` would return it.
+/// Writes the notifications of one task for one client, with the task as `tasks/get` would return it.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskNotifier {
     /// The client's id of the task.

@@ -1,4 +1,4 @@
-//! A request in flight: its notifications, then its answer, as the client gets them.
+//! A request in flight: its notifications and its answer, rewritten for the client.
 
 mod failure;
 mod implicit_task;

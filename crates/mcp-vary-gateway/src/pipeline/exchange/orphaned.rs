@@ -1,4 +1,4 @@
-//! A request whose client is gone.
+//! Requests whose client has disconnected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tracing::debug;
 use super::{InFlightRequest, Leases, cancelled};
 use crate::session::{InFlightGuard, Session};
 
-/// A legacy client that disconnects has not cancelled: its request runs on, and can still be cancelled.
+/// Continues the request of a legacy client that has disconnected. The request can still be cancelled.
 ///
 /// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
 /// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
 ///
-/// A modern one has. Dropping the exchange cancels it at the server.
+/// A modern client cancels by disconnecting: dropping the exchange cancels the request at the server.
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
         if self.response.client.era() == Era::Modern {
@@ -55,10 +55,10 @@ async fn run_orphaned(
     exchange.cancel(Some(reason));
 }
 
-/// A request whose client is gone is cancelled after this time.
+/// A request without a client is cancelled after this time.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How long a request whose client is gone runs on: at most until its session expires.
+/// The time for which a request without a client continues: at most until its session expires.
 pub(crate) fn orphaned_for(session: &Session, now: u64) -> Duration {
     ORPHAN_TIMEOUT.min(session.remaining(now))
 }

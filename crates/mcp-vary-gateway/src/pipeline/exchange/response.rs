@@ -187,7 +187,7 @@ impl ResponseContext {
         }
     }
 
-    /// Whether the client may not know what a result holds.
+    /// Whether a result may contain something that the client's revision does not have.
     fn is_foreign(&self) -> bool {
         self.upstream == Era::Modern && self.client.era() == Era::Legacy
     }
@@ -204,7 +204,7 @@ impl ResponseContext {
         rewrite_result(result, &parts)
     }
 
-    /// The answer to a result that asks for input.
+    /// The answer to a result that requires input.
     fn input_required(&self, result: &str, services: &ExchangeServices) -> Reply {
         let Some(seal) = &self.request_state else {
             let why = "the server asks for input where a request cannot have a second round";

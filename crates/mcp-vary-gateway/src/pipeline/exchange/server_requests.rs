@@ -103,7 +103,7 @@ impl InFlightRequest {
         self.relay = Some(relay);
     }
 
-    /// Begins to relay the input requests in a modern server's result to a legacy client; `None` if it asks for no input.
+    /// Starts to relay the input requests in a modern server's result to a legacy client; `None` if there are none.
     pub(super) fn begin_round(
         &mut self,
         outcome: Result<&str, &str>,

@@ -16,8 +16,8 @@ use crate::tasks::TaskRegistry;
 
 /// The parts of the gateway that requests in flight use, from its start to its end.
 ///
-/// A request in flight holds these and nothing of the configuration, so that it does not delay the end of a
-/// configuration that was replaced.
+/// A request in flight holds these, but no part of the configuration, so that it does not delay the end of a replaced
+/// configuration.
 #[derive(Debug)]
 pub(crate) struct ExchangeServices {
     pub(crate) mrtr: Arc<MrtrServices>,
@@ -27,7 +27,7 @@ pub(crate) struct ExchangeServices {
     pub(crate) link_index: Arc<LinkIndex>,
     /// Streams that clients can resume.
     pub(crate) replay_streams: ReplayStreams,
-    /// Permits for requests whose client is gone.
+    /// Permits for requests whose client has disconnected.
     pub(crate) orphan_permits: Arc<Semaphore>,
     pub(crate) progress_tokens: ProgressTokenCounter,
     pub(crate) environment: Environment,
@@ -49,7 +49,7 @@ pub(crate) struct ProgressTokenCounter(AtomicU64);
 
 impl Default for ProgressTokenCounter {
     fn default() -> Self {
-        // Some servers take the token 0 for no token.
+        // Some servers treat the token 0 as missing.
         Self(AtomicU64::new(1))
     }
 }

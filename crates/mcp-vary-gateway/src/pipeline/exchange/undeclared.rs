@@ -1,4 +1,4 @@
-//! What the answer to a method that its server does not declare shows about the server.
+//! Learns from the answer to an undeclared method whether the server has that method.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ pub(super) struct DedicatedConnection {
     /// Its lists, if the class reads its lists on another connection.
     pub(super) lists: Option<Arc<DedicatedLists>>,
     pub(super) in_use: AtomicUsize,
-    /// How many need it open without a running request.
+    /// The number of leases that keep it open without a running request.
     pub(super) keep_alive: AtomicUsize,
     pub(super) used: LastUse,
     /// Stops its background tasks when dropped.

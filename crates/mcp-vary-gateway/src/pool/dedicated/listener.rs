@@ -29,7 +29,7 @@ pub(super) struct EventListener {
     pub(super) session: watch::Receiver<Weak<Session>>,
     pub(super) pending_server_requests: Arc<PendingServerRequests>,
     pub(super) observer: Arc<dyn ConnectionObserver>,
-    /// The connection whose resource updates to report; none if the follower of the class reports them.
+    /// The connection whose resource updates are reported; `None` if the follower of the class reports them.
     pub(super) connection: Option<ConnectionId>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,

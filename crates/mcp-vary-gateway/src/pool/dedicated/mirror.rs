@@ -49,7 +49,7 @@ impl SubscriptionMirror {
         let _ = tokio::time::timeout(SUBSCRIBE_TIMEOUT, join_all(settled)).await;
     }
 
-    /// Subscribes to what `class` is subscribed to, and to nothing else.
+    /// Subscribes to exactly the resources that `class` is subscribed to.
     fn subscribe(&self, class: &SupervisedConnection) -> Vec<Arc<Subscription>> {
         let wanted = class.subscribed_resources(MAX_MIRRORED);
         let mut subscribed = self.subscribed.lock();
@@ -109,7 +109,7 @@ impl SubscriptionMirror {
         }
     }
 
-    /// The connection of the class; not held while nothing happens.
+    /// The connection of the class; not held between events.
     fn class(&self) -> Option<Arc<SupervisedConnection>> {
         self.class.borrow().upgrade()
     }

@@ -212,7 +212,7 @@ impl ServerSource {
     }
 }
 
-/// How long a list can be used without being read again: for ever, if the server announces changes; otherwise for the
+/// The time for which a list can be used without being read again: forever if the server announces changes, else the
 /// `ttlMs` of a modern server, or for `list_ttl` unless that is zero.
 ///
 /// > In this case, the client relies entirely on TTL-based freshness.

@@ -41,7 +41,7 @@ impl ServerSource {
 
     /// Requests a list that the server does not declare, once for all connections.
     ///
-    /// A server that is not connected is asked once it is.
+    /// A server that is not connected gets the request when it connects.
     pub(crate) async fn request_undeclared(self: &Arc<Self>, kind: ListKind) {
         if !self.is_undecided(kind) {
             return;

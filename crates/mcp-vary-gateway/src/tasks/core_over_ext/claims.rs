@@ -1,4 +1,4 @@
-//! Which input requests of tasks are with a client, and which were answered.
+//! Tracks which input requests of tasks were sent to a client, and which were answered.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard};
@@ -27,10 +27,10 @@ struct ClaimTable {
     answered: ExpiringStore<Digest, ()>,
 }
 
-/// Of a server, a task of it, and the key of one input request.
+/// The server, its task, and the key of one input request.
 type Digest = [u8; 32];
 
-/// How many answered input requests are remembered.
+/// The number of answered input requests that are stored.
 const MAX_ANSWERED: usize = 4096;
 
 impl Default for ClaimTable {

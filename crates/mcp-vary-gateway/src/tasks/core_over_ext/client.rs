@@ -1,4 +1,4 @@
-//! Asks a server about one of its tasks, on behalf of the gateway.
+//! Queries a server about one of its tasks, on behalf of the gateway.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::translates_to_core;
 
-/// What is needed to query a task. Each query takes a place at the server and gives it back.
+/// Queries one task. Each query holds one of the server's permits for concurrent calls until it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskClient {
     pub(crate) connection: Arc<SupervisedConnection>,
@@ -23,7 +23,7 @@ pub(crate) struct TaskClient {
 /// A server's response: the JSON text of its `result`, or of its `error`.
 pub(crate) type TaskAnswer = Result<String, String>;
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug)]
 pub(crate) struct QueryError {
     pub(crate) failure: RpcError,
@@ -47,7 +47,7 @@ impl From<QueryError> for RpcError {
 }
 
 impl TaskClient {
-    /// Asks for the task's status.
+    /// Requests the task's status.
     pub(crate) async fn status(&self) -> Result<TaskAnswer, QueryError> {
         self.query("tasks/get", None).await
     }

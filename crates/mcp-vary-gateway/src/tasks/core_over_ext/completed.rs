@@ -1,4 +1,4 @@
-//! Results that arrived at once although the client asked for a task: stored as completed tasks.
+//! Results that arrived immediately although the client requested a task: stored as completed tasks.
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
@@ -35,17 +35,17 @@ struct CompletedTask {
     ttl: u64,
 }
 
-/// Tasks in all.
+/// The most tasks of all clients.
 const MAX_TASKS: usize = 1024;
-/// Tasks of one client.
+/// The most tasks of one client.
 const MAX_TASKS_OF_CLIENT: usize = 64;
-/// Bytes in all.
+/// The most bytes of all results.
 const MAX_BYTES: usize = 16 << 20;
-/// Bytes of one result.
+/// The most bytes of one result.
 const MAX_RESULT: usize = MAX_BYTES / 4;
 /// The longest time to live, in milliseconds.
 const MAX_TTL: u64 = 60 * 60 * 1000;
-/// The time to live, in milliseconds, where the client does not ask for one.
+/// The time to live, in milliseconds, if the client does not request one.
 const DEFAULT_TTL: u64 = 10 * 60 * 1000;
 
 /// Without the results.
@@ -76,7 +76,7 @@ impl CompletedTasks {
     ///
     /// # Errors
     ///
-    /// Why it is not stored: it is too large.
+    /// When the result is too large to be stored.
     ///
     /// > Tasks MUST begin in the `working` status when created.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
@@ -132,7 +132,7 @@ impl CompletedTasks {
             .collect()
     }
 
-    /// Removes the tasks that have expired; how many are left.
+    /// Removes the expired tasks. Returns the number of the others.
     pub(crate) fn sweep(&self) -> usize {
         let now = (self.environment.now)();
         let mut tasks = self.lock();
@@ -140,7 +140,7 @@ impl CompletedTasks {
         tasks.len()
     }
 
-    /// How many tasks a [sweep](Self::sweep) would leave. Changes nothing.
+    /// The number of tasks that a [sweep](Self::sweep) would leave. Changes nothing.
     pub(crate) fn count(&self) -> usize {
         let now = (self.environment.now)();
         self.lock().count(now)
@@ -161,7 +161,7 @@ impl CompletedTasks {
 }
 
 impl CompletedTask {
-    /// The first second at which it is gone. The time to live is in milliseconds; it is never shorter than announced.
+    /// The second at which it expires. The time to live, in milliseconds, is never shorter than announced.
     fn expires_at(&self) -> u64 {
         let ttl = self.ttl.div_ceil(1000);
         self.created.saturating_add(ttl).saturating_add(1)

@@ -22,7 +22,7 @@ pub(crate) use self::completed::CompletedTasks;
 pub(crate) use self::waiter::{ResultWaiter, WaitEnd, WaitEvent};
 use super::context::TaskContext;
 
-/// What is stored of these tasks.
+/// The stored state of these tasks.
 #[derive(Debug)]
 pub(crate) struct CoreOverExt {
     context: Arc<TaskContext>,

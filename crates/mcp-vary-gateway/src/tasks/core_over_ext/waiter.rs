@@ -48,9 +48,9 @@ pub(crate) struct ResultWaiter {
     querying: Option<AbortOnDropHandle<Result<TaskAnswer, QueryError>>>,
     /// The claims of the responses that are being sent to the server.
     sending: Vec<InputClaim>,
-    /// When to poll next.
+    /// The time of the next poll.
     due: Instant,
-    /// How many queries in a row failed.
+    /// The number of consecutive failed queries.
     failures: usize,
     /// The server's notifications.
     events: broadcast::Receiver<Event>,
@@ -72,7 +72,7 @@ pub(crate) enum WaitEvent {
     End(WaitEnd),
 }
 
-/// How the wait ended.
+/// The outcome of the wait.
 #[derive(Debug)]
 pub(crate) enum WaitEnd {
     /// The result of the call, JSON text.
