@@ -187,8 +187,8 @@ impl ConfigSnapshot {
 
     /// Whether a client may get a shortened result, and so is offered resources even if no server has any.
     ///
-    /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags or
-    /// none. Other clients are offered resources only if the operator shortens results for them.
+    /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags
+    /// or none. Other clients are offered resources only if the operator shortens results for them.
     pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
         self.config.limits.result_store > 0 && (negotiates || self.shortens_for_all)
     }

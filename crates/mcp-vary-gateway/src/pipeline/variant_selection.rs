@@ -1,9 +1,9 @@
 //! The variant of a client that names none in `_meta`.
 //!
 //! The first of these decides: the pin of the credential, the address (`/mcp/v/<id>`), the header
-//! `MCP-Server-Variant`, the operator's rules for clients, the ranking by hints. The variant that it decides for becomes
-//! the first of the offers; a selector in `_meta` can still choose any of them. A pin leaves no choice: for that client
-//! the other variants do not exist.
+//! `MCP-Server-Variant`, the operator's rules for clients, the ranking by hints. The chosen variant becomes the first
+//! of the offers; a selector in `_meta` can still choose any of them. A pin leaves no choice: for that client, the
+//! other variants do not exist.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! The memory cost of requests.
 //!
-//! What a client sends is leased from one [`MemoryBudget`](mcp_vary_base::memory_budget::MemoryBudget) before it is held, and released when it is dropped: bodies
-//! of requests and what they become, subscriptions, and the trees in which arguments are checked. If the budget is
-//! exhausted, the request is refused at once. Accepted requests are not affected.
+//! The memory for a client's data is leased from one
+//! [`MemoryBudget`](mcp_vary_base::memory_budget::MemoryBudget) before the data is stored, and released when it is
+//! dropped: the bodies of requests and the messages made from them, subscriptions, and the trees in which arguments are
+//! checked. If the budget is exhausted, the request is refused at once. Accepted requests are not affected.
 
 use mcp_vary_view::MAX_CHECKED_VALUES;
 

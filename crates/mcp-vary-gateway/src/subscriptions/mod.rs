@@ -317,8 +317,8 @@ impl SubscriptionHub {
 
     /// Sends notifications about the changed lists of `catalog`, each with its variant (SV-16).
     ///
-    /// The subscriber of a resource that was removed with the change is notified once that the list changed, and then no
-    /// more (SV-14).
+    /// The subscriber of a resource that was removed with the change is notified once that the list changed, and of
+    /// nothing afterwards (SV-14).
     pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &ChangedLists) {
         let changed = by_variant(changed);
         let mut subscribers = self.lock();

@@ -22,8 +22,8 @@ use crate::session::client::Client;
 ///
 /// # Properties
 ///
-/// Bounded: when there are too many tasks, the oldest are forgotten. A client that has the id of a forgotten task can still
-/// ask for it. It is only missing from the list, and its changes are not sent.
+/// Bounded: if there are too many tasks, the oldest entries are removed. A client can still request such a task by its
+/// id. It is only missing from the list, and the client is not notified of its changes.
 #[derive(Debug)]
 pub(crate) struct TaskRegistry {
     tasks: Lock<KnownTasks>,
@@ -119,8 +119,8 @@ impl TaskRegistry {
         Some(notifier.status(params))
     }
 
-    /// At most `most` of the tasks that `client` created in the core dialect on servers of the extension, in the order of
-    /// creation and after the one with this number: each with its number.
+    /// At most `most` of the tasks that `client` created in the core dialect on servers of the extension, each with its
+    /// number, in the order of creation and after the one with this number.
     pub(crate) fn core_over_ext_after(
         &self,
         client: ClientId,
@@ -183,8 +183,8 @@ impl TaskRegistry {
         Some(edit::set(&named, PROGRESS_TOKEN, &client_token).into_owned())
     }
 
-    /// Sends the status of a task, which the server reported as `params`, to the client that created it and to those that
-    /// listen to it.
+    /// Sends the status of a task, which the server reported as `params`, to the client that created it and to its
+    /// subscribers.
     ///
     /// A server without sessions reports it on the streams of one connection, that of `source`.
     pub(crate) fn changed(&self, key: &TaskKey, params: &Arc<str>, source: Option<ConnectionId>) {

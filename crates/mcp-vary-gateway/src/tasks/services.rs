@@ -10,7 +10,7 @@ use super::core_over_ext::CoreOverExt;
 use super::proxy::ProxiedTasks;
 use super::registry::TaskRegistry;
 
-/// All that is stored of tasks, whatever the configuration is in between.
+/// The stored state of all tasks, which is independent of the configuration.
 #[derive(Debug)]
 pub(crate) struct TaskServices {
     pub(crate) context: Arc<TaskContext>,

@@ -13,7 +13,7 @@ pub(crate) fn core_task_id(result: &str) -> Option<String> {
     string(edit::get(result, "task")?, "taskId")
 }
 
-/// How long a server retains a task, from milliseconds; none if it sets no limit.
+/// The time for which a server retains a task; `None` if it sets no limit.
 pub(super) fn lifetime(milliseconds: Option<&str>) -> Option<Duration> {
     let milliseconds: f64 = milliseconds?.parse().ok()?;
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()

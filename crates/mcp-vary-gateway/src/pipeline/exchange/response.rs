@@ -92,8 +92,8 @@ impl ResponseContext {
         response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
-    /// How the client may cache the result: not at all if a rule matches one of the resources in it, since other clients
-    /// get it in another form (SV-17).
+    /// How the client may cache the result: not at all if a rule matches one of the resources in it, because other
+    /// clients get it in another form (SV-17).
     fn caching(&self, result: &str) -> Caching {
         let (rules, caching) = (&self.plan.resource_rules, self.plan.caching);
         let is_modern = self.client.era() == Era::Modern;

@@ -30,8 +30,8 @@ impl Reference {
     ///
     /// # Errors
     ///
-    /// When the type is unknown, or when it has the member of the other type: a server that reads that one would complete
-    /// an item that was never checked.
+    /// When the type is unknown, or when it has the member of the other type: a server that reads that member would
+    /// complete an item that was never checked.
     fn read(reference: &str) -> Result<Self, String> {
         let text = |key| serde_json::from_str::<String>(edit::get(reference, key)?).ok();
         let kind = text("type").unwrap_or_default();

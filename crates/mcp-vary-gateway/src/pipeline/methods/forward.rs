@@ -142,8 +142,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The capabilities that a server of `era` gets with the request, if they may differ from those of the class: a class
-    /// may have clients with other capabilities, and a server without sessions gets those of each client.
+    /// The capabilities that a server of `era` gets with the request, if they may differ from those of the class: a
+    /// class may have clients with other capabilities, and a server without sessions gets those of each client.
     pub(crate) fn sent_capabilities(&self, server: ServerIndex, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.forwardable();
         let may_differ = era == Era::Modern && mirrored != BASE_CLASS;

@@ -212,8 +212,8 @@ impl ServerSource {
     }
 }
 
-/// The time for which a list can be used without being read again: forever if the server announces changes, else the
-/// `ttlMs` of a modern server, or for `list_ttl` unless that is zero.
+/// The time for which a list can be used without being read again: unlimited if the server announces changes; otherwise
+/// the `ttlMs` of a modern server, or `list_ttl` unless that is zero.
 ///
 /// > In this case, the client relies entirely on TTL-based freshness.
 /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
