@@ -67,7 +67,7 @@ const EXTRAS: &[Extra] = &[
     },
 ];
 
-/// What the command line says of how to run them.
+/// The options of the phases on the command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Mutate only files that match, such as `crates/mcp-vary/src/rank.rs`

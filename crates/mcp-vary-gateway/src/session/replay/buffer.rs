@@ -28,7 +28,7 @@ pub(crate) struct ReplayBuffer {
     /// Bytes of all buffers of the gateway.
     total: Arc<AtomicUsize>,
     state: ScopedLock<BufferState>,
-    /// Notified whenever a connection comes, goes or reads.
+    /// Notified whenever a connection is added, is removed or reads.
     changed: Notify,
 }
 
@@ -185,7 +185,7 @@ impl ReplayBuffer {
         !state.connected || state.unsent_bytes < MAX_UNSENT
     }
 
-    /// Waits until a connection comes, goes or reads.
+    /// Waits until a connection is added, is removed or reads.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -230,7 +230,7 @@ impl ReplayBuffer {
         connected
     }
 
-    /// Since when there is no reader and no pump; none while there is one.
+    /// The time since which there is no reader and no pump; `None` while there is one.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
         (!state.connected && !state.is_pumped).then_some(state.since)

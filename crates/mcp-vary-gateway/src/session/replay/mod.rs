@@ -38,7 +38,7 @@ pub(crate) struct ReplayStreams {
     buffers: Lock<BTreeMap<u64, Arc<ReplayBuffer>>>,
 }
 
-/// What a client gets that resumes a stream.
+/// The outcome of a client's attempt to resume a stream.
 #[derive(Debug)]
 pub(crate) enum ResumedStream {
     /// The stream of its request continues.
@@ -141,7 +141,7 @@ impl ReplayStreams {
         all.len()
     }
 
-    /// How many a [sweep](Self::sweep) would leave. Changes nothing.
+    /// The number of streams that a [sweep](Self::sweep) would leave. Changes nothing.
     pub(crate) fn count(&self) -> usize {
         let all = self.lock();
         all.values().filter(|log| !self.is_over(log)).count()

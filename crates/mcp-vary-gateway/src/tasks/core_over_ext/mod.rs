@@ -1,9 +1,9 @@
 //! Tasks of servers of the extension, for clients of the core dialect.
 //!
-//! A client of the core dialect asks for a task with its call, waits for the result in a request of its own, and lists its
-//! tasks. A server of the extension has none of that: it decides itself what becomes a task, and includes the result and
-//! the input requests in the task's status. So the gateway [polls](waiter) the server for clients that wait, asks each
-//! input request [once](claims), and stores results that arrive at once as [completed] tasks.
+//! A client of the core dialect requests a task with its call, waits for the result in a separate request, and lists
+//! its tasks. A server of the extension supports none of these: it decides itself which calls become tasks, and
+//! includes the result and the input requests in the task's status. So the gateway [polls](waiter) the server for
+//! clients that wait, sends each input request [once](claims), and stores immediate results as [completed] tasks.
 //!
 //! All of this serves old clients of new servers, and can be removed in one commit: delete this folder and
 //! `pipeline/methods/tasks/core_over_ext.rs`, and then what no longer compiles. The list is in
