@@ -11,7 +11,7 @@ use crate::tasks::registry::TaskKey;
 
 /// The input requests of tasks, so that each is sent to a client once, however many requests wait for the result.
 ///
-/// > Claims are arbitrary identifiers for matching requests to responses, unique over the lifetime of the task.
+/// > Keys are arbitrary identifiers for matching requests to responses, unique over the lifetime of the task.
 /// > (SEP-2663)
 ///
 /// # Properties

@@ -186,7 +186,7 @@ impl ProxiedTask {
 
     /// Forwards the client's responses to input requests. Others are ignored.
     ///
-    /// > A server SHOULD ignore any `inputResponses` responses mapped to a key that is not currently outstate for
+    /// > A server SHOULD ignore any `inputResponses` responses mapped to a key that is not currently outstanding for
     /// > the task (SEP-2663, "Task Input Requests")
     pub(crate) fn answer(&self, responses: &Members<'_>) {
         self.lock().input.answer(responses);

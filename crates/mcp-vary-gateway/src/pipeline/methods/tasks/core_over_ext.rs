@@ -106,7 +106,7 @@ impl RequestContext<'_> {
         };
         let cursor: Option<String> = serde_json::from_str(cursor).ok();
         let number = cursor.and_then(|cursor| cursor.parse().ok());
-        number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not registry here"))
+        number.ok_or_else(|| RpcError::invalid_params("Invalid cursor: it was not issued here"))
     }
 
     /// The tasks that the client created on servers of the extension, each with its current status,
