@@ -35,9 +35,9 @@ impl RetryState {
     }
 
     async fn resend(&mut self) -> Result<Exchange, RpcError> {
-        if self.since.is_some() {
-            tokio::time::sleep(DETECTION_DELAY).await;
-        }
+        // The other idle connections to a server that has died close at about the same time. On one of them the retry
+        // would be lost as well.
+        tokio::time::sleep(DETECTION_DELAY).await;
         self.since.get_or_insert_with(Instant::now);
         let request = self.sent.request.clone();
         let (server, method) = (self.sent.connection.name(), request.method.clone());
