@@ -130,7 +130,7 @@ pub(super) fn read_initialize(
     let members = Members::parse(result).map_err(|error| {
         handshake_error(
             server,
-            &format!("the result ({error}) is no object"),
+            &format!("the result ({error}) is not an object"),
             result,
         )
     })?;
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_bad_handshake_says_what_was_wrong() {
-        initializes(r#"{"id":1,"result":"hi"}"#, "is no object");
+        initializes(r#"{"id":1,"result":"hi"}"#, "is not an object");
         initializes(r#"{"id":1,"result":{}}"#, "`protocolVersion` is missing");
         initializes(
             r#"{"id":1,"result":{"protocolVersion":"2025-06-18"}}"#,

@@ -182,7 +182,7 @@ async fn a_bad_handshake_says_which_server_what_it_said_and_what_to_do() {
         &["`peer`", "`protocolVersion` is missing", "check that"],
     );
     let string = fails(config("string")).await;
-    says(&string, &["`peer`", "no object", r"\u001b[2Jhello"]);
+    says(&string, &["`peer`", "not an object", r"\u001b[2Jhello"]);
     let huge = fails(config("huge")).await;
     says(&huge, &["`peer`", "a line of more than 1048576 bytes"]);
 }

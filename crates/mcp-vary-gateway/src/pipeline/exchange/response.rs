@@ -65,7 +65,7 @@ pub(crate) struct ResponsePlan {
 impl ResponseContext {
     pub(crate) fn result(&self, result: &str, services: &ExchangeServices) -> Reply {
         if !result.starts_with('{') {
-            return self.failed(&RpcError::internal("the server's result is no object"));
+            return self.failed(&RpcError::internal("the server's result is not an object"));
         }
         if is_input_required(result) {
             return self.input_required(result, services);

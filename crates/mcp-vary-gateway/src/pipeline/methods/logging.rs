@@ -14,7 +14,7 @@ impl RequestContext<'_> {
     pub(crate) async fn set_level(&self) -> Result<Dispatch, RpcError> {
         let name = self.request.params.string("level")?;
         let level = level_from_name(&name).ok_or_else(|| {
-            RpcError::invalid_params("`level` is no log level; use one of debug to emergency")
+            RpcError::invalid_params("`level` is not a log level; use one of debug to emergency")
         })?;
         let asked = self.class.sources().iter();
         join_all(asked.map(|it| it.connection.try_set_log_level(level))).await;
@@ -58,7 +58,7 @@ impl RequestContext<'_> {
             .get_str(era::LOG_LEVEL)
             .and_then(|name| level_from_name(&name));
         let bad =
-            || RpcError::invalid_params(format!("`_meta.{}` is no log level", era::LOG_LEVEL));
+            || RpcError::invalid_params(format!("`_meta.{}` is not a log level", era::LOG_LEVEL));
         level.map(Some).ok_or_else(bad)
     }
 }

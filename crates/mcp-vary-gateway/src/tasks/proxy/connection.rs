@@ -265,7 +265,7 @@ impl TaskConnection {
         }
         let outcome = match answer.outcome() {
             Ok(result) if !result.starts_with('{') => {
-                TaskOutcome::failed("the server's result is no object")
+                TaskOutcome::failed("the server's result is not an object")
             }
             Ok(result) if result.len() > self.result_bytes / RESULT_SHARE => {
                 TaskOutcome::failed("the result of the task is too large to be stored")
