@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         let server = Server::start(&mut command, &log)?;
         let mut stdio = vec![vary.display().to_string()];
         stdio.extend(["serve", "--stdio", "--"].map(str::to_owned));
-        stdio.extend(upstream);
+        stdio.extend(without_npx(&upstream));
         let ways = [
             ("http", json!({ "url": server.url })),
             ("stdio", json!({ "command": stdio })),
@@ -278,6 +278,23 @@ fn servers(
     ])
 }
 
+/// The same command with the installed program of the package.
+///
+/// Over stdio every connection starts the server, the Inspector's every request; npx takes longer to start than the
+/// servers themselves. Over HTTP each server runs once, as a user would start it.
+fn without_npx(command: &[String]) -> Vec<String> {
+    match command {
+        [npx, yes, package, arguments @ ..] if npx == "npx" && yes == "-y" => {
+            let program = package.replacen("@modelcontextprotocol/", "mcp-", 1);
+            [program]
+                .into_iter()
+                .chain(arguments.iter().cloned())
+                .collect()
+        }
+        _ => command.to_vec(),
+    }
+}
+
 /// The directory that the filesystem server can access.
 fn files(workspace: &Workspace) -> Result<String, String> {
     let greeting = workspace.scratch("interop/files/greeting.txt")?;
@@ -294,8 +311,10 @@ fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(job) = next(&jobs) {
+                    let started = Instant::now();
                     let (done, checks) = run(workspace, &job);
-                    println!("  {}", row(&job.name, &done));
+                    let took = started.elapsed().as_secs_f64();
+                    println!("  {took:>5.1} s  {}", row(&job.name, &done));
                     if let Ok(mut found) = found.lock() {
                         found.0.add(&done);
                         for Check { name, server, came } in &checks {

@@ -46,11 +46,13 @@ pub(crate) fn node(workspace: &Workspace) -> Result<Command, String> {
 
 /// Makes the installed packages available to `command`: the programs on its path, the modules in its directory.
 ///
-/// `npx` also finds them there, so that it does not query the registry.
+/// `npx` also finds them there, so that it does not query the registry. Node keeps what it compiled: the tests start
+/// hundreds of processes with the same modules.
 pub(crate) fn with_packages(workspace: &Workspace, command: &mut Command) -> Result<(), String> {
     command
         .current_dir(workspace.path(DIRECTORY))
         .env("PATH", path(workspace)?)
+        .env("NODE_COMPILE_CACHE", workspace.path("target/xtask/node"))
         .env("npm_config_offline", "true");
     Ok(())
 }
