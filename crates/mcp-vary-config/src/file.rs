@@ -5,12 +5,8 @@ pub(crate) mod schema;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary::extension::ExtensionId;
-use mcp_vary::rank::Weights;
 use mcp_vary::variant::Date;
 
 use self::settings::{PartialFile, SETTINGS};
@@ -24,16 +20,7 @@ use super::{clients, mcp_json};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use mcp_vary_base::environment::Environment;
-use mcp_vary_catalog::merge::Naming;
-use mcp_vary_catalog::selection::rules::JsonContent;
-use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
-use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_gateway::settings::config::Config;
-use mcp_vary_gateway::settings::keys::Keys;
-use mcp_vary_gateway::settings::limits::Limits;
-use mcp_vary_results::rules::PromptRules;
-use mcp_vary_results::rules::ResourceRules;
-use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 
 /// The contents of a configuration file.
@@ -71,61 +58,28 @@ pub struct File {
     pub disabled: Vec<String>,
     /// The servers of a client's file whose entries cannot be used.
     pub left_out: Vec<LeftOut>,
-    /// How the names of tools and prompts indicate their server.
-    pub naming: Naming,
+    /// The other settings. Private, because they have no clock and no sealing key before [`Self::into_config`].
+    config: Config,
     /// The address to listen on: `HOST:PORT`, or a port.
     pub listen: Option<String>,
     /// The address for the operator's endpoints: `HOST:PORT`, or a port.
     pub admin: Option<String>,
     /// The positions of `listen` and `admin`, if the file has them.
     pub addresses_at: BTreeMap<&'static str, Position>,
-    /// Whether server variants are offered.
-    pub variants: bool,
-    /// The variants, if the file declares any.
-    faces: Option<Arc<VariantSet>>,
-    /// How the variant is selected for clients that do not name one.
-    pub choosing: SelectionConfig,
-    /// The weights for ranking variants by a client's hints.
-    pub weights: Weights,
-    /// How many variants are advertised.
-    pub advertised: usize,
-    /// Whether content is negotiated.
-    pub negotiation: bool,
-    /// Which fields carry JSON for agents that ask for it.
-    pub json_content: JsonContent,
-    /// Whether a text that is a single JSON document becomes a structured value.
-    pub lift_json_text: bool,
-    /// The extensions that clients must support.
-    pub required: Vec<ExtensionId>,
-    /// Whether clients are offered a tool that reads the omitted parts of results.
-    pub read_result: bool,
-    /// The rules for the results of tools.
-    pub results: ResultRules,
-    /// The rules for resources.
-    pub resources: ResourceRules,
-    /// The rules for prompts.
-    pub prompts: PromptRules,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
-    /// The number of items on a page of a list.
-    pub page_size: Option<NonZeroUsize>,
-    /// How long a session lasts after `initialize`.
-    pub session_lifetime: Option<Duration>,
-    /// The keys that seal sessions and cursors.
-    keys: Keys,
-    /// Limits on the resources that clients can use.
-    pub limits: Limits,
     /// Notes for the user that are not errors.
     pub notes: Vec<Diagnostic>,
     /// The positions of the settings of variants.
     pub places: VariantSpans,
+    declares_variants: bool,
 }
 
 impl File {
     /// Whether the file declares variants.
     #[must_use]
-    pub fn declares_variants(&self) -> bool {
-        self.faces.is_some()
+    pub const fn declares_variants(&self) -> bool {
+        self.declares_variants
     }
 
     /// The configuration to start a gateway with.
@@ -136,33 +90,13 @@ impl File {
             (server.name.clone(), diagnostics.join("; "))
         });
         let left_out = left_out.collect();
-        let mut config = Config::with_servers(self.servers, outside)
-            .with_naming(self.naming)
-            .with_variants(self.variants)
-            .with_selection(self.choosing)
-            .with_weights(self.weights)
-            .with_advertised(self.advertised)
-            .with_negotiation(self.negotiation)
-            .with_limits(self.limits);
-        if let Some(faces) = self.faces {
-            config.variant_set = faces;
+        let mut config = self.config.with_environment(outside);
+        if let Some((key, previous)) = config.named_keys.split() {
+            (config.key, config.previous_keys) = (key, previous.to_vec());
         }
-        if let Some((key, previous)) = self.keys.split() {
-            config.key = key;
-            config.previous_keys = previous.to_vec();
-        }
-        config.named_keys = self.keys;
+        config.servers = self.servers;
         config.left_out = left_out;
-        config.required = self.required;
-        config.always_both = self.json_content == JsonContent::Both;
-        config.lift_json_text = self.lift_json_text;
-        config.read_result = self.read_result;
-        config.results = self.results;
-        config.resource_results = self.resources;
-        config.prompt_results = self.prompts;
-        config.page_size = self.page_size;
         config.start_wait = self.start_wait.unwrap_or(config.start_wait);
-        config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
     }
 }
@@ -280,8 +214,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     clients::check(reader, &draft.named, &draft.variants.ids());
     let hints = draft.variants.hints();
     ranking::check(reader, &draft.weighted, &hints);
-    ranking::check_hints(reader, &field, &draft.file.weights, &hints);
-    let switches = (draft.variants.on, draft.file.negotiation);
+    ranking::check_hints(reader, &field, &draft.config.weights, &hints);
+    let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
     Some(draft.finish())
 }

@@ -1,6 +1,6 @@
 //! `keys`: the secrets that seal sessions and cursors.
 
-use mcp_vary_gateway::settings::keys::Keys;
+use mcp_vary_gateway::settings::keys::{Keys, SealingKey};
 use sha2::{Digest as _, Sha256};
 
 use super::reader::{Located, Reader};
@@ -29,7 +29,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Keys {
             reader.report(&item, what, fix);
         }
         let digest = Sha256::new_with_prefix(b"vary configured key v1\0");
-        keys.push(digest.chain_update(secret.as_bytes()).finalize().into());
+        let digest = digest.chain_update(secret.as_bytes()).finalize();
+        keys.push(SealingKey(digest.into()));
     }
     Keys::new(keys)
 }

@@ -1,5 +1,7 @@
 //! The top-level settings for content negotiation.
 
+use mcp_vary_catalog::selection::rules::JsonContent;
+
 use super::settings::PartialFile;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::{clients, require};
@@ -10,7 +12,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
         key: "negotiation",
         about: "whether content is negotiated",
         default: "on",
-        takes: ValueKind::Switch(|draft| &mut draft.file.negotiation),
+        takes: ValueKind::Switch(|draft| &mut draft.config.negotiation),
     },
     KeySpec {
         key: "json-content",
@@ -20,7 +22,9 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
         takes: ValueKind::Other(
             |schema| schema.choice(clients::JSON_CONTENTS),
             |reader, field, draft| {
-                reader.choice(field, clients::JSON_CONTENTS, &mut draft.file.json_content)
+                let mut content = JsonContent::default();
+                reader.choice(field, clients::JSON_CONTENTS, &mut content);
+                draft.config.always_both = content == JsonContent::Both;
             },
         ),
     },
@@ -29,7 +33,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialFile>] = &[
         about: "whether a text that is exactly one JSON document becomes the structured value for clients that \
 declare `format=json`, where the tool has no `outputSchema`",
         default: "on",
-        takes: ValueKind::Switch(|draft| &mut draft.file.lift_json_text),
+        takes: ValueKind::Switch(|draft| &mut draft.config.lift_json_text),
     },
     KeySpec {
         key: "require",
@@ -44,6 +48,6 @@ another one",
         key: "read-result",
         about: "whether clients have the tool `read_result`, which reads what was left out of results, for models that cannot read resources",
         default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.file.read_result),
+        takes: ValueKind::Switch(|draft| &mut draft.config.read_result),
     },
 ];

@@ -3,26 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_vary::rank::DEFAULT_ADVERTISED;
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
-use mcp_vary_catalog::selection::rules::JsonContent;
-use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
-use mcp_vary_catalog::variant_config;
-use mcp_vary_gateway::settings::keys::Keys;
-use mcp_vary_gateway::settings::limits::Limits;
-use mcp_vary_results::rules::{PromptRules, ResourceRules, ResultRules};
+use mcp_vary_gateway::settings::config::Config;
 
 use super::File;
 use crate::diagnostic::Position;
 use crate::key_spec::{KeySpec, ValueKind};
-use crate::ranking::{self, Weighted};
+use crate::ranking::{self, PartialRanking, Weighted};
 use crate::reader::{Located, MOST, Reader};
 use crate::require::Required;
 use crate::rules::{prompts, resources, results};
 use crate::schema::Schema;
 use crate::server::{self, Servers};
-use crate::variants::{self, Declared, VariantSpans};
+use crate::variants::{self, Declared};
 use crate::{clients, keys, limits};
 
 /// A file while it is read.
@@ -34,7 +29,13 @@ pub(super) struct PartialFile {
     /// The hints that have a weight.
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
-    pub(super) file: File,
+    listen: Option<String>,
+    admin: Option<String>,
+    addresses_at: BTreeMap<&'static str, Position>,
+    start_wait: Option<Duration>,
+    /// The settings that need no check against other keys. Keys that the file does not have keep the gateway's
+    /// defaults.
+    pub(super) config: Config,
 }
 
 impl Default for PartialFile {
@@ -45,50 +46,38 @@ impl Default for PartialFile {
             named: Vec::new(),
             weighted: Vec::new(),
             required: Vec::new(),
-            file: File {
-                servers: Vec::new(),
-                disabled: Vec::new(),
-                left_out: Vec::new(),
-                naming: Naming::default(),
-                listen: None,
-                admin: None,
-                variants: true,
-                faces: None,
-                choosing: SelectionConfig::default(),
-                weights: variant_config::weights(),
-                advertised: DEFAULT_ADVERTISED,
-                negotiation: true,
-                json_content: JsonContent::default(),
-                lift_json_text: true,
-                required: Vec::new(),
-                keys: Keys::default(),
-                read_result: false,
-                results: ResultRules::default(),
-                resources: ResourceRules::default(),
-                prompts: PromptRules::default(),
-                start_wait: None,
-                page_size: None,
-                session_lifetime: None,
-                limits: Limits::default(),
-                notes: Vec::new(),
-                places: VariantSpans::default(),
-                addresses_at: BTreeMap::new(),
-            },
+            listen: None,
+            admin: None,
+            addresses_at: BTreeMap::new(),
+            start_wait: None,
+            config: Config::with_servers(Vec::new(), NO_ENVIRONMENT),
         }
     }
 }
 
+/// The environment until [`File::into_config`] sets the real one.
+const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
+
 impl PartialFile {
     pub(super) fn finish(self) -> File {
+        let mut config = self.config;
+        let declared = self.variants.faces;
+        let declares_variants = declared.is_some();
+        config.variants = self.variants.on;
+        config.variant_set = declared.unwrap_or(config.variant_set);
+        config.required = self.required.into_iter().map(|(_, _, id)| id).collect();
         File {
             servers: self.servers.enabled,
             disabled: self.servers.disabled,
             left_out: self.servers.left_out,
-            variants: self.variants.on,
-            faces: self.variants.faces,
+            listen: self.listen,
+            admin: self.admin,
+            addresses_at: self.addresses_at,
+            start_wait: self.start_wait,
+            notes: Vec::new(),
             places: self.variants.places,
-            required: self.required.into_iter().map(|(_, _, id)| id).collect(),
-            ..self.file
+            declares_variants,
+            config,
         }
     }
 }
@@ -125,7 +114,7 @@ that several servers have",
         default: "as-needed",
         takes: ValueKind::Other(
             |schema| schema.choice(NAMINGS),
-            |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
+            |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.config.naming),
         ),
     },
     KeySpec {
@@ -133,8 +122,8 @@ that several servers have",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
         takes: ValueKind::Other(Schema::address, |reader, field, draft| {
-            draft.file.addresses_at.insert("listen", field.node.at);
-            draft.file.listen = read_address(reader, field)
+            draft.addresses_at.insert("listen", field.node.at);
+            draft.listen = read_address(reader, field)
         }),
     },
     KeySpec {
@@ -142,8 +131,8 @@ that several servers have",
         about: "where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on this machine; the status contains no secrets. `--admin` wins",
         default: "",
         takes: ValueKind::Other(Schema::address, |reader, field, draft| {
-            draft.file.addresses_at.insert("admin", field.node.at);
-            draft.file.admin = read_address(reader, field)
+            draft.addresses_at.insert("admin", field.node.at);
+            draft.admin = read_address(reader, field)
         }),
     },
     KeySpec {
@@ -162,7 +151,7 @@ their hints decide. `--variant` wins",
         default: "",
         takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
-            draft.file.choosing.default = variant;
+            draft.config.selection.default = variant;
         }),
     },
     KeySpec {
@@ -170,7 +159,7 @@ their hints decide. `--variant` wins",
         about: "rules for clients: which variant they get that name none, and how it is shown to them",
         default: "",
         takes: ValueKind::Other(clients::shape, |reader, field, draft| {
-            let rules = &mut draft.file.choosing.rules;
+            let rules = &mut draft.config.selection.rules;
             clients::read(reader, field, rules, &mut draft.named);
         }),
     },
@@ -179,14 +168,14 @@ their hints decide. `--variant` wins",
         about: "whether rules for clients that are known to need something come after those of `clients`; \
 `vary config clients` shows them",
         default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.known_clients),
+        takes: ValueKind::Switch(|draft| &mut draft.config.selection.known_clients),
     },
     KeySpec {
         key: "strict-header",
         about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
 `/mcp/v/<id>` is an error; otherwise these win",
         default: "off",
-        takes: ValueKind::Switch(|draft| &mut draft.file.choosing.strict_header),
+        takes: ValueKind::Switch(|draft| &mut draft.config.selection.strict_header),
     },
     KeySpec {
         key: "ranking",
@@ -195,10 +184,10 @@ their hints decide. `--variant` wins",
         takes: ValueKind::Other(
             |schema| schema.table(&[ranking::SETTINGS]),
             |reader, field, draft| {
-                let mut ranking =
-                    ranking::PartialRanking::of(&draft.file.weights, draft.file.advertised);
+                let config = &mut draft.config;
+                let mut ranking = PartialRanking::of(&config.weights, config.advertised);
                 reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
-                (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
+                (config.weights, config.advertised) = (ranking.weights, ranking.advertised);
                 draft.weighted = ranking.weighted;
             },
         ),
@@ -208,7 +197,7 @@ their hints decide. `--variant` wins",
         about: "rules that transform results of tools: other values, other texts, for some clients",
         default: "",
         takes: ValueKind::Other(results::shape, |reader, field, draft| {
-            draft.file.results = results::read(reader, field);
+            draft.config.results = results::read(reader, field);
         }),
     },
     KeySpec {
@@ -216,7 +205,7 @@ their hints decide. `--variant` wins",
         about: "rules that transform resources: other formats, other texts",
         default: "",
         takes: ValueKind::Other(resources::shape, |reader, field, draft| {
-            draft.file.resources = resources::read(reader, field);
+            draft.config.resource_results = resources::read(reader, field);
         }),
     },
     KeySpec {
@@ -224,7 +213,7 @@ their hints decide. `--variant` wins",
         about: "rules that replace the texts of prompts, for some clients",
         default: "",
         takes: ValueKind::Other(prompts::shape, |reader, field, draft| {
-            draft.file.prompts = prompts::read(reader, field)
+            draft.config.prompt_results = prompts::read(reader, field)
         }),
     },
     KeySpec {
@@ -234,7 +223,7 @@ their hints decide. `--variant` wins",
         takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
             let mut wait = Duration::ZERO;
             reader.duration(field, &mut wait);
-            draft.file.start_wait = Some(wait);
+            draft.start_wait = Some(wait);
         }),
     },
     KeySpec {
@@ -243,25 +232,21 @@ their hints decide. `--variant` wins",
         default: "",
         takes: ValueKind::Other(
             |schema| schema.count(1..=MOST),
-            |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
+            |reader, field, draft| reader.some_count(field, &mut draft.config.page_size),
         ),
     },
     KeySpec {
         key: "session-lifetime",
         about: "how long a session lasts after `initialize`",
         default: "24h",
-        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
-            let mut lifetime = Duration::ZERO;
-            reader.duration(field, &mut lifetime);
-            draft.file.session_lifetime = Some(lifetime);
-        }),
+        takes: ValueKind::Duration(|draft| &mut draft.config.session_lifetime),
     },
     KeySpec {
         key: "keys",
         about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
         default: "",
         takes: ValueKind::Other(keys::shape, |reader, field, draft| {
-            draft.file.keys = keys::read(reader, field)
+            draft.config.named_keys = keys::read(reader, field)
         }),
     },
     KeySpec {
@@ -272,7 +257,12 @@ their hints decide. `--variant` wins",
             |schema| schema.table(&[limits::SETTINGS]),
             |reader, field, draft| {
                 let example = "{connections: 1024}";
-                reader.settings(field, &[limits::SETTINGS], &mut draft.file.limits, example);
+                reader.settings(
+                    field,
+                    &[limits::SETTINGS],
+                    &mut draft.config.limits,
+                    example,
+                );
             },
         ),
     },

@@ -20,15 +20,16 @@ fn weights_are_read_and_what_counts_nothing_is_said() {
         "variants: {standard: {hints: {region: eu, useCase: x, contextSize: y, modelFamily: any}}}\n",
     );
     let file = read("vary.yaml", text);
+    let config = config(&file);
     let of = |key: &str| {
-        let weight = file.weights.hints[key];
+        let weight = config.weights.hints[key];
         (weight.first, weight.step)
     };
     assert_eq!((of("useCase"), of("region")), ((300, 10), (30, 1)));
     assert_eq!((of("contextSize"), of("regoin")), ((40, 2), (3, 10)));
     assert_eq!((of("modelFamily"), of("accessLevel")), ((0, 10), (80, 10)));
-    assert_eq!((file.weights.any, file.weights.stable), (0, 20));
-    assert_eq!((file.weights.deprecated, file.advertised), (-7, 2));
+    assert_eq!((config.weights.any, config.weights.stable), (0, 20));
+    assert_eq!((config.weights.deprecated, config.advertised), (-7, 2));
     let notes: Vec<_> = file.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
         notes,

@@ -5,7 +5,7 @@ use super::*;
 /// The variants of a file, as their configuration shows itself.
 fn variants_of(text: &str) -> String {
     let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{text}");
-    format!("{:?}", read("vary.yaml", &text))
+    format!("{:?}", config(&read("vary.yaml", &text)).variant_set)
 }
 
 #[test]

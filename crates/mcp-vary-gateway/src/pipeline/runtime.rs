@@ -26,6 +26,7 @@ use crate::session::pending_server_requests::PendingServerRequests;
 use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
 use crate::settings::config::Config;
+use crate::settings::keys::SealingKey;
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;
@@ -216,7 +217,7 @@ fn random<const N: usize>(environment: Environment) -> [u8; N] {
 }
 
 /// A key for one purpose, derived from a secret of the gateway.
-fn derived_key(key: &[u8; 32], label: &str) -> [u8; 32] {
+fn derived_key(SealingKey(key): &SealingKey, label: &str) -> [u8; 32] {
     let mut mac = session::keyed(key);
     mac.update(b"vary key v1\0");
     mac.update(label.as_bytes());

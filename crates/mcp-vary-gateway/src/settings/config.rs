@@ -18,7 +18,7 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
-use crate::settings::keys::Keys;
+use crate::settings::keys::{Keys, SealingKey};
 use crate::settings::limits::Limits;
 
 /// All settings of a gateway.
@@ -33,7 +33,7 @@ use crate::settings::limits::Limits;
 /// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
 /// assert!(config.negotiation && !config.variants);
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
     /// The servers behind the gateway. If two offer the same name, the first one gets it.
@@ -89,9 +89,9 @@ pub struct Config {
     pub environment: Environment,
     /// Seals session ids and cursors. Random by default, so that they expire with the process. Set it if several
     /// replicas share clients, or if sessions must survive a restart.
-    pub key: [u8; 32],
+    pub key: SealingKey,
     /// Opens what was sealed with one of these, too: keys that were replaced recently.
-    pub previous_keys: Vec<[u8; 32]>,
+    pub previous_keys: Vec<SealingKey>,
     /// The keys in the configuration file.
     pub named_keys: Keys,
 }
@@ -106,10 +106,8 @@ impl Config {
     /// The defaults in front of several servers.
     #[must_use]
     pub fn with_servers(servers: Vec<UpstreamConfig>, environment: Environment) -> Self {
-        let mut key = [0; 32];
-        (environment.random)(&mut key);
-        Self {
-            key,
+        let config = Self {
+            key: SealingKey([0; 32]),
             previous_keys: Vec::new(),
             named_keys: Keys::default(),
             servers,
@@ -135,7 +133,16 @@ impl Config {
             limits: Limits::default(),
             ancestors: Ancestors::default(),
             environment,
-        }
+        };
+        config.with_environment(environment)
+    }
+
+    /// Replaces clock and randomness, and draws a new random key.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Environment) -> Self {
+        (environment.random)(&mut self.key.0);
+        self.environment = environment;
+        self
     }
 
     /// Names tools and prompts as `naming` says.
@@ -257,14 +264,14 @@ impl Config {
     /// Seals session ids and cursors with `key`.
     #[must_use]
     pub fn with_key(mut self, key: [u8; 32]) -> Self {
-        self.key = key;
+        self.key = SealingKey(key);
         self
     }
 
     /// Opens what was sealed with `keys`, too, so that the key can be replaced without ending sessions.
     #[must_use]
     pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
-        self.previous_keys.extend(keys);
+        self.previous_keys.extend(keys.into_iter().map(SealingKey));
         self
     }
 
@@ -273,17 +280,5 @@ impl Config {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
-    }
-}
-
-/// Leaves out the keys.
-impl std::fmt::Debug for Config {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Config")
-            .field("servers", &self.servers)
-            .field("variants", &self.variants)
-            .field("negotiation", &self.negotiation)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
     }
 }

@@ -2,26 +2,31 @@
 
 use std::fmt;
 
-/// The keys of a configuration file. The first one seals, all of them open.
-#[derive(Clone, Default, Eq, PartialEq)]
-pub struct Keys(Vec<[u8; 32]>);
+/// A key that seals sessions and cursors.
+#[derive(Clone, Copy, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "any 32 bytes are a key")]
+pub struct SealingKey(pub [u8; 32]);
 
-/// Leaves out the keys.
-impl fmt::Debug for Keys {
+/// Leaves out the key.
+impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Keys({})", self.0.len())
+        f.write_str("SealingKey(..)")
     }
 }
+
+/// The keys of a configuration file. The first one seals, all of them open.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Keys(Vec<SealingKey>);
 
 impl Keys {
     /// The first of `keys` seals, all of them open.
     #[must_use]
-    pub const fn new(keys: Vec<[u8; 32]>) -> Self {
+    pub const fn new(keys: Vec<SealingKey>) -> Self {
         Self(keys)
     }
 
     /// The sealing key, and the further ones that open; none if the process draws its own.
-    pub fn split(&self) -> Option<([u8; 32], &[[u8; 32]])> {
+    pub fn split(&self) -> Option<(SealingKey, &[SealingKey])> {
         let (first, others) = self.0.split_first()?;
         Some((*first, others))
     }
