@@ -106,20 +106,17 @@ impl VariantSet {
 
     /// The configurations of all views, each with its index.
     pub fn views(&self) -> impl Iterator<Item = (ViewIndex, &VariantConfig)> {
-        let views = self.configs.iter().enumerate();
-        views.map(|(at, config)| (ViewIndex::at(at), config))
+        ViewIndex::enumerate(&self.configs)
     }
 
     /// The configuration of a view of this set.
     pub fn config(&self, view: ViewIndex) -> &VariantConfig {
-        let config = view.get(&self.configs);
-        config.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+        view.entry(&self.configs)
     }
 
     /// The mapping between the servers' URIs of resources and templates and those of a view of this set.
     pub fn uris(&self, view: ViewIndex) -> &Arc<UriMap> {
-        let uris = view.get(&self.uris);
-        uris.unwrap_or_else(|| unreachable!("{OF_THIS_SET}"))
+        view.entry(&self.uris)
     }
 
     /// All variants, in the order of declaration.
@@ -150,6 +147,7 @@ impl VariantSet {
     pub fn built_in() -> Self {
         match Self::new(built_in()) {
             Ok(faces) => faces,
+            // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }
     }
@@ -159,7 +157,3 @@ impl VariantSet {
         self.variants.iter().map(|variant| variant.id.clone())
     }
 }
-
-/// Views and variants are only looked up in the set that created them, because each request uses one snapshot of the
-/// configuration.
-const OF_THIS_SET: &str = "an index is used with the set of variants that it was made by";
