@@ -160,17 +160,13 @@ impl Gateway {
         self.current.load_full()
     }
 
-    /// Closes unused connections, and drops expired streams, sessions and tasks, in the background.
+    /// Closes unused connections, and drops what has expired, in the background.
     fn sweep(self: &Arc<Self>) {
         let (gateway, stopped) = (Arc::downgrade(self), self.services.shutdown.clone());
         let pause = move || {
             let gateway = gateway.upgrade()?;
             let setup = gateway.current();
-            gateway.services.exchange.replay_streams.sweep();
-            gateway.services.sessions.sweep();
-            gateway.services.tasks.core_over_ext.completed.sweep();
-            let now = (setup.config.environment.now)();
-            gateway.services.hub.sweep(now);
+            gateway.services.sweep((setup.config.environment.now)());
             Some(setup.pool.sweep())
         };
         self.services.background_tasks.spawn(async move {

@@ -202,6 +202,17 @@ impl ResultStore {
         })
     }
 
+    /// Removes expired results.
+    pub fn sweep(&self) {
+        let now = (self.environment.now)();
+        self.lock().sweep(now);
+    }
+
+    /// The bytes of the stored results and of the indices of their parts.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+
     /// Stores the index of the parts of `json`, which is stored as `id`.
     fn store_index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
         let now = (self.environment.now)();
@@ -357,7 +368,8 @@ mod tests {
         assert!(kept.read(&uri, 1).is_ok());
         NOW.fetch_add(1, Ordering::Relaxed);
         assert!(kept.read(&uri, 1).is_err());
-        keep(&kept, "[2]", None);
-        assert_eq!(kept.lock().len(), 1, "what is over is forgotten");
+        assert_eq!(kept.bytes(), 3, "it takes space until it is swept");
+        kept.sweep();
+        assert_eq!(kept.bytes(), 0);
     }
 }

@@ -13,10 +13,12 @@
 //! | `x-*`, and any other | no built-in effect; readable, and select an author's alternatives |
 
 mod preference;
+mod registry;
 
 use serde_json::{Value, json};
 
 pub use self::preference::{Audience, Format, Presence, Verbosity};
+pub use self::registry::is_registered;
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
 pub use crate::feature_tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::ignored::{Ignored, Reason};

@@ -208,6 +208,15 @@ impl Services {
             background_tasks: shared.background_tasks,
         }
     }
+
+    /// Drops expired streams, sessions, tasks, results and subscriptions.
+    pub(crate) fn sweep(&self, now: u64) {
+        self.exchange.replay_streams.sweep();
+        self.sessions.sweep();
+        self.tasks.core_over_ext.completed.sweep();
+        self.result_store.sweep();
+        self.hub.sweep(now);
+    }
 }
 
 fn random<const N: usize>(environment: Environment) -> [u8; N] {
@@ -222,4 +231,39 @@ fn derived_key(SealingKey(key): &SealingKey, label: &str) -> [u8; 32] {
     mac.update(b"vary key v1\0");
     mac.update(label.as_bytes());
     mac.finalize().into_bytes().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use mcp_vary_results::result_store::{ResultOwner, ToolRef};
+
+    use super::*;
+
+    static NOW: AtomicU64 = AtomicU64::new(1_000);
+
+    #[test]
+    fn a_sweep_drops_expired_results() {
+        let environment = Environment::new(|| NOW.load(Ordering::Relaxed), |bytes| bytes.fill(7));
+        let mut config = Config::with_servers(Vec::new(), environment);
+        config.limits.result_ttl = Duration::from_secs(60);
+        let services = Services::new(&config);
+        let uri = services.result_store.new_uri(3).unwrap();
+        let tool = ToolRef {
+            server: "a".into(),
+            upstream_name: "b".into(),
+        };
+        let owner = ResultOwner { client: None, tool };
+        services.result_store.insert(&uri, "[1]".to_owned(), owner);
+        let sweep = || {
+            services.sweep(NOW.load(Ordering::Relaxed));
+            services.result_store.bytes()
+        };
+        NOW.fetch_add(59, Ordering::Relaxed);
+        assert_eq!(sweep(), 3);
+        NOW.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(sweep(), 0);
+    }
 }

@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
+use mcp_vary::feature::{self, Features};
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
@@ -283,29 +283,9 @@ pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
 /// The tags, those with a registered effect first.
 fn tags_by_weight(features: &Features) -> Vec<String> {
     let mut tags: Vec<_> = features.tags().collect();
-    tags.sort_by_key(|tag| !is_registered(tag));
+    tags.sort_by_key(|tag| !feature::is_registered(tag));
     tags.into_iter().map(ToString::to_string).collect()
 }
-
-fn is_registered(tag: &FeatureTag) -> bool {
-    match (tag.key(), tag.value()) {
-        ("format", Some(value)) => Format::from_value(value).is_some(),
-        ("verbosity", Some(value)) => Verbosity::from_value(value).is_some(),
-        (key, value) => REGISTERED.contains(&key) && value.is_none(),
-    }
-}
-
-/// The registered tags without a value; `format` and `verbosity` have values.
-const REGISTERED: [&str; 8] = [
-    "agent",
-    "human",
-    "mcp-capable",
-    "interactive",
-    "sampling",
-    "elicitation",
-    "roots",
-    "tasks",
-];
 
 #[cfg(test)]
 pub(super) mod tests {
