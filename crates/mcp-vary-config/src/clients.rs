@@ -7,7 +7,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary_catalog::selection::rules::{ClientPattern, ClientRule, JsonContent};
 
 use super::reader::{Located, Reader, meant_or_known};
-use super::schema::Schema;
+use super::schema_builder::SchemaBuilder;
 use super::variants::{DIALECTS, RESULTS, choice, features};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::document::Value;
@@ -68,7 +68,7 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
 }
 
 /// The schema of `clients`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     // The key may also come from a table that is merged into the rule.
     let keys = GETS.iter().chain(&["<<"]);
@@ -116,7 +116,7 @@ const SETTINGS: &[KeySpec<PartialClientRule>] = &[
         about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
 several, upper and lower case are the same",
         default: "",
-        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.rule.name = pattern(reader, field)
         }),
     },
@@ -124,7 +124,7 @@ several, upper and lower case are the same",
         key: "version",
         about: "its version, likewise",
         default: "",
-        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.rule.version = pattern(reader, field)
         }),
     },
@@ -132,7 +132,7 @@ several, upper and lower case are the same",
         key: "headers",
         about: "headers of its request, each likewise; a client on stdio has none",
         default: "",
-        takes: ValueKind::Other(Schema::headers, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::headers, |reader, field, draft| {
             for entry in reader
                 .table(field, "{X-Team: \"ops*\"}")
                 .unwrap_or_default()
@@ -157,7 +157,7 @@ several, upper and lower case are the same",
         key: "variant",
         about: "the variant that it gets when it names none",
         default: "",
-        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             draft.rule.variant = variant(reader, field, &mut draft.named);
         }),
     },
@@ -186,7 +186,7 @@ several, upper and lower case are the same",
         about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
 say so themselves",
         default: "",
-        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.rule.features = Some(Arc::new(features(reader, field)));
         }),
     },
@@ -205,7 +205,7 @@ top of the file",
         about: "whether a text that is exactly one JSON document becomes the structured value for it, as at the top \
 of the file",
         default: "",
-        takes: ValueKind::Other(Schema::switch, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, draft| {
             let mut is_on = true;
             reader.switch(field, &mut is_on);
             draft.rule.lift_json_text = Some(is_on);

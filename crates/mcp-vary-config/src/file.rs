@@ -13,7 +13,7 @@ use self::settings::{PartialFile, SETTINGS};
 use super::ranking::{self};
 use super::reader::{Located, Reader};
 use super::require::{self};
-use super::schema::Schema;
+use super::schema_builder::SchemaBuilder;
 use super::server::LeftOut;
 use super::variants::VariantSpans;
 use super::{clients, mcp_json};
@@ -221,7 +221,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
 }
 
 /// The schema of a file.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut root = schema.table(&[SETTINGS, negotiation::SETTINGS]);
     root["required"] = serde_json::json!(["servers"]);
     root

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::reader::{Located, Reader};
-use super::schema::{Schema, Shape};
+use super::schema_builder::{SchemaBuilder, Shape};
 
 /// One key of a table.
 pub(super) struct KeySpec<T> {
@@ -50,7 +50,7 @@ impl<T> ValueKind<T> {
     }
 
     /// The schema of the allowed values.
-    pub(super) fn shape(&self, schema: &mut Schema) -> Value {
+    pub(super) fn shape(&self, schema: &mut SchemaBuilder) -> Value {
         match self {
             Self::Scalar(_) => schema.word(),
             Self::Switch(_) => schema.switch(),

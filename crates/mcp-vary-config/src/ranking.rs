@@ -6,7 +6,7 @@ use mcp_vary::rank::{Weight, Weights};
 use mcp_vary::variant::VariantId;
 
 use super::reader::{Located, Reader, did_you_mean, quoted};
-use super::schema::{self, Schema};
+use super::schema_builder::{self, SchemaBuilder};
 use crate::diagnostic::{Diagnostic, Position, nearest};
 use crate::document::Value;
 use crate::key_spec::{KeySpec, ValueKind};
@@ -75,9 +75,12 @@ always gets more",
     },
 ];
 
-fn shape_of_weights(schema: &mut Schema) -> serde_json::Value {
+fn shape_of_weights(schema: &mut SchemaBuilder) -> serde_json::Value {
     let weight = [schema.number(0..=MOST), schema.table(&[WEIGHT])];
-    schema.named(schema::ANYTHING, &serde_json::json!({ "anyOf": weight }))
+    schema.named(
+        schema_builder::ANYTHING,
+        &serde_json::json!({ "anyOf": weight }),
+    )
 }
 
 fn read_weights(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialRanking) {

@@ -4,7 +4,7 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use serde_json::json;
 
 use super::reader::{Located, Reader, did_you_mean};
-use super::schema::Schema;
+use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::{Diagnostic, Position, nearest};
 
 /// A required extension: position, path and identifier.
@@ -68,7 +68,7 @@ pub(super) fn check(
 }
 
 /// The schema of `require`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let names = OWN.map(|(name, _)| name);
     let label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
     let name = "(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?";

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
 use super::reader::{Located, Reader, quoted};
-use super::schema::Schema;
+use super::schema_builder::SchemaBuilder;
 use crate::diagnostic::Diagnostic;
 use crate::document::{self, Entry};
 use mcp_vary_upstream::UpstreamConfig;
@@ -163,7 +163,7 @@ pub(super) fn plain_name(name: &str) -> String {
 pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other characters";
 
 /// The schema of `servers`.
-pub(super) fn shape(schema: &mut Schema) -> Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> Value {
     let server = schema.define("server", |schema| {
         let mut server = schema.table(&[COMMON, OURS]);
         // Servers are often disabled because something is missing, so errors in them are ignored.

@@ -15,7 +15,7 @@ use mcp_vary::variant::{self, Date, VariantId, Variants};
 use serde_json::json;
 
 use super::reader::{Located, Reader, meant_or_known};
-use super::schema::{ANYTHING, Schema};
+use super::schema_builder::{ANYTHING, SchemaBuilder};
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 pub use crate::variants::spans::VariantSpans;
@@ -225,7 +225,7 @@ fn refuse(reader: &mut Reader<'_>, field: &Located<'_>, diagnostic: &variant::Va
 }
 
 /// The schema of `variants`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let variant = schema.table(&[SETTINGS]);
     let mut variants = schema.named(ANYTHING, &variant);
     variants["minProperties"] = json!(1);

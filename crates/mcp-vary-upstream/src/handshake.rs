@@ -194,7 +194,7 @@ fn read_handshake(
     let Some(capabilities) = members.get("capabilities").filter(object) else {
         return Err(handshake_error(
             server,
-            "`capabilities` is missing or no object",
+            "`capabilities` is missing or is not an object",
             result,
         ));
     };
@@ -363,7 +363,7 @@ mod tests {
         initializes(r#"{"id":1,"result":{}}"#, "`protocolVersion` is missing");
         initializes(
             r#"{"id":1,"result":{"protocolVersion":"2025-06-18"}}"#,
-            "`capabilities` is missing or no object",
+            "`capabilities` is missing or is not an object",
         );
         initializes(
             r#"{"id":1,"result":{"protocolVersion":"1.0","capabilities":{}}}"#,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcp_vary_wire::log_level::level_name;
-use mcp_vary_wire::methods::SET_LEVEL;
+use mcp_vary_wire::method_names::SET_LEVEL;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;

@@ -17,7 +17,7 @@ pub mod headers;
 pub mod list_kind;
 pub mod log_level;
 pub mod meta;
-pub mod methods;
+pub mod method_names;
 pub mod params;
 mod raw_envelope;
 pub mod refusal;

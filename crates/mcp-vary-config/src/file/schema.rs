@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 /// The [JSON Schema](https://json-schema.org/draft/2020-12) of a configuration file, as text.
 ///
@@ -21,7 +21,7 @@ use crate::schema::Schema;
 /// ```
 #[must_use]
 pub fn schema() -> String {
-    let mut schema = Schema::default();
+    let mut schema = SchemaBuilder::default();
     let mut root = Map::new();
     root.insert("$schema".to_owned(), json!(DIALECT));
     root.insert("title".to_owned(), json!("Configuration of Vary"));

@@ -15,10 +15,10 @@ use crate::ranking::{self, PartialRanking, Weighted};
 use crate::reader::{Located, MOST, Reader};
 use crate::require::Required;
 use crate::rules::{prompts, resources, results};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{clients, keys, limits};
+use crate::{clients, limits, sealing_keys};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -121,7 +121,7 @@ that several servers have",
         key: "listen",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
-        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
             draft.addresses_at.insert("listen", field.node.at);
             draft.listen = read_address(reader, field)
         }),
@@ -130,7 +130,7 @@ that several servers have",
         key: "admin",
         about: "where `vary status` and `GET /status` can read the gateway's status, such as `8801`; by default nowhere. Only on this machine; the status contains no secrets. `--admin` wins",
         default: "",
-        takes: ValueKind::Other(Schema::address, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
             draft.addresses_at.insert("admin", field.node.at);
             draft.admin = read_address(reader, field)
         }),
@@ -149,7 +149,7 @@ that several servers have",
         about: "the variant of clients that name none and that no rule of `clients` is about; without it \
 their hints decide. `--variant` wins",
         default: "",
-        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
             draft.config.selection.default = variant;
         }),
@@ -220,7 +220,7 @@ their hints decide. `--variant` wins",
         key: "start-wait",
         about: "how long clients wait for servers that are starting. After that they get the lists of the servers that are ready, and a notification when others become ready. With a single server `8s`",
         default: "3s",
-        takes: ValueKind::Other(Schema::duration, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::duration, |reader, field, draft| {
             let mut wait = Duration::ZERO;
             reader.duration(field, &mut wait);
             draft.start_wait = Some(wait);
@@ -245,8 +245,8 @@ their hints decide. `--variant` wins",
         key: "keys",
         about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
         default: "",
-        takes: ValueKind::Other(keys::shape, |reader, field, draft| {
-            draft.config.named_keys = keys::read(reader, field)
+        takes: ValueKind::Other(sealing_keys::shape, |reader, field, draft| {
+            draft.config.named_keys = sealing_keys::read(reader, field)
         }),
     },
     KeySpec {

@@ -11,7 +11,7 @@ use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `prompts` in a configuration.
@@ -53,7 +53,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> PromptRules 
 }
 
 /// The schema of `prompts`.
-pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["required"] = json!(["text"]);
     schema.list(&rule)
@@ -111,7 +111,7 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
         key: "when",
         about: "the clients that it is for: a condition over their feature tags. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
         }),
     },
@@ -119,7 +119,7 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
         key: "text",
         about: "a template for the text that replaces the prompt's texts; required",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.text = template(reader, field);
         }),
     },

@@ -11,7 +11,7 @@ use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `resources` in a configuration.
@@ -53,7 +53,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResourceRule
 }
 
 /// The schema of `resources`.
-pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["oneOf"] = json!([
         {"required": ["as"], "not": {"required": ["type"]}},
@@ -167,7 +167,7 @@ const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
         key: "when",
         about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
         default: "",
-        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field)
         }),
     },
@@ -189,7 +189,7 @@ const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
         key: "template",
         about: "a template of the text instead",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.template = template(reader, field);
         }),
     },

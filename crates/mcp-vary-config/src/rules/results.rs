@@ -13,7 +13,7 @@ use super::{Section, has_key, predicate, template};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 use crate::variants::selection;
 
 /// Reads rules from YAML or JSON, as written under `results` in a configuration.
@@ -62,7 +62,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResultRules 
 }
 
 /// The schema of `results`.
-pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["anyOf"] = HOW.map(|key| json!({"required": [key]})).into();
     schema.list(&rule)
@@ -111,7 +111,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
         key: "when",
         about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        takes: ValueKind::Other(Schema::word, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
         }),
     },
@@ -130,7 +130,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
         key: "project",
         about: "a jq filter that turns the tool's value into the one that clients receive",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             let Some(filter) = reader.text(field) else {
                 return;
             };
@@ -144,7 +144,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
         key: "markdown",
         about: "a template of the text for clients that read markdown, and for those that name no format",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.recipe.markdown = template(reader, field);
         }),
     },
@@ -152,7 +152,7 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
         key: "text",
         about: "a template of the text for clients that read plain text, and for those that read markdown if there is no template `markdown`",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.recipe.text = template(reader, field);
         }),
     },

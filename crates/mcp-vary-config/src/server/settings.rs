@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
-use mcp_vary_wire::methods::is_of_the_protocol;
+use mcp_vary_wire::method_names::is_of_the_protocol;
 
 use super::draft::{Kind, PartialServer};
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, MOST, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 /// The settings that every client supports.
 pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
@@ -17,7 +17,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "command",
         about: "the program, a path or a name on `PATH`",
         default: "",
-        takes: ValueKind::Other(Schema::program, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::program, |reader, field, draft| {
             draft.given.insert("command");
             draft.program = reader.text(field);
             if draft.program.as_deref() == Some("") {
@@ -29,7 +29,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "args",
         about: "its arguments, a list",
         default: "",
-        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.given.insert("args");
             draft.args = reader.strings(field);
         }),
@@ -38,7 +38,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "env",
         about: "environment variables that are added to those that it inherits",
         default: "",
-        takes: ValueKind::Other(Schema::named_strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::named_strings, |reader, field, draft| {
             draft.given.insert("env");
             draft.env = reader.named_strings(field);
         }),
@@ -47,7 +47,7 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "cwd",
         about: "its working directory; by default that of Vary",
         default: "",
-        takes: ValueKind::Other(Schema::text, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::text, |reader, field, draft| {
             draft.given.insert("cwd");
             draft.cwd = reader.text(field).map(PathBuf::from);
         }),
@@ -62,13 +62,13 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
         key: "url",
         about: "the endpoint",
         default: "",
-        takes: ValueKind::Other(Schema::url, read_url),
+        takes: ValueKind::Other(SchemaBuilder::url, read_url),
     },
     KeySpec {
         key: "headers",
         about: "sent with every request to it",
         default: "",
-        takes: ValueKind::Other(Schema::headers, read_headers),
+        takes: ValueKind::Other(SchemaBuilder::headers, read_headers),
     },
     KeySpec {
         key: "disabled",
@@ -126,7 +126,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         key: "ping",
         about: "how long the server may be silent before Vary pings it; `off` for no pings",
         default: "30s",
-        takes: ValueKind::Other(Schema::duration_or_off, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
             reader.duration_or_off(field, &mut draft.limits.ping)
         }),
     },
@@ -174,7 +174,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         key: "forward-extensions",
         about: "extensions whose settings are forwarded to the server when a client declares them",
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
-        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.mirrored = Some(reader.strings(field))
         }),
     },
@@ -183,7 +183,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
 pass only under variants that hide nothing",
         default: "[]",
-        takes: ValueKind::Other(Schema::strings, read_allowed_methods),
+        takes: ValueKind::Other(SchemaBuilder::strings, read_allowed_methods),
     },
     KeySpec {
         key: "idle-timeout",
@@ -196,7 +196,7 @@ pass only under variants that hide nothing",
         about: "how long a list is shown before it is read again, in the background, of a server that does not declare \
 `listChanged`; a modern server's own `ttlMs` goes first. `off` to read it when it announces a change alone",
         default: "60s",
-        takes: ValueKind::Other(Schema::duration_or_off, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::duration_or_off, |reader, field, draft| {
             reader.duration_or_off(field, &mut draft.limits.list_ttl)
         }),
     },

@@ -5,7 +5,7 @@ use mcp_vary::variant::{DeprecationInfo, VariantId};
 use crate::document::Value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 /// `deprecation` while it is read.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = &[
         key: "replacement",
         about: "the variant to use instead",
         default: "",
-        takes: ValueKind::Other(Schema::variant_id, |reader, field, info| {
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, info| {
             let word = reader.word(field).unwrap_or_default();
             match word.parse() {
                 Ok(id) => info.replacement = Some(id),
@@ -57,7 +57,7 @@ pub(super) const DEPRECATION: &[KeySpec<Deprecation>] = &[
         key: "removal-date",
         about: "when it goes, as `2027-01-31`; it is served until it is taken out of the file",
         default: "",
-        takes: ValueKind::Other(Schema::date, |reader, field, info| {
+        takes: ValueKind::Other(SchemaBuilder::date, |reader, field, info| {
             info.removal_date = reader.word(field)
         }),
     },

@@ -11,7 +11,7 @@ use mcp_vary_view::{ArgumentOverride, UriMap};
 use crate::document::{Node, Value};
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 /// Overrides for single items, by name or URI.
 #[derive(Default)]
@@ -118,7 +118,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Over
 }
 
 /// The schema of `overrides`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.table(&[OVERRIDES])
 }
 
@@ -217,7 +217,7 @@ const TOOL: &[KeySpec<Change>] = &[
         key: "annotations",
         about: "MCP's hints; those given here replace the server's",
         default: "",
-        takes: ValueKind::Other(Schema::values, |reader, field, tool| {
+        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, tool| {
             tool.annotations = values(reader, field)
         }),
     },
@@ -273,7 +273,7 @@ const RESOURCE: &[KeySpec<Change>] = &[
         key: "annotations",
         about: "MCP's hints; those given here replace the server's",
         default: "",
-        takes: ValueKind::Other(Schema::values, |reader, field, resource| {
+        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, resource| {
             resource.annotations = values(reader, field)
         }),
     },
@@ -291,7 +291,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         key: "hidden",
         about: "it is not listed and cannot be given",
         default: "off",
-        takes: ValueKind::Other(Schema::switch, |reader, field, argument| {
+        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, argument| {
             argument.hidden = switch(reader, field)
         }),
     },
@@ -299,7 +299,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         key: "fixed",
         about: "its value in every call; it is not listed and cannot be given",
         default: "",
-        takes: ValueKind::Other(Schema::any, |reader, field, argument| {
+        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
             argument.fixed = value(reader, field)
         }),
     },
@@ -307,7 +307,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         key: "default",
         about: "its value in calls that do not give it",
         default: "",
-        takes: ValueKind::Other(Schema::any, |reader, field, argument| {
+        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
             argument.default = value(reader, field)
         }),
     },
@@ -315,7 +315,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         key: "required",
         about: "every call must give it",
         default: "off",
-        takes: ValueKind::Other(Schema::switch, |reader, field, argument| {
+        takes: ValueKind::Other(SchemaBuilder::switch, |reader, field, argument| {
             argument.required = switch(reader, field)
         }),
     },

@@ -7,7 +7,7 @@ use super::choice;
 use crate::document::Value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 /// Reads which items are shown: a list of patterns and conditions, or `include` and `exclude`.
 pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Selection {
@@ -83,7 +83,7 @@ const RULE: &[KeySpec<Rule>] = &[
         key: "name",
         about: "a pattern for the name or URI; together with `server`, also for the server's own name of it",
         default: "",
-        takes: ValueKind::Other(Schema::word, |reader, field, rule| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
             rule.name = pattern(reader, field)
         }),
     },
@@ -91,7 +91,7 @@ const RULE: &[KeySpec<Rule>] = &[
         key: "server",
         about: "a pattern on the server's name in this file",
         default: "",
-        takes: ValueKind::Other(Schema::word, |reader, field, rule| {
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
             rule.server = pattern(reader, field)
         }),
     },
@@ -163,14 +163,14 @@ const WANTED: &[(&str, HintCondition)] = &[
 ];
 
 /// The schema of `tools`, `resources` and `prompts`.
-pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.define(
         "selection",
         |schema| json!({"anyOf": [some_rules_shape(schema), schema.table(&[SELECTION])]}),
     )
 }
 
-fn rules_shape(schema: &mut Schema) -> serde_json::Value {
+fn rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let rule = schema.define(
         "rule",
         |schema| json!({"anyOf": [schema.word(), schema.table(&[RULE])]}),
@@ -178,7 +178,7 @@ fn rules_shape(schema: &mut Schema) -> serde_json::Value {
     schema.list(&rule)
 }
 
-fn some_rules_shape(schema: &mut Schema) -> serde_json::Value {
+fn some_rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rules = rules_shape(schema);
     rules["minItems"] = json!(1);
     rules

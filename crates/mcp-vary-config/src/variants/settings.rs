@@ -10,7 +10,7 @@ use super::draft::PartialVariant;
 use super::{overrides, selection};
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
-use crate::schema::Schema;
+use crate::schema_builder::SchemaBuilder;
 
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
     KeySpec {
@@ -19,7 +19,7 @@ pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
 replace those of that one; overrides are merged, item by item and argument by argument. Without it: everything \
 as it is, or as the one of the three that has the same name",
         default: "",
-        takes: ValueKind::Other(Schema::variant_id, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             draft.from = reader.word(field)
         }),
     },
@@ -35,7 +35,7 @@ variant shows, such as `Some of the tools: git_*.`",
         about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
 it: what the variant of `from` is made for; nothing, where there is no `from`",
         default: "",
-        takes: ValueKind::Other(Schema::named_strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::named_strings, |reader, field, draft| {
             draft.hints = Some(reader.named_strings(field))
         }),
     },
@@ -151,7 +151,7 @@ links and errors stay, and so do the data of a user interface; `content` lists n
         about: "the feature tags that clients are taken to have declared that declare none, such as \
 `[human, format=markdown]`",
         default: "",
-        takes: ValueKind::Other(Schema::strings, |reader, field, draft| {
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.features = Some(features(reader, field))
         }),
     },

@@ -7,10 +7,10 @@ mod endpoint;
 pub(crate) mod http;
 pub(crate) mod post;
 mod responses;
+#[cfg(test)]
+mod session_delivery_tests;
 pub(crate) mod sse_body;
 pub(crate) mod stdio;
-#[cfg(test)]
-mod telling_tests;
 pub(crate) mod validation;
 mod write_timeout;
 

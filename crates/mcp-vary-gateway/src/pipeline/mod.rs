@@ -4,7 +4,7 @@ pub(crate) mod clients;
 pub(crate) mod exchange;
 pub(crate) mod member_check;
 pub(crate) mod memory;
-mod method;
+mod method_action;
 pub(crate) mod methods;
 pub(crate) mod request;
 pub(crate) mod router;

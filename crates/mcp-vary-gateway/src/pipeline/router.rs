@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_wire::methods::is_of_the_protocol;
+use mcp_vary_wire::method_names::is_of_the_protocol;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::member_check;
-use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::{Dispatch, RequestContext};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;

@@ -26,7 +26,7 @@ use crate::session::pending_server_requests::PendingServerRequests;
 use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
 use crate::settings::config::Config;
-use crate::settings::keys::SealingKey;
+use crate::settings::sealing_keys::SealingKey;
 use crate::subscriptions::SubscriptionHub;
 use crate::subscriptions::server_events::ServerEvents;
 use crate::tasks::TaskServices;

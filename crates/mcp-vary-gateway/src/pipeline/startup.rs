@@ -1,15 +1,15 @@
 //! The settings that take effect only at the start.
 
 use crate::settings::config::Config;
-use crate::settings::keys::Keys;
 use crate::settings::limits::Limits;
+use crate::settings::sealing_keys::SealingKeys;
 
 /// The settings at the start, some of which do not change until the end.
 #[derive(Debug)]
 pub(crate) struct StartupSettings {
     limits: Limits,
     /// The keys that the configuration file named.
-    named_keys: Keys,
+    named_keys: SealingKeys,
 }
 
 impl StartupSettings {

@@ -18,8 +18,8 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
-use crate::settings::keys::{Keys, SealingKey};
 use crate::settings::limits::Limits;
+use crate::settings::sealing_keys::{SealingKey, SealingKeys};
 
 /// All settings of a gateway.
 ///
@@ -93,7 +93,7 @@ pub struct Config {
     /// Opens what was sealed with one of these, too: keys that were replaced recently.
     pub previous_keys: Vec<SealingKey>,
     /// The keys in the configuration file.
-    pub named_keys: Keys,
+    pub named_keys: SealingKeys,
 }
 
 impl Config {
@@ -109,7 +109,7 @@ impl Config {
         let config = Self {
             key: SealingKey([0; 32]),
             previous_keys: Vec::new(),
-            named_keys: Keys::default(),
+            named_keys: SealingKeys::default(),
             servers,
             left_out: Vec::new(),
             naming: Naming::default(),

@@ -1,5 +1,5 @@
 //! The settings with which a gateway starts.
 
 pub mod config;
-pub mod keys;
 pub mod limits;
+pub mod sealing_keys;

@@ -7,7 +7,7 @@ mod task;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use mcp_vary_wire::methods::SUBSCRIBE;
+use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::revision::Era;
 
 use super::shared::Shared;

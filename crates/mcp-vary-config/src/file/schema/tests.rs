@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::Source;
 use crate::document::{self, Node};
-use crate::schema::as_written;
+use crate::schema_builder::as_written;
 
 const COMMITTED: &str = include_str!("../../../../../docs/vary.schema.json");
 const PAGE: &str = include_str!("../../../../../docs/configuration.md");

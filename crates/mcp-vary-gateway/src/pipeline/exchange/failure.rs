@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::ResponseContext;
 use crate::mrtr;
 use crate::pipeline::exchange::ExchangeServices;
-use crate::pipeline::method::MethodAction;
+use crate::pipeline::method_action::MethodAction;
 
 impl ResponseContext {
     pub(crate) fn error_response(&self, error: &str, services: &ExchangeServices) -> Reply {

@@ -21,7 +21,7 @@ use super::ResponseEvent;
 use crate::mrtr::{self, RequestStateCodec, is_input_required};
 use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::exchange::undeclared::UndeclaredMethod;
-use crate::pipeline::method::{MethodAction, TaskAction};
+use crate::pipeline::method_action::{MethodAction, TaskAction};
 use crate::session::client::Client;
 use crate::tasks::TaskIdCodec;
 use crate::tasks::task_text::RESULT;

@@ -5,7 +5,7 @@ use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, RpcError};
 
 use super::RequestContext;
-use crate::pipeline::method::method_not_found;
+use crate::pipeline::method_action::method_not_found;
 use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {

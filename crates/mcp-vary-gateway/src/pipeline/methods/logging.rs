@@ -7,7 +7,7 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
 use super::RequestContext;
-use crate::pipeline::method::method_not_found;
+use crate::pipeline::method_action::method_not_found;
 use crate::pipeline::methods::Dispatch;
 
 impl RequestContext<'_> {

@@ -30,7 +30,7 @@ use mcp_vary_view::ArgumentError;
 
 pub(crate) use self::dispatch::Dispatch;
 pub(crate) use self::forward::ForwardRequest;
-use crate::pipeline::method::{MethodAction, method_not_found};
+use crate::pipeline::method_action::{MethodAction, method_not_found};
 pub(crate) use crate::pipeline::methods::extensions::{forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::snapshot::ConfigSnapshot;

@@ -9,12 +9,12 @@ use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_upstream::SubscribeError;
-use mcp_vary_wire::methods::SUBSCRIBE;
+use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
 
-use crate::pipeline::method::method_not_found;
+use crate::pipeline::method_action::method_not_found;
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::RequestContext;
 use crate::pool::dedicated::KeepAliveLease;

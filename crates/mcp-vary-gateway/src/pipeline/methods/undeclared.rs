@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_wire::methods::COMPLETE;
+use mcp_vary_wire::method_names::COMPLETE;
 use mcp_vary_wire::response::RpcError;
 
 use super::RequestContext;
 use crate::pipeline::exchange::UndeclaredMethod;
-use crate::pipeline::method::method_not_found;
+use crate::pipeline::method_action::method_not_found;
 
 const READ_RESOURCE: &str = "resources/read";
 

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use mcp_vary::error_code::METHOD_NOT_FOUND;
 use mcp_vary::json;
-use mcp_vary_wire::methods::SUBSCRIBE;
+use mcp_vary_wire::method_names::SUBSCRIBE;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;

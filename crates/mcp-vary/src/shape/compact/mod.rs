@@ -4,14 +4,14 @@ mod bounds;
 mod draft;
 mod minify;
 mod others;
-mod saying;
+mod texts;
 
 use std::borrow::Cow;
 use std::fmt;
 
 pub use self::bounds::Bounds;
 use self::draft::{ContentDraft, ShortenedBlock};
-use self::saying::TextForm;
+use self::texts::TextForm;
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{blocks, texts};
 use super::tool_facts::ToolFacts;
@@ -338,7 +338,7 @@ impl ResultCompactor<'_> {
         draft: &mut ContentDraft<'_>,
     ) {
         let texts = draft.texts();
-        let said = subject.map(|subject| self.saying(&subject.value, format, &texts));
+        let said = subject.map(|subject| self.representing_texts(&subject.value, format, &texts));
         let (ours, form) = said.unwrap_or((Vec::new(), TextForm::Json));
         let prose = subject.and_then(|subject| self.prose(&subject.value, &texts));
         let others: Vec<_> = texts

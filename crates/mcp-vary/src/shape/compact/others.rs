@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::ResultCompactor;
 use super::bounds::{fit_to_tokens, shortened_to_tokens};
 use super::draft::ContentDraft;
-use super::saying::TextForm;
+use super::texts::TextForm;
 use crate::json::string;
 use crate::render::{LeftOut, Limits, fair_share, tokens};
 use crate::shape::content::{array, container};

@@ -16,7 +16,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect::with_extension;
 
 use crate::pipeline::exchange::{InFlightRequest, Leases, ResponseContext};
-use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::FoundTask;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};

@@ -13,7 +13,7 @@ use mcp_vary_wire::revision::Revision;
 
 use crate::mrtr::{Quota, read_responses};
 use crate::pipeline::exchange::ResponseContext;
-use crate::pipeline::method::{MethodAction, TaskAction};
+use crate::pipeline::method_action::{MethodAction, TaskAction};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::tasks::{FoundTask, TaskNotFound};
 use crate::pipeline::methods::{ForwardRequest, RequestContext};

@@ -25,7 +25,7 @@ use mcp_vary_wire::task_dialect::{
 };
 
 use crate::pipeline::exchange::ResponsePlan;
-use crate::pipeline::method::{MethodAction, TaskAction, method_not_found};
+use crate::pipeline::method_action::{MethodAction, TaskAction, method_not_found};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::{ForwardRequest, RequestContext};
 use crate::tasks::proxy::EXT_OVER_CORE;

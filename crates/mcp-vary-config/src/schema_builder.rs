@@ -12,15 +12,15 @@ use super::units;
 use crate::key_spec::KeySpec;
 
 /// Builds the schema of the values of a setting.
-pub(super) type Shape = fn(&mut Schema) -> Value;
+pub(super) type Shape = fn(&mut SchemaBuilder) -> Value;
 
 /// A schema under construction: the definitions that its shapes refer to.
 #[derive(Debug, Default)]
-pub(super) struct Schema {
+pub(super) struct SchemaBuilder {
     pub(super) definitions: Map<String, Value>,
 }
 
-impl Schema {
+impl SchemaBuilder {
     /// A reference to the definition `name`, which is added if it does not exist.
     pub(super) fn define(&mut self, name: &str, what: fn(&mut Self) -> Value) -> Value {
         if !self.definitions.contains_key(name) {

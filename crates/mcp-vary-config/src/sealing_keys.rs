@@ -1,20 +1,20 @@
 //! `keys`: the secrets that seal sessions and cursors.
 
-use mcp_vary_gateway::settings::keys::{Keys, SealingKey};
+use mcp_vary_gateway::settings::sealing_keys::{SealingKey, SealingKeys};
 use sha2::{Digest as _, Sha256};
 
 use super::reader::{Located, Reader};
-use super::schema::Schema;
+use super::schema_builder::SchemaBuilder;
 use crate::document::Value;
 
 /// The minimum length. Shorter secrets can be guessed.
 const SHORTEST: usize = 32;
 
 /// Reads the list of secrets.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Keys {
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> SealingKeys {
     let Value::List(items) = &field.node.value else {
         reader.report(field, "is not a list", "write [\"${VARY_KEY}\"]");
-        return Keys::default();
+        return SealingKeys::default();
     };
     let mut keys = Vec::new();
     for (index, node) in items.iter().enumerate() {
@@ -32,11 +32,11 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Keys {
         let digest = digest.chain_update(secret.as_bytes()).finalize();
         keys.push(SealingKey(digest.into()));
     }
-    Keys::new(keys)
+    SealingKeys::new(keys)
 }
 
 /// The schema of `keys`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let variable = schema.variable();
     let text = schema.text();
     let long = serde_json::json!({"allOf": [text, {"minLength": SHORTEST}]});

@@ -1,4 +1,4 @@
-//! What a session is told reaches its client, by either front.
+//! Messages of a session reach its client, over stdio and over HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

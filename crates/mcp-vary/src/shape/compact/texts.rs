@@ -51,7 +51,7 @@ impl TextForm<'_> {
 impl ResultCompactor<'_> {
     /// The indices of the texts that represent `value`, and the form of the first. Several texts only if there are
     /// bounds: else it is unclear which to replace.
-    pub(super) fn saying(
+    pub(super) fn representing_texts(
         &self,
         value: &Json<'_>,
         format: Option<Format>,

@@ -16,9 +16,9 @@ impl fmt::Debug for SealingKey {
 
 /// The keys of a configuration file. The first one seals, all of them open.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Keys(Vec<SealingKey>);
+pub struct SealingKeys(Vec<SealingKey>);
 
-impl Keys {
+impl SealingKeys {
     /// The first of `keys` seals, all of them open.
     #[must_use]
     pub const fn new(keys: Vec<SealingKey>) -> Self {
