@@ -237,8 +237,8 @@ impl<K: Clone + Ord, V> ExpiringStore<K, V> {
     }
 
     fn remove_oldest_of(&mut self, owner: u64) {
-        let own = self.by_owner.range((owner, 0)..=(owner, u64::MAX)).next();
-        let oldest = own.map(|(_, number)| *number);
+        let of_owner = self.by_owner.range((owner, 0)..=(owner, u64::MAX)).next();
+        let oldest = of_owner.map(|(_, number)| *number);
         self.remove_number(oldest.unwrap_or_default());
     }
 

@@ -25,10 +25,10 @@ impl View {
     ///
     /// > `"app"`: Tool is callable by the app from the same server connection only
     /// > (MCP Apps, 2026-01-26, "Resource Discovery", "Visibility")
-    pub fn app_tool(&self, own: &str) -> Option<AppToolMatch<'_>> {
+    pub fn app_tool(&self, upstream_name: &str) -> Option<AppToolMatch<'_>> {
         let tools = self.listed_tools();
         let meant = tools.filter(|(_, tool, item)| {
-            *tool.item_ref.upstream_name == *own && is_visible_to_apps(item)
+            *tool.item_ref.upstream_name == *upstream_name && is_visible_to_apps(item)
         });
         let mut meant = meant.map(|(id, tool, _)| (id, tool));
         let first = meant.next()?;

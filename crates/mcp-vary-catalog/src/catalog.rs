@@ -151,8 +151,8 @@ impl Catalog {
 
     /// Whether some server supports subscriptions to resources, or may do so once it is connected.
     pub fn supports_subscriptions(&self) -> bool {
-        let offers = |told: &Arc<ServerSnapshot>| {
-            let hello = told.handshake.as_ref();
+        let offers = |snapshot: &Arc<ServerSnapshot>| {
+            let hello = snapshot.handshake.as_ref();
             hello.is_none_or(|hello| hello.has_capability_flag("resources", "subscribe"))
         };
         let found = |methods: &Arc<UndeclaredMethods>| methods.has(SUBSCRIBE) == Some(true);
@@ -182,17 +182,21 @@ impl Catalog {
         self.view(ListKind::Prompts, view)?.prompt(name)
     }
 
-    /// The server that lists a resource with its URI `own`, or else one with a template that matches.
-    pub fn resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
-        let listed = self.listed_resource_server(view, own);
-        listed.or_else(|| self.template_server(view, own))
+    /// The server that lists a resource with its URI `upstream_uri`, or else one with a template that matches.
+    pub fn resource_server(&self, view: ViewIndex, upstream_uri: &str) -> Option<ServerIndex> {
+        let listed = self.listed_resource_server(view, upstream_uri);
+        listed.or_else(|| self.template_server(view, upstream_uri))
     }
 
-    /// The server that lists a resource with its URI `own`.
-    pub fn listed_resource_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
+    /// The server that lists a resource with its URI `upstream_uri`.
+    pub fn listed_resource_server(
+        &self,
+        view: ViewIndex,
+        upstream_uri: &str,
+    ) -> Option<ServerIndex> {
         let place = self
             .view(ListKind::Resources, view)?
-            .find_by_upstream_name(own)?;
+            .find_by_upstream_name(upstream_uri)?;
         Some(place.server)
     }
 
@@ -208,9 +212,15 @@ pub const POSSIBLE_CAPABILITIES: [&str; 5] =
 
 /// The names of the capabilities of all servers. If there was no connection to a server yet, the capabilities that it
 /// may have are included.
-pub fn offered_capabilities(told: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
-    let mut offered: BTreeSet<_> = told.iter().flat_map(|told| told.capabilities()).collect();
-    if told.iter().any(|told| told.handshake.is_none()) {
+pub fn offered_capabilities(snapshots: &[Arc<ServerSnapshot>]) -> BTreeSet<String> {
+    let mut offered: BTreeSet<_> = snapshots
+        .iter()
+        .flat_map(|snapshots| snapshots.capabilities())
+        .collect();
+    if snapshots
+        .iter()
+        .any(|snapshots| snapshots.handshake.is_none())
+    {
         offered.extend(POSSIBLE_CAPABILITIES.map(str::to_owned));
     }
     offered

@@ -114,7 +114,7 @@ impl LinkIndex {
             let resources = origins.iter().filter(|it| it.kind == ListKind::Resources);
             let resources = resources.map(|origin| Arc::clone(&origin.upstream_name));
             near = resources
-                .filter(|own| seen.insert(Arc::clone(own)))
+                .filter(|upstream_uri| seen.insert(Arc::clone(upstream_uri)))
                 .collect();
         }
         false
@@ -143,13 +143,13 @@ impl ServerLinks {
         let uri: Arc<str> = known.map_or_else(|| uri.into(), |(known, _)| Arc::clone(known));
         let origins = self.sources.entry(Arc::clone(&uri)).or_default();
         origins.insert(Arc::clone(&origin));
-        let told = self.by_source.entry(origin).or_default();
+        let of_source = self.by_source.entry(origin).or_default();
         self.clock += 1;
-        match told.last_seen.insert(Arc::clone(&uri), self.clock) {
-            Some(before) => drop(told.by_age.remove(&before)),
+        match of_source.last_seen.insert(Arc::clone(&uri), self.clock) {
+            Some(before) => drop(of_source.by_age.remove(&before)),
             None => self.count += 1,
         }
-        told.by_age.insert(self.clock, uri);
+        of_source.by_age.insert(self.clock, uri);
         if self.count > MAX_LINKS_PER_SERVER {
             self.evict();
         }
@@ -160,18 +160,18 @@ impl ServerLinks {
         let most = self
             .by_source
             .iter()
-            .max_by_key(|(_, told)| told.last_seen.len());
+            .max_by_key(|(_, of_source)| of_source.last_seen.len());
         let Some(origin) = most.map(|(origin, _)| Arc::clone(origin)) else {
             return;
         };
-        let Some(told) = self.by_source.get_mut(&origin) else {
+        let Some(of_source) = self.by_source.get_mut(&origin) else {
             return;
         };
-        for _ in 0..told.last_seen.len().div_ceil(2) {
-            let Some((_, uri)) = told.by_age.pop_first() else {
+        for _ in 0..of_source.last_seen.len().div_ceil(2) {
+            let Some((_, uri)) = of_source.by_age.pop_first() else {
                 break;
             };
-            told.last_seen.remove(&uri);
+            of_source.last_seen.remove(&uri);
             self.count -= 1;
             if let Some(origins) = self.sources.get_mut(&uri) {
                 origins.remove(&origin);
@@ -180,7 +180,7 @@ impl ServerLinks {
                 }
             }
         }
-        if told.last_seen.is_empty() {
+        if of_source.last_seen.is_empty() {
             self.by_source.remove(&origin);
         }
     }

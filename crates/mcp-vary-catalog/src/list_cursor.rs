@@ -73,11 +73,11 @@ impl CursorIndex {
         if self.fingerprints.get(before) == Some(last) {
             return Some(next);
         }
-        let places = self.positions.get_or_init(|| {
+        let positions = self.positions.get_or_init(|| {
             let marks = self.fingerprints.iter().copied().enumerate();
             marks.map(|(at, mark)| (mark, at)).collect()
         });
-        let nearest = marks.iter().find_map(|mark| places.get(mark));
+        let nearest = marks.iter().find_map(|mark| positions.get(mark));
         Some(nearest.map_or(0, |at| at + 1))
     }
 }
@@ -94,9 +94,9 @@ fn reference_positions(next: usize) -> impl Iterator<Item = usize> {
 const ADJACENT: usize = 4;
 const FINGERPRINT_BYTES: usize = size_of::<Fingerprint>();
 
-fn fingerprint(server: &str, own: &str, time: u32) -> Fingerprint {
+fn fingerprint(server: &str, upstream_name: &str, time: u32) -> Fingerprint {
     let mut digest = Sha256::new();
-    for part in [server, own] {
+    for part in [server, upstream_name] {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part.as_bytes());
     }

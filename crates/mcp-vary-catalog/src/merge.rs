@@ -236,7 +236,7 @@ impl<'a> PreviousItems<'a> {
         let known = self.items.get(&(server, &*item.id));
         let mut known = known.into_iter().flatten();
         let same = known.find(|known| known.matches(server, part.server_traits, item, id));
-        let made = || {
+        let create = || {
             Arc::new(Item::new(
                 self.kind,
                 server,
@@ -245,7 +245,7 @@ impl<'a> PreviousItems<'a> {
                 Arc::clone(id),
             ))
         };
-        same.map_or_else(made, |same| Arc::clone(same))
+        same.map_or_else(create, |same| Arc::clone(same))
     }
 }
 

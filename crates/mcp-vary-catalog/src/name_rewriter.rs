@@ -35,17 +35,18 @@ impl NameRewriter {
         for (at, place) in name_starts(text) {
             let rest = &text[at..];
             let pairs = self.pairs(place);
-            let found = pairs.filter(|(own, _)| {
-                rest.strip_prefix(own)
+            let found = pairs.filter(|(upstream_name, _)| {
+                rest.strip_prefix(upstream_name)
                     .is_some_and(|rest| is_name_end(place, rest.chars().next()))
             });
             // One name may be a prefix of another, so the longest match wins.
-            if let (Some((own, shown)), true) =
-                (found.max_by_key(|(own, _)| own.len()), at >= copied)
-            {
+            if let (Some((upstream_name, shown)), true) = (
+                found.max_by_key(|(upstream_name, _)| upstream_name.len()),
+                at >= copied,
+            ) {
                 out.push_str(&text[copied..at]);
                 out.push_str(shown);
-                copied = at + own.len();
+                copied = at + upstream_name.len();
             }
         }
         if copied == 0 {
@@ -62,12 +63,12 @@ impl NameRewriter {
         }
         let content = edit::get(result, "content").and_then(|text| elements(text).ok());
         let blocks = content.unwrap_or_default();
-        let told: Vec<_> = blocks
+        let rewritten: Vec<_> = blocks
             .iter()
             .map(|block| self.rewrite_block(block))
             .collect();
-        match told.iter().any(|block| matches!(block, Cow::Owned(_))) {
-            true => edit::set(result, "content", &format!("[{}]", told.join(","))),
+        match rewritten.iter().any(|block| matches!(block, Cow::Owned(_))) {
+            true => edit::set(result, "content", &format!("[{}]", rewritten.join(","))),
             false => Cow::Borrowed(result),
         }
     }
@@ -82,12 +83,16 @@ impl NameRewriter {
     }
 
     fn pairs(&self, place: NameContext) -> impl Iterator<Item = (&str, &str)> {
-        let item = self.item.iter().map(|(own, shown)| (&**own, &**shown));
+        let item = self
+            .item
+            .iter()
+            .map(|(upstream_name, shown)| (&**upstream_name, &**shown));
         let arguments = self.arguments.iter();
         let arguments = arguments
             .filter(move |_| place != NameContext::KindWord)
-            .map(|(own, shown)| (own.as_str(), shown.as_str()));
-        item.chain(arguments).filter(|(own, _)| !own.is_empty())
+            .map(|(upstream_name, shown)| (upstream_name.as_str(), shown.as_str()));
+        item.chain(arguments)
+            .filter(|(upstream_name, _)| !upstream_name.is_empty())
     }
 }
 

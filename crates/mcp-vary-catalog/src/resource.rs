@@ -24,11 +24,11 @@ pub struct ResourceTarget<'u> {
 }
 
 impl VariantConfig {
-    /// Whether it shows the unlisted resource with the URI `own` of the server `server`.
-    pub fn allows_unlisted(&self, own: &str, server: &str) -> bool {
+    /// Whether it shows the unlisted resource with the URI `upstream_uri` of the server `server`.
+    pub fn allows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
         let candidate = Candidate {
-            name: own,
-            upstream_name: own,
+            name: upstream_uri,
+            upstream_name: upstream_uri,
             server,
             hints: None,
         };
@@ -52,11 +52,11 @@ impl Catalog {
     /// caller finds the resource in another way.
     pub fn resolve_resource<'u>(
         &self,
-        faces: &VariantSet,
+        variant_set: &VariantSet,
         view: ViewIndex,
         uri: &'u str,
     ) -> Option<ResourceTarget<'u>> {
-        if !faces.checks_uris(view) {
+        if !variant_set.checks_uris(view) {
             return Some(ResourceTarget {
                 upstream_uri: Cow::Borrowed(uri),
                 listed_by: self.listed_resource_server(view, uri),
@@ -67,15 +67,15 @@ impl Catalog {
         if let Some(place) = listed.and_then(|view| view.find_by_uri(uri)) {
             return Some(ResourceTarget::listed_at(place, uri));
         }
-        let uris = faces.uris(view);
-        let own = uris.to_upstream(uri)?;
-        let written = || match own == uri || uris.is_assigned(uri) {
+        let uris = variant_set.uris(view);
+        let server_uri = uris.to_upstream(uri)?;
+        let written = || match server_uri == uri || uris.is_assigned(uri) {
             true => None,
             false => check_uri(uri).err(),
         };
-        let fault = written().or_else(|| self.uri_fault(view, &own));
+        let fault = written().or_else(|| self.uri_fault(view, &server_uri));
         Some(ResourceTarget {
-            upstream_uri: own,
+            upstream_uri: server_uri,
             listed_by: None,
             fault,
         })
@@ -91,12 +91,12 @@ impl Catalog {
         Some(ResourceTarget::listed_at(view.find_by_uri(uri)?, uri))
     }
 
-    /// The error if it is ambiguous which resource of the server the URI `own` means, considering the template that
+    /// The error if it is ambiguous which resource of the server the URI `upstream_uri` means, considering the template that
     /// matches it.
-    fn uri_fault(&self, view: ViewIndex, own: &str) -> Option<UriRejection> {
-        let checked = match self.template_for(view, own) {
-            Some((template, _)) => template.check(own),
-            None => check_uri(own),
+    fn uri_fault(&self, view: ViewIndex, upstream_uri: &str) -> Option<UriRejection> {
+        let checked = match self.template_for(view, upstream_uri) {
+            Some((template, _)) => template.check(upstream_uri),
+            None => check_uri(upstream_uri),
         };
         checked.err()
     }
@@ -117,13 +117,19 @@ impl Catalog {
         }
     }
 
-    /// The server with a template that matches its URI `own`.
-    pub fn template_server(&self, view: ViewIndex, own: &str) -> Option<ServerIndex> {
-        self.template_for(view, own).map(|(_, place)| place.server)
+    /// The server with a template that matches its URI `upstream_uri`.
+    pub fn template_server(&self, view: ViewIndex, upstream_uri: &str) -> Option<ServerIndex> {
+        self.template_for(view, upstream_uri)
+            .map(|(_, place)| place.server)
     }
 
-    fn template_for(&self, view: ViewIndex, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
-        self.view(ListKind::Templates, view)?.template_for(own)
+    fn template_for(
+        &self,
+        view: ViewIndex,
+        upstream_uri: &str,
+    ) -> Option<(&UriTemplate, &ItemRef)> {
+        self.view(ListKind::Templates, view)?
+            .template_for(upstream_uri)
     }
 }
 

@@ -30,9 +30,9 @@ impl SelectedResources {
     /// If the variant is invalid.
     #[must_use]
     pub fn new(variant: VariantConfig, resources: &[&str], templates: &[&str]) -> Self {
-        let faces =
+        let variant_set =
             VariantSet::new(vec![variant]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-        let variants = Arc::new(faces);
+        let variants = Arc::new(variant_set);
         let layout = Layout {
             naming: Naming::Never,
             variants: Arc::clone(&variants),

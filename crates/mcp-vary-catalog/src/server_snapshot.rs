@@ -52,8 +52,10 @@ impl ServerSnapshot {
         let Some(hello) = &self.handshake else {
             return BTreeSet::new();
         };
-        let told = Members::parse(&hello.capabilities).unwrap_or_default();
-        let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
+        let capabilities = Members::parse(&hello.capabilities).unwrap_or_default();
+        let objects = capabilities
+            .iter()
+            .filter(|(_, value)| value.starts_with('{'));
         let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
         // The capability was added in 2025-03-26. Before, any server with prompts or resources could offer completions.
         let completes = names.contains("prompts") || names.contains("resources");

@@ -71,9 +71,9 @@ impl SharedLists {
             }
             return same;
         }
-        let made = Lists::new(kind, parts, layout, before, registry);
-        lists.push(Arc::downgrade(&made));
-        made
+        let created = Lists::new(kind, parts, layout, before, registry);
+        lists.push(Arc::downgrade(&created));
+        created
     }
 }
 

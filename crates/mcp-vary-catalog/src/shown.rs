@@ -182,7 +182,7 @@ fn name_rewriter<'a>(
     let words = NameRewriter {
         item: is_renamed.then(|| (Arc::clone(&item.item_ref.upstream_name), Arc::clone(id))),
         arguments: renamed
-            .map(|(own, shown)| (own.to_owned(), shown.to_owned()))
+            .map(|(upstream_name, shown)| (upstream_name.to_owned(), shown.to_owned()))
             .collect(),
     };
     (!words.is_empty()).then(|| Arc::new(words))
@@ -196,22 +196,26 @@ impl Tool {
         prepared: Option<Arc<PreparedTool>>,
     ) -> Self {
         let renamed = prepared.iter().flat_map(|prepared| prepared.renamed());
-        let own = item.tool.as_ref();
-        let upstream_headers = own.map(|own| Arc::clone(&own.headers)).unwrap_or_default();
+        let upstream_tool = item.tool.as_ref();
+        let upstream_headers = upstream_tool
+            .map(|upstream_tool| Arc::clone(&upstream_tool.headers))
+            .unwrap_or_default();
         let headers = match *item.json == **json {
             true => Arc::clone(&upstream_headers),
             false => headers_of(&item.id, json),
         };
         Self {
             item_ref: item.item_ref.clone(),
-            facts: own.map(|own| own.facts).unwrap_or_default(),
+            facts: upstream_tool
+                .map(|upstream_tool| upstream_tool.facts)
+                .unwrap_or_default(),
             headers,
             upstream_headers,
-            idempotent: own.is_some_and(|own| own.idempotent),
-            needs_task: own.is_some_and(|own| own.needs_task),
+            idempotent: upstream_tool.is_some_and(|upstream_tool| upstream_tool.idempotent),
+            needs_task: upstream_tool.is_some_and(|upstream_tool| upstream_tool.needs_task),
             name_rewriter: name_rewriter(item, id, renamed),
             prepared,
-            output: own.and_then(|own| own.output.clone()),
+            output: upstream_tool.and_then(|upstream_tool| upstream_tool.output.clone()),
             result_rules: None,
         }
     }
@@ -233,12 +237,12 @@ fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
     if (kind, item.server_traits.era) != (ListKind::Tools, Era::Modern) {
         return Arc::clone(json);
     }
-    let told = without_non_object_schema(json);
-    let told = match item.server_traits.supports_core_tasks {
-        true => Cow::Owned(with_task_support(&told).into_owned()),
-        false => told,
+    let shown = without_non_object_schema(json);
+    let shown = match item.server_traits.supports_core_tasks {
+        true => Cow::Owned(with_task_support(&shown).into_owned()),
+        false => shown,
     };
-    match told {
+    match shown {
         Cow::Borrowed(_) => Arc::clone(json),
         Cow::Owned(text) => text.into(),
     }
@@ -252,9 +256,9 @@ fn with_task_support(tool: &str) -> Cow<'_, str> {
     const KEY: &str = "taskSupport";
     match edit::get(tool, "execution") {
         None => edit::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
-        Some(own) if own.starts_with('{') && edit::get(own, KEY).is_none() => {
-            let own = edit::set(own, KEY, r#""optional""#);
-            edit::set(tool, "execution", &own)
+        Some(execution) if execution.starts_with('{') && edit::get(execution, KEY).is_none() => {
+            let execution = edit::set(execution, KEY, r#""optional""#);
+            edit::set(tool, "execution", &execution)
         }
         Some(_) => Cow::Borrowed(tool),
     }

@@ -25,15 +25,18 @@ const SECTIONS: [(&str, &[ListKind]); 3] = [
 const EVERYTHING: &str = "*";
 
 impl Catalog {
-    /// The problems in the configuration of `faces` that the lists reveal, each with its view.
+    /// The problems in the configuration of `variant_set` that the lists reveal, each with its view.
     ///
     /// If one of the lists of a section could not be read, nothing in that section is reported as unmatched: the items
     /// may belong to a server that is down.
-    pub fn unmatched_overrides(&self, faces: &VariantSet) -> Vec<(ViewIndex, ViewDiagnostic)> {
+    pub fn unmatched_overrides(
+        &self,
+        variant_set: &VariantSet,
+    ) -> Vec<(ViewIndex, ViewDiagnostic)> {
         let mut slips = Vec::new();
         for (key, kinds) in SECTIONS {
             let items = self.all_items(kinds);
-            for (at, face) in faces.views() {
+            for (at, face) in variant_set.views() {
                 let missing = items
                     .iter()
                     .flat_map(|items| unmatched(key, kinds, face, items));

@@ -14,9 +14,9 @@ use mcp_vary_wire::response::RpcError;
 /// contents that were read, and in the texts of a failed call.
 pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
     let is_error = edit::get(result, "isError") == Some("true");
-    let told = map_elements(result, "contents", |part| rewrite_resource(uris, part));
-    let told = edit::and_then(told, |told| {
-        map_elements(told, "messages", |message| {
+    let rewritten = map_elements(result, "contents", |part| rewrite_resource(uris, part));
+    let rewritten = edit::and_then(rewritten, |rewritten| {
+        map_elements(rewritten, "messages", |message| {
             match edit::get(message, "content") {
                 Some(many) if many.starts_with('[') => {
                     map_elements(message, "content", |block| rewrite_block(uris, block))
@@ -26,12 +26,12 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
             }
         })
     });
-    edit::and_then(told, |told| {
-        map_elements(told, "content", |block| {
-            let told = rewrite_block(uris, block);
+    edit::and_then(rewritten, |rewritten| {
+        map_elements(rewritten, "content", |block| {
+            let rewritten = rewrite_block(uris, block);
             match is_error {
-                true => edit::and_then(told, |block| rewrite_text_member(uris, block, "text")),
-                false => told,
+                true => edit::and_then(rewritten, |block| rewrite_text_member(uris, block, "text")),
+                false => rewritten,
             }
         })
     })
@@ -43,8 +43,8 @@ pub fn rewrite_result<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
 /// > before that.
 pub fn rewrite_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
     map_member(tool, "_meta", |meta| {
-        let told = rewrite_uri_member(uris, meta, "ui/resourceUri");
-        edit::and_then(told, |meta| {
+        let rewritten = rewrite_uri_member(uris, meta, "ui/resourceUri");
+        edit::and_then(rewritten, |meta| {
             map_member(meta, "ui", |ui| rewrite_uri_member(uris, ui, "resourceUri"))
         })
     })
@@ -77,8 +77,11 @@ fn rewrite_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
 
 /// Rewrites an object whose member `key` is a URI.
 fn rewrite_uri_member<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
-    let own = edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
-    let shown = own.as_deref().and_then(|own| renamed_uri(uris, own));
+    let upstream_uri =
+        edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
+    let shown = upstream_uri
+        .as_deref()
+        .and_then(|upstream_uri| renamed_uri(uris, upstream_uri));
     match shown {
         Some(shown) => edit::set(object, key, &string(&shown)),
         None => Cow::Borrowed(object),
@@ -119,11 +122,11 @@ fn rewrite_text<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-/// The view's URI for `own`, if it differs. A URI that does not exist in the view stays unchanged: a client that
+/// The view's URI for `upstream_uri`, if it differs. A URI that does not exist in the view stays unchanged: a client that
 /// requests it receives the error that it does not exist.
-fn renamed_uri(uris: &UriMap, own: &str) -> Option<String> {
-    let shown = uris.to_view(own)?;
-    (shown != own).then(|| shown.into_owned())
+fn renamed_uri(uris: &UriMap, upstream_uri: &str) -> Option<String> {
+    let shown = uris.to_view(upstream_uri)?;
+    (shown != upstream_uri).then(|| shown.into_owned())
 }
 
 /// `object` with `change` applied to its member `key`.
@@ -146,9 +149,12 @@ fn map_elements<'t>(
 ) -> Cow<'t, str> {
     let elements = edit::get(object, key).and_then(|array| elements(array).ok());
     let elements = elements.unwrap_or_default();
-    let told: Vec<_> = elements.iter().map(|element| change(element)).collect();
-    match told.iter().any(|element| matches!(element, Cow::Owned(_))) {
-        true => edit::set(object, key, &format!("[{}]", told.join(","))),
+    let rewritten: Vec<_> = elements.iter().map(|element| change(element)).collect();
+    match rewritten
+        .iter()
+        .any(|element| matches!(element, Cow::Owned(_)))
+    {
+        true => edit::set(object, key, &format!("[{}]", rewritten.join(","))),
         false => Cow::Borrowed(object),
     }
 }

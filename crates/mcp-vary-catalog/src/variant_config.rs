@@ -140,7 +140,7 @@ impl NameScope {
     /// change that URI.
     fn with_view_page(&self, tool: &str) -> Option<String> {
         match uri_rewriter::rewrite_tool(&self.uris, tool) {
-            Cow::Owned(told) if !self.uris.is_empty() => Some(told),
+            Cow::Owned(page) if !self.uris.is_empty() => Some(page),
             _ => None,
         }
     }
@@ -148,11 +148,11 @@ impl NameScope {
     /// The override for `item`: by the name that clients see, else by the server's own name if no listed item has that
     /// name. So an override keeps fixing or hiding arguments when another server is added and names get prefixes.
     fn find_override<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
-        let own = &*item.item_ref.upstream_name;
+        let upstream_name = &*item.item_ref.upstream_name;
         let by_own = || {
             changes
-                .get(own)
-                .filter(|_| !self.visible_overrides.contains(own))
+                .get(upstream_name)
+                .filter(|_| !self.visible_overrides.contains(upstream_name))
         };
         changes.get(&*item.id).or_else(by_own)
     }
@@ -223,7 +223,9 @@ impl VariantConfig {
     /// reserved, even if the resource does not exist.
     pub fn uris(&self) -> UriMap {
         let moves = self.resource_overrides.iter();
-        UriMap::new(moves.filter_map(|(own, change)| Some((own.as_str(), change.uri.as_deref()?))))
+        UriMap::new(moves.filter_map(|(upstream_uri, change)| {
+            Some((upstream_uri.as_str(), change.uri.as_deref()?))
+        }))
     }
 
     /// What showing an item of `merged` needs to know about the whole list.
@@ -336,18 +338,18 @@ impl VariantConfig {
         shown: &mut RenderedItem<'_>,
         diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
-        let own = &*shown.item.id;
-        let change = self.resource_overrides.get(own);
+        let upstream_uri = &*shown.item.id;
+        let change = self.resource_overrides.get(upstream_uri);
         if change.is_none() && uris.is_empty() && self.style == Style::default() {
             return Some(());
         }
         let mut change = change.cloned().unwrap_or_default();
-        diagnostics.extend(unfit_uri(own, change.uri.as_deref()));
-        let Some(uri) = uris.to_view(own) else {
-            diagnostics.extend(uri_taken(uris, own));
+        diagnostics.extend(unfit_uri(upstream_uri, change.uri.as_deref()));
+        let Some(uri) = uris.to_view(upstream_uri) else {
+            diagnostics.extend(uri_taken(uris, upstream_uri));
             return None;
         };
-        change.uri = (uri != own).then(|| uri.clone().into_owned());
+        change.uri = (uri != upstream_uri).then(|| uri.clone().into_owned());
         match change.prepare(&shown.json, self.style) {
             Ok(Some(json)) => shown.json = Cow::Owned(json),
             Ok(None) => {}
@@ -362,17 +364,17 @@ impl VariantConfig {
     }
 }
 
-fn unfit_uri(own: &str, uri: Option<&str>) -> Option<ViewDiagnostic> {
-    let why = UriMap::check(own, uri?).err()?;
-    let key = format!("resources.{own}.uri");
+fn unfit_uri(upstream_uri: &str, uri: Option<&str>) -> Option<ViewDiagnostic> {
+    let why = UriMap::check(upstream_uri, uri?).err()?;
+    let key = format!("resources.{upstream_uri}.uri");
     Some(ViewDiagnostic::InvalidUri { key, reason: why })
 }
 
-fn uri_taken(uris: &UriMap, own: &str) -> Option<ViewDiagnostic> {
-    let (by, uri) = uris.conflict(own)?;
+fn uri_taken(uris: &UriMap, upstream_uri: &str) -> Option<ViewDiagnostic> {
+    let (by, uri) = uris.conflict(upstream_uri)?;
     Some(ViewDiagnostic::UriTaken {
         key: format!("resources.{by}.uri"),
-        upstream_uri: own.to_owned(),
+        upstream_uri: upstream_uri.to_owned(),
         uri: uri.into_owned(),
     })
 }
@@ -416,7 +418,7 @@ pub fn built_in() -> Vec<VariantConfig> {
             Base::ReadOnly,
         ),
     ];
-    let faces = described.into_iter().filter_map(|(id, description, base)| {
+    let built = described.into_iter().filter_map(|(id, description, base)| {
         let variant = ServerVariant::new(id.parse().ok()?, description);
         let size = if base == Base::Compact {
             "compact"
@@ -429,7 +431,7 @@ pub fn built_in() -> Vec<VariantConfig> {
         }
         Some(VariantConfig::new(variant).with_base(base))
     });
-    faces.collect()
+    built.collect()
 }
 
 /// The SEP's weights, plus one for the hint that distinguishes `read-only`.

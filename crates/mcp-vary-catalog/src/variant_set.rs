@@ -55,24 +55,27 @@ impl VariantSet {
     }
 
     /// Adds the views of the variants in these presentations.
-    pub fn with_presentations(faces: &Arc<Self>, manners: &[Presentation]) -> Arc<Self> {
-        if manners.is_empty() {
-            return Arc::clone(faces);
+    pub fn with_presentations(
+        declared_set: &Arc<Self>,
+        presentations: &[Presentation],
+    ) -> Arc<Self> {
+        if presentations.is_empty() {
+            return Arc::clone(declared_set);
         }
-        let declared = faces.variants.as_slice().len();
-        let mut all = faces.configs[..declared].to_vec();
-        let mut add = |manner: &Presentation| {
+        let declared = declared_set.variants.as_slice().len();
+        let mut all = declared_set.configs[..declared].to_vec();
+        let mut add = |presentation: &Presentation| {
             let add_one = |variant| {
-                let own: &VariantConfig = &faces.configs[variant];
-                let style = manner.apply(own.style);
+                let config: &VariantConfig = &declared_set.configs[variant];
+                let style = presentation.apply(config.style);
                 // Two presentations may result in the same style.
                 let mut known = std::iter::once(variant).chain(declared..all.len());
                 let is_it = |at: &usize| {
                     let other = &all[*at];
-                    other.variant.id == own.variant.id && other.style == style
+                    other.variant.id == config.variant.id && other.style == style
                 };
                 let at = known.find(is_it).unwrap_or_else(|| {
-                    let mut face = own.clone();
+                    let mut face = config.clone();
                     face.style = style;
                     all.push(face);
                     all.len() - 1
@@ -81,13 +84,15 @@ impl VariantSet {
             };
             (0..declared).map(add_one).collect()
         };
-        let manners = manners.iter().map(|manner| (*manner, add(manner)));
-        let manners = manners.collect();
+        let presentations = presentations
+            .iter()
+            .map(|presentation| (*presentation, add(presentation)));
+        let presentations = presentations.collect();
         Arc::new(Self {
-            variants: faces.variants.clone(),
+            variants: declared_set.variants.clone(),
             uris: uri_maps(&all),
             configs: all,
-            presentations: manners,
+            presentations,
         })
     }
 
@@ -146,7 +151,7 @@ impl VariantSet {
     /// The built-in variants.
     pub fn built_in() -> Self {
         match Self::new(built_in()) {
-            Ok(faces) => faces,
+            Ok(variant_set) => variant_set,
             // They are constants, and tests build them.
             Err(diagnostics) => unreachable!("the built-in variants are valid: {diagnostics}"),
         }

@@ -226,9 +226,9 @@ impl View {
         self.item_refs.get(id)
     }
 
-    /// Finds a listed resource or template by the server's URI `own`.
-    pub fn find_by_upstream_name(&self, own: &str) -> Option<&ItemRef> {
-        self.item_ref(&self.names.uris.to_view(own)?)
+    /// Finds a listed resource or template by the server's URI `upstream_name`.
+    pub fn find_by_upstream_name(&self, upstream_name: &str) -> Option<&ItemRef> {
+        self.item_ref(&self.names.uris.to_view(upstream_name)?)
     }
 
     /// Whether the view lists the item with this reference, under any name.
@@ -263,12 +263,15 @@ impl View {
         })
     }
 
-    /// The first template that matches the server's URI `own`, with its server. If the variant does not check the
-    /// spelling of URIs, an expression may also match slashes.
-    pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &ItemRef)> {
-        let strictly = self.templates().find(|(template, _)| template.matches(own));
+    /// The first template that matches the server's URI `upstream_uri`, with its server. If the variant does not check
+    /// the spelling of URIs, an expression may also match slashes.
+    pub fn template_for(&self, upstream_uri: &str) -> Option<(&UriTemplate, &ItemRef)> {
+        let strictly = self
+            .templates()
+            .find(|(template, _)| template.matches(upstream_uri));
         let mut loosely = self.templates().filter(|_| !self.checks_uris);
-        strictly.or_else(|| loosely.find(|(template, _)| template.matches_with_slashes(own)))
+        strictly
+            .or_else(|| loosely.find(|(template, _)| template.matches_with_slashes(upstream_uri)))
     }
 
     fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &ItemRef)> {
@@ -311,8 +314,10 @@ impl View {
 
     fn cursor_index(&self) -> &CursorIndex {
         self.cursor_index.get_or_init(|| {
-            let places = self.contents.items.iter().map(|item| &item.item.item_ref);
-            CursorIndex::new(places.map(|place| (&**server_name(&self.servers, place), place)))
+            let item_refs = self.contents.items.iter().map(|item| &item.item.item_ref);
+            CursorIndex::new(
+                item_refs.map(|item_ref| (&**server_name(&self.servers, item_ref), item_ref)),
+            )
         })
     }
 }
@@ -363,15 +368,22 @@ fn visible_items(
         .filter(|(it, _)| !hidden.contains(&*it.item.id))
         .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
         .collect();
-    let (renamed, kept): (Vec<_>, Vec<_>) = named.iter().partition(|(_, own, name)| own != name);
+    let (renamed, kept): (Vec<_>, Vec<_>) = named
+        .iter()
+        .partition(|(_, upstream_name, name)| upstream_name != name);
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-    for (_, own, name) in renamed.into_iter().chain(kept) {
-        owners.entry(name).or_insert(own);
+    for (_, upstream_name, name) in renamed.into_iter().chain(kept) {
+        owners.entry(name).or_insert(upstream_name);
     }
-    let shown = named.iter().filter(|(_, own, name)| owners[name] == *own);
+    let shown = named
+        .iter()
+        .filter(|(_, upstream_name, name)| owners[name] == *upstream_name);
     let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
     if all.len() < named.len() {
-        let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
+        let pairs: BTreeSet<_> = named
+            .iter()
+            .map(|(_, upstream_name, name)| (*upstream_name, *name))
+            .collect();
         diagnostics.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
     }
     all

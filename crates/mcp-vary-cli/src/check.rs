@@ -42,10 +42,10 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         let shown = if args.json {
             report::offline(&name, &file, &refused)
         } else {
-            let (opening, places) = (file_summary(&name, &file), target_table(&file.servers));
+            let (opening, targets) = (file_summary(&name, &file), target_table(&file.servers));
             let shown = problem_lines(&refused);
             format!(
-                "{opening}\n{places}{shown}\n{}",
+                "{opening}\n{targets}{shown}\n{}",
                 summary_line(refused.len())
             )
         };

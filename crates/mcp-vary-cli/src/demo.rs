@@ -79,10 +79,10 @@ async fn show(url: &str) -> Result<String, Failure> {
 /// The cost of the tools in each variant, in one line.
 async fn variants(url: &str) -> Result<String, Failure> {
     let client = Client::connect(target::url(url, &[])?, &ClientIdentity::default()).await?;
-    let faces = inspect::variant_tools(&client, Vec::new(), None).await?;
+    let variants = inspect::variant_tools(&client, Vec::new(), None).await?;
     client.close().await;
-    let whole = inspect::baseline(&faces).map_or(0, |face| face.tokens);
-    let costs = faces.iter().map(|face| {
+    let whole = inspect::baseline(&variants).map_or(0, |face| face.tokens);
+    let costs = variants.iter().map(|face| {
         let percent = tokens::percent(face.tokens, whole);
         format!(
             "{} {} tokens ({percent} %)",

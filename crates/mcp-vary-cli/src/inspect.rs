@@ -64,10 +64,10 @@ async fn inspect(
     let configured = configured.or_else(|| status.as_ref().map(status::known_variants));
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
-    let mut faces = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
-    let whole = baseline(&faces).map_or(0, |face| face.tokens);
+    let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
+    let whole = baseline(&variants).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
-        faces.retain(|face| face.id().is_none_or(|id| id == only));
+        variants.retain(|face| face.id().is_none_or(|id| id == only));
     }
     let review = match args.lint {
         true => Some(Review::of(&client, args.client.variant.as_deref()).await?),
@@ -83,7 +83,7 @@ async fn inspect(
         ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
         first: first.map(|variant| variant.id),
         today: environment::today(),
-        variants: faces,
+        variants,
         status,
     })
 }
@@ -164,19 +164,19 @@ pub(crate) async fn variant_tools(
         .iter()
         .position(|(variant, _)| variant.id == STANDARD)
         .unwrap_or(0);
-    let mut faces = Vec::new();
+    let mut variants = Vec::new();
     for (at, (variant, source)) in all.into_iter().enumerate() {
         if at != compared && only.is_some_and(|only| variant.id != only) {
             continue;
         }
         let _progress = Progress::show(&format!("counting the tokens of {} ...", variant.id));
         let listed = client.tools(Some(variant.id.as_str())).await?;
-        faces.push(VariantTools::read(Some(variant), source, &listed));
+        variants.push(VariantTools::read(Some(variant), source, &listed));
     }
-    if let Some(id) = only.filter(|id| faces.iter().all(|face| face.id() != Some(id))) {
-        faces.push(selected(client, id).await?);
+    if let Some(id) = only.filter(|id| variants.iter().all(|face| face.id() != Some(id))) {
+        variants.push(selected(client, id).await?);
     }
-    Ok(faces)
+    Ok(variants)
 }
 
 /// The offered variants, then the other configured ones.
@@ -202,11 +202,11 @@ async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
 }
 
 /// The variant that the others are compared with: `standard`, or else the first.
-pub(crate) fn baseline(faces: &[VariantTools]) -> Option<&VariantTools> {
-    faces
+pub(crate) fn baseline(variants: &[VariantTools]) -> Option<&VariantTools> {
+    variants
         .iter()
         .find(|face| face.id() == Some(STANDARD))
-        .or_else(|| faces.first())
+        .or_else(|| variants.first())
 }
 
 /// The result of `inspect`.
@@ -317,8 +317,8 @@ impl Inspection {
         }
         out.push_str("variants, best first\n");
         let variants = || {
-            let faces = self.variants.iter();
-            faces.filter_map(|face| Some((face.variant.as_ref()?, face.source)))
+            let listed_variants = self.variants.iter();
+            listed_variants.filter_map(|face| Some((face.variant.as_ref()?, face.source)))
         };
         let indent = variants()
             .map(|(variant, _)| variant.id.as_str().len())
@@ -382,11 +382,11 @@ impl Inspection {
             let indent = if server.is_some() { "  " } else { "" };
             if let Some(server) = server {
                 rows.push(row(server, &|face| {
-                    let own = face
+                    let listed = face
                         .tools
                         .iter()
                         .filter(|tool| names.contains(&tool.name.as_str()));
-                    own.map(|tool| tool.tokens).sum::<usize>().to_string()
+                    listed.map(|tool| tool.tokens).sum::<usize>().to_string()
                 }));
             }
             for name in names {

@@ -57,19 +57,19 @@ impl ServerSummary {
 
 /// The state of a server, and how many items it lists.
 pub(crate) fn server_json(server: &ServerReport) -> Value {
-    let mut told = Map::new();
-    told.insert("name".to_owned(), json!(server.name));
-    told.insert("state".to_owned(), json!(state(&server.state)));
+    let mut summary = Map::new();
+    summary.insert("name".to_owned(), json!(server.name));
+    summary.insert("state".to_owned(), json!(state(&server.state)));
     if let Some(reason) = reason(server) {
-        told.insert("error".to_owned(), json!(reason));
+        summary.insert("error".to_owned(), json!(reason));
     }
-    told.extend(handshake_json(server));
+    summary.extend(handshake_json(server));
     let counts = server.counts.iter();
     let lists: Map<_, _> = counts
         .map(|(list, count)| ((*list).to_owned(), json!(count)))
         .collect();
-    told.insert("lists".to_owned(), json!(lists));
-    Value::Object(told)
+    summary.insert("lists".to_owned(), json!(lists));
+    Value::Object(summary)
 }
 
 /// A name that two servers have in common.

@@ -87,10 +87,10 @@ async fn ask(authority: &str) -> Result<Value, String> {
     let body = body
         .map_err(|error| format!("its answer cannot be read: {error}"))?
         .to_bytes();
-    let told = serde_json::from_slice(&body).ok();
-    let told = told.filter(|told: &Value| told["servers"].is_array());
-    match told {
-        Some(told) if status == StatusCode::OK => Ok(told),
+    let answer = serde_json::from_slice(&body).ok();
+    let answer = answer.filter(|answer: &Value| answer["servers"].is_array());
+    match answer {
+        Some(answer) if status == StatusCode::OK => Ok(answer),
         _ => Err(format!(
             "it answers {status}, and is not where a Vary answers its operator (`--admin`)"
         )),
@@ -148,14 +148,14 @@ pub(crate) fn deprecated_use(status: &Value) -> String {
 
 /// The gateway's variants, as far as the status contains them.
 pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
-    let variant = |told: &Value| {
-        let mut variant = ServerVariant::new(text(&told["id"]).parse().ok()?, "");
-        variant.status = serde_json::from_value(told["status"].clone()).ok()?;
+    let variant = |entry: &Value| {
+        let mut variant = ServerVariant::new(text(&entry["id"]).parse().ok()?, "");
+        variant.status = serde_json::from_value(entry["status"].clone()).ok()?;
         if variant.status == Standing::Deprecated {
             let mut info = DeprecationInfo::new("");
-            let replacement = told["replacement"].as_str();
+            let replacement = entry["replacement"].as_str();
             info.replacement = replacement.and_then(|id| id.parse().ok());
-            info.removal_date = told["removalDate"].as_str().map(str::to_owned);
+            info.removal_date = entry["removalDate"].as_str().map(str::to_owned);
             variant.deprecation_info = Some(info);
         }
         Some(variant)

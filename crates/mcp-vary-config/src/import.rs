@@ -169,8 +169,8 @@ struct All {
 impl All {
     /// Adds a server, renamed if its name is already in use.
     fn add(&mut self, file: &str, mut server: Server, notes: &mut Vec<Diagnostic>) {
-        let own = std::mem::take(&mut server.name);
-        let plain = plain_name(&own);
+        let name = std::mem::take(&mut server.name);
+        let plain = plain_name(&name);
         server.name.clone_from(&plain);
         let mut say = |what: String, fix: &str| {
             let note = Diagnostic::new(server.at, server.key.as_str(), what);
@@ -188,7 +188,7 @@ impl All {
             server.name = numbered(&plain, number.unwrap_or(2));
             let what = format!("is called `{}` here: {first} has a `{plain}`", server.name);
             say(what, "rename one of them, or take one out");
-        } else if plain != own {
+        } else if plain != name {
             say(format!("is called `{plain}` here"), NO_OTHER_CHARACTERS);
         }
         self.taken.insert(server.name.clone(), file.to_owned());

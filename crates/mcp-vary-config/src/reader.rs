@@ -100,9 +100,10 @@ impl<'a> Reader<'a> {
     pub(super) fn was_meant(&self, field: &Located<'_>, keys: &[&str]) -> bool {
         let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
         let last = self.diagnostics.iter().rev();
-        let mut own = last
+        let mut below_field = last
             .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
-        own.any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
+        below_field
+            .any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
     }
 
     /// Reads a table of settings. Reports keys that are not `known`.

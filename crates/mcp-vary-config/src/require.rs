@@ -30,8 +30,8 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Required
 
 fn identifier(reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExtensionId> {
     let word = reader.word(item)?;
-    let own = OWN.iter().find(|(name, _)| *name == word);
-    let id = own.map_or(word.as_str(), |(_, id)| id).parse();
+    let known = OWN.iter().find(|(name, _)| *name == word);
+    let id = known.map_or(word.as_str(), |(_, id)| id).parse();
     if id.is_err() {
         let last = |id: &str| id.rsplit('/').next() == Some(&word);
         let meant = OWN.iter().find(|(_, id)| last(id)).map(|(name, _)| *name);

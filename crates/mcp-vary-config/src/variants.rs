@@ -32,7 +32,7 @@ const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"g
 pub(super) struct Declared {
     pub(super) on: bool,
     /// The declared variants. `None` means the built-in ones.
-    pub(super) faces: Option<Arc<VariantSet>>,
+    pub(super) variant_set: Option<Arc<VariantSet>>,
     /// The valid ids that the file declares, even if the variants have errors.
     named: Vec<VariantId>,
     pub(super) places: VariantSpans,
@@ -42,7 +42,7 @@ impl Default for Declared {
     fn default() -> Self {
         Self {
             on: true,
-            faces: None,
+            variant_set: None,
             named: Vec::new(),
             places: VariantSpans::default(),
         }
@@ -60,9 +60,9 @@ impl Declared {
 
     /// The keys of the variants' hints, each with the first variant that declares it.
     pub(super) fn hints(&self) -> BTreeMap<String, VariantId> {
-        let keys = |faces: &VariantSet| {
+        let keys = |variant_set: &VariantSet| {
             let mut keys = BTreeMap::new();
-            for variant in faces.variants.iter() {
+            for variant in variant_set.variants.iter() {
                 for key in variant.hints.keys() {
                     keys.entry(key.clone())
                         .or_insert_with(|| variant.id.clone());
@@ -70,8 +70,8 @@ impl Declared {
             }
             keys
         };
-        match &self.faces {
-            Some(faces) => keys(faces),
+        match &self.variant_set {
+            Some(variant_set) => keys(variant_set),
             None => keys(&VariantSet::built_in()),
         }
     }
@@ -117,10 +117,10 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         .iter()
         .filter_map(|(_, draft)| draft.id.clone())
         .collect();
-    let faces = resolved(reader, &all);
-    check(reader, field, &all, &faces);
+    let variants = resolved(reader, &all);
+    check(reader, field, &all, &variants);
     if reader.diagnostics.len() == before {
-        into.faces = VariantSet::new(faces).ok().map(Arc::new);
+        into.variant_set = VariantSet::new(variants).ok().map(Arc::new);
     }
 }
 
@@ -129,7 +129,7 @@ fn check(
     reader: &mut Reader<'_>,
     field: &Located<'_>,
     all: &[(Located<'_>, PartialVariant)],
-    faces: &[VariantConfig],
+    variants: &[VariantConfig],
 ) {
     let standard = VariantSet::built_in().configs()[0].clone();
     let mut seen = BTreeSet::new();
@@ -137,8 +137,8 @@ fn check(
     let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
     // These checks do not depend on what a variant starts from, so `standard` can stand in for it.
     let declared = drafts.map(|draft| {
-        let mut faces = faces.iter();
-        let face = faces.find(|face| draft.id() == Some(face.variant.id.as_str()));
+        let mut variants = variants.iter();
+        let face = variants.find(|face| draft.id() == Some(face.variant.id.as_str()));
         face.map_or_else(
             || draft.on(standard.clone()).variant,
             |it| it.variant.clone(),
@@ -289,8 +289,8 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Located<'_>, PartialVariant)]) -> V
         }
     }
     let ids = all.iter().filter_map(|(_, draft)| draft.id());
-    let faces = ids.filter_map(|id| done.remove(id));
-    faces.map(|face| described(face, &built_in)).collect()
+    let variants = ids.filter_map(|id| done.remove(id));
+    variants.map(|face| described(face, &built_in)).collect()
 }
 
 /// Adds a generated description if the variant has none.

@@ -68,12 +68,12 @@ impl Watch {
     #[must_use]
     pub fn new(path: &Path, known: String) -> Self {
         let stirred = Arc::new(Notify::new());
-        let told = Arc::clone(&stirred);
+        let on_event = Arc::clone(&stirred);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // Access events are not changes, and reading the file here causes them.
             let is_reading = |event: &notify::Event| matches!(event.kind, EventKind::Access(_));
             if !event.as_ref().is_ok_and(is_reading) {
-                told.notify_one();
+                on_event.notify_one();
             }
         });
         let watcher = watcher.inspect_err(|error| {
@@ -216,13 +216,13 @@ fn reversed(path: &Path) -> Vec<OsString> {
 #[cfg(unix)]
 fn identity(place: &Path) -> Identity {
     use std::os::unix::fs::MetadataExt as _;
-    let told = fs::metadata(place).ok()?;
-    Some((told.dev(), told.ino()))
+    let metadata = fs::metadata(place).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
 fn identity(place: &Path) -> Identity {
-    let made = fs::metadata(place).ok()?.created().ok()?;
-    let since = made.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let created = fs::metadata(place).ok()?.created().ok()?;
+    let since = created.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some((since.as_secs(), u64::from(since.subsec_nanos())))
 }

@@ -129,8 +129,12 @@ fn renamed(
             .filter(|_| setup.config.variants);
         let view = at.and_then(|at| catalog.view(ListKind::Tools, at.declared_view()));
         let names = view.into_iter().flat_map(|view| view.tool_names());
-        let names =
-            names.map(|(server, own, name)| ((server.to_owned(), own.to_owned()), name.to_owned()));
+        let names = names.map(|(server, upstream_name, name)| {
+            (
+                (server.to_owned(), upstream_name.to_owned()),
+                name.to_owned(),
+            )
+        });
         names.collect()
     };
     let variants = after.variant_set.variants.iter().map(|variant| {

@@ -34,14 +34,14 @@ pub struct ServerReport {
 
 impl ServerReport {
     fn of(source: &ServerSource) -> Self {
-        let told = source.snapshot();
-        let lists = told.listings.iter();
+        let snapshot = source.snapshot();
+        let lists = snapshot.listings.iter();
         let counts =
             lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
         Self {
             name: source.name().to_owned(),
             state: source.connection.state().borrow().clone(),
-            handshake: told.handshake.clone(),
+            handshake: snapshot.handshake.clone(),
             counts: counts.collect(),
         }
     }

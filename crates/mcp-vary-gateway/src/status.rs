@@ -180,10 +180,10 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
     });
     sources
         .map(|source| {
-            let told = source.snapshot();
-            let listed = told.listings.get(&ListKind::Tools).cloned();
+            let server_snapshot = source.snapshot();
+            let listed = server_snapshot.listings.get(&ListKind::Tools).cloned();
             let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
-            let unread = told.read_errors.iter();
+            let unread = server_snapshot.read_errors.iter();
             let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
             let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
             let (state, reason) = match &*source.connection.state().borrow() {

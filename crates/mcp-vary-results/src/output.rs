@@ -28,8 +28,9 @@ impl OutputValidator {
         let check = self.check.get_or_init(|| {
             let schema = edit::get(&self.definition, "outputSchema")?;
             let check = OutputCheck::new(schema);
-            let told = check.inspect_err(|why| warn!(why, "an `outputSchema` cannot be checked"));
-            told.ok()
+            let compiled =
+                check.inspect_err(|why| warn!(why, "an `outputSchema` cannot be checked"));
+            compiled.ok()
         });
         check.as_ref()
     }

@@ -44,10 +44,12 @@ pub fn apply_prompt_rules(
     let about = rules.iter().filter(|rule| rule.prompts.selects(candidate));
     let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
     let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
-    let told = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
-    match told {
+    let alternative = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
+    match alternative {
         // Passes the condition of the rule along, because it determines what the report contains.
-        Some((when, told)) => prompt_result(result, features, &[(when.clone(), told)], report),
+        Some((when, alternative)) => {
+            prompt_result(result, features, &[(when.clone(), alternative)], report)
+        }
         None => Shaped::Unchanged,
     }
 }
@@ -63,10 +65,10 @@ impl PromptRule {
                 .record(&called.server, &called.name, "text", why)
         };
         let words = words.inspect_err(failed).ok()?;
-        let told = PromptAlternative::new(self.role, &words);
+        let alternative = PromptAlternative::new(self.role, &words);
         Some(match &self.description {
-            Some(description) => told.with_description(description),
-            None => told,
+            Some(description) => alternative.with_description(description),
+            None => alternative,
         })
     }
 }

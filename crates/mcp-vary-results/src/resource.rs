@@ -55,11 +55,11 @@ pub fn apply_resource_rules(
     resource_result(result, features, of, report)
 }
 
-/// Whether one of `rules` applies to the resource with the server's URI `own`.
-pub fn any_rule_matches(rules: &[ResourceRule], server: &str, own: &str) -> bool {
+/// Whether one of `rules` applies to the resource with the server's URI `upstream_uri`.
+pub fn any_rule_matches(rules: &[ResourceRule], server: &str, upstream_uri: &str) -> bool {
     let candidate = Candidate {
-        name: own,
-        upstream_name: own,
+        name: upstream_uri,
+        upstream_name: upstream_uri,
         server,
         hints: None,
     };
@@ -90,12 +90,12 @@ fn representations(
     let known = contents.into_iter().filter_map(|content| {
         let content = Members::parse(content).ok()?;
         let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
-        let own = uris
+        let upstream_uri = uris
             .to_upstream(&uri)
             .unwrap_or_else(|| uri.as_str().into());
         let candidate = Candidate {
-            name: &own,
-            upstream_name: &own,
+            name: &upstream_uri,
+            upstream_name: &upstream_uri,
             server,
             hints: None,
         };

@@ -112,9 +112,9 @@ impl ResultTransform {
         called: &CallContext,
         features: &Features,
     ) -> Option<TransformedResult> {
-        let said = ToolOutput::read(result, lift)?;
-        match self.try_apply(&said, called, features) {
-            Ok(told) => Some(told),
+        let output = ToolOutput::read(result, lift)?;
+        match self.try_apply(&output, called, features) {
+            Ok(transformed) => Some(transformed),
             Err((part, why)) => {
                 let CallContext { name, server, .. } = called;
                 self.failures.record(server, name, part, &why);
@@ -125,15 +125,15 @@ impl ResultTransform {
 
     fn try_apply(
         &self,
-        said: &ToolOutput,
+        output: &ToolOutput,
         called: &CallContext,
         features: &Features,
     ) -> Result<TransformedResult, (&'static str, String)> {
-        let mut told = Alternative::default();
-        let mut value = said.value.clone();
-        if let (Some(projection), Some(own)) = (&self.projection, &said.value) {
-            let projected = projection.apply(own).map_err(|why| ("project", why))?;
-            told = told.with_value(projected.as_str());
+        let mut alternative = Alternative::default();
+        let mut value = output.value.clone();
+        if let (Some(projection), Some(original)) = (&self.projection, &output.value) {
+            let projected = projection.apply(original).map_err(|why| ("project", why))?;
+            alternative = alternative.with_value(projected.as_str());
             value = Some(projected);
         }
         let mut words = None;
@@ -146,44 +146,44 @@ impl ResultTransform {
         if markdown.is_some() || text.is_some() || !hints.is_empty() {
             let value = value.as_deref().unwrap_or("null");
             let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
-            let scope = scope(&value, &said.text, called);
+            let scope = scope(&value, &output.text, called);
             if let Some(template) = markdown {
-                let said = template.render(&scope).map_err(|why| ("markdown", why))?;
-                words = Some(said.clone());
-                told = told.with_markdown(said);
+                let rendered = template.render(&scope).map_err(|why| ("markdown", why))?;
+                words = Some(rendered.clone());
+                alternative = alternative.with_markdown(rendered);
             }
             if let Some(template) = text {
-                let said = template.render(&scope).map_err(|why| ("text", why))?;
-                words = Some(said.clone());
-                told = told.with_text(said);
+                let rendered = template.render(&scope).map_err(|why| ("text", why))?;
+                words = Some(rendered.clone());
+                alternative = alternative.with_text(rendered);
             }
             for template in hints {
                 let hint = template.render(&scope).map_err(|why| ("hints", why))?;
                 // A template that has no hint for this value renders an empty text.
                 if !hint.trim().is_empty() {
-                    told = told.with_hint(hint);
+                    alternative = alternative.with_hint(hint);
                 }
             }
         }
         if let Some(verbosity) = self.verbosity {
-            told = told.with_verbosity(verbosity);
+            alternative = alternative.with_verbosity(verbosity);
         }
         if let Some(property) = &self.hints_property {
-            told = told.with_hints_under(property);
+            alternative = alternative.with_hints_under(property);
         }
         Ok(TransformedResult {
-            alternative: told,
+            alternative,
             value,
             rendered_text: words,
-            original_text: said.text.clone(),
+            original_text: output.text.clone(),
         })
     }
 
-    /// Renders another value with the template that was used for `told`. `None` if the template fails.
+    /// Renders another value with the template that was used for `transformed`. `None` if the template fails.
     pub fn render_value(
         &self,
         value: &Json<'_>,
-        told: &TransformedResult,
+        transformed: &TransformedResult,
         called: &CallContext,
         features: &Features,
     ) -> Option<String> {
@@ -192,12 +192,12 @@ impl ResultTransform {
             (Some(markdown), _) => ("markdown", markdown),
             (None, text) => ("text", text?),
         };
-        let said = template.render(&scope(value, &told.original_text, called));
-        let said = said.inspect_err(|why| {
+        let rendered = template.render(&scope(value, &transformed.original_text, called));
+        let rendered = rendered.inspect_err(|why| {
             self.failures
                 .record(&called.server, &called.name, part, why);
         });
-        said.ok()
+        rendered.ok()
     }
 
     /// The markdown and text templates for the format that the client prefers. At most one is set.

@@ -210,11 +210,11 @@ impl ResultShaper {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        let told = self.transformed(result, features);
+        let transformed = self.transformed(result, features);
         let tell = |policy: &Policy<'_>| {
             let output = self.check().map(|check| check as &dyn OutputSchema);
-            let told = &told.as_ref()?.alternative;
-            Some(told.apply(result, features, self.tool, output, policy))
+            let transformed = &transformed.as_ref()?.alternative;
+            Some(transformed.apply(result, features, self.tool, output, policy))
         };
         let is_terse = features.verbosity() == Verbosity::Compact;
         let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
@@ -223,7 +223,7 @@ impl ResultShaper {
                 report: false,
                 ..policy
             });
-            self.compact(result, first, told.as_ref(), features, &policy)
+            self.compact(result, first, transformed.as_ref(), features, &policy)
         });
         let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
@@ -262,12 +262,15 @@ impl ResultShaper {
         &self,
         result: &str,
         first: Option<Shaped>,
-        told: Option<&TransformedResult>,
+        transformed: Option<&TransformedResult>,
         features: &Features,
         policy: &Policy<'_>,
     ) -> Option<Shaped> {
         let result = match &first {
-            Some(Shaped::Changed { result: told, .. }) => Cow::Owned(told.clone()),
+            Some(Shaped::Changed {
+                result: transformed,
+                ..
+            }) => Cow::Owned(transformed.clone()),
             _ => Cow::Borrowed(result),
         };
         let uri = self.spillover.store.new_uri(result.len());
@@ -283,12 +286,12 @@ impl ResultShaper {
                 transform: recipe,
                 call: called,
             } = self.matched_rule.as_ref()?;
-            recipe.render_value(value, told?, called, features)
+            recipe.render_value(value, transformed?, called, features)
         };
-        let words = told.and_then(|told| {
+        let words = transformed.and_then(|transformed| {
             Some(CustomText {
-                value: told.value.as_deref()?,
-                text: told.rendered_text.as_deref(),
+                value: transformed.value.as_deref()?,
+                text: transformed.rendered_text.as_deref(),
                 render: &say,
             })
         });

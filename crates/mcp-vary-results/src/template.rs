@@ -103,9 +103,9 @@ impl Template {
         filters::bound(&mut environment);
         environment.set_formatter(|out, state, value| {
             let more = value.as_str().map_or(0, str::len);
-            let made = WRITTEN_BYTES.get().saturating_add(more);
-            WRITTEN_BYTES.set(made);
-            if made > MAX_WRITTEN_BYTES {
+            let total = WRITTEN_BYTES.get().saturating_add(more);
+            WRITTEN_BYTES.set(total);
+            if total > MAX_WRITTEN_BYTES {
                 let why = format!("it makes a text of more than {LARGEST} bytes");
                 return Err(Error::new(ErrorKind::InvalidOperation, why));
             }

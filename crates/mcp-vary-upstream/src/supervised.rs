@@ -74,14 +74,14 @@ impl SupervisedConnection {
     /// Starts to connect to the server in the background.
     #[must_use]
     pub fn open(config: UpstreamConfig) -> Arc<Self> {
-        let places = Arc::new(ConcurrencyLimit::new(&config.limits));
-        Self::open_sharing(config, places, Arc::default())
+        let concurrency = Arc::new(ConcurrencyLimit::new(&config.limits));
+        Self::open_sharing(config, concurrency, Arc::default())
     }
 
     /// Like [`open`](Self::open), with a concurrency limit and facts that are shared with other connections to the server.
     pub fn open_sharing(
         config: UpstreamConfig,
-        places: Arc<ConcurrencyLimit>,
+        concurrency: Arc<ConcurrencyLimit>,
         learned: Arc<ServerFacts>,
     ) -> Arc<Self> {
         let preferred = config.legacy_first.then_some(Era::Legacy);
@@ -104,7 +104,7 @@ impl SupervisedConnection {
         });
         shared.tasks.spawn(supervise(Arc::clone(&shared)));
         Arc::new(Self {
-            concurrency: places,
+            concurrency,
             shared,
             _stop_when_dropped: stop.drop_guard(),
         })

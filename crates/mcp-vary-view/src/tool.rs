@@ -326,9 +326,9 @@ fn invalid_values(schema: &str, arguments: &Arguments, key: &str) -> Vec<ViewDia
         return Vec::new();
     };
     let unfit = values.filter_map(|(name, said, value)| {
-        let alone = format!("{{{}:{}}}", string(name), value.to_json());
+        let single = format!("{{{}:{}}}", string(name), value.to_json());
         let path = mcp_vary::json::pointer("", name);
-        let mut faults = check.errors(&alone).into_iter();
+        let mut faults = check.errors(&single).into_iter();
         // The value itself may be a secret.
         let why = faults.find_map(|fault| match fault {
             ArgumentError::InvalidValue {

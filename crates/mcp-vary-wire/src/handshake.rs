@@ -56,7 +56,9 @@ impl Handshake {
         let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
         let supported = result.get("supportedVersions").unwrap_or("[]");
         let supported: Vec<String> = serde_json::from_str(supported).unwrap_or_default();
-        let mut supported = supported.iter().filter_map(|told| Revision::parse(told));
+        let mut supported = supported
+            .iter()
+            .filter_map(|version| Revision::parse(version));
         self.era() == Era::Legacy || supported.any(|revision| revision.era() == Era::Legacy)
     }
 

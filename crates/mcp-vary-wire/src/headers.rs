@@ -219,15 +219,15 @@ pub fn check_standard(
     method: &str,
     name: Option<&str>,
 ) -> Result<(), RpcError> {
-    let told = required(headers, &MCP_METHOD, "Mcp-Method")?;
-    check_value("Mcp-Method", plain(told)?, method)?;
+    let sent = required(headers, &MCP_METHOD, "Mcp-Method")?;
+    check_value("Mcp-Method", plain(sent)?, method)?;
     let Some(name) = name else {
         return Ok(());
     };
     match single_header(headers, &MCP_NAME)? {
         None if method.starts_with("tasks/") => Ok(()),
         None => Err(missing("Mcp-Name")),
-        Some(told) => check_value("Mcp-Name", &decode(told)?, name),
+        Some(sent) => check_value("Mcp-Name", &decode(sent)?, name),
     }
 }
 

@@ -54,7 +54,7 @@ impl RpcError {
         let data = data.into();
         self.upstream_raw = self
             .upstream_raw
-            .map(|told| edit::set(&told, "data", &data).into_owned());
+            .map(|error_object| edit::set(&error_object, "data", &data).into_owned());
         self.data = Some(data);
         self
     }
@@ -132,16 +132,17 @@ impl RpcError {
     /// Replaces the code.
     pub fn set_code(&mut self, code: i64) {
         self.code = code;
-        let told = self.upstream_raw.take();
-        self.upstream_raw =
-            told.map(|told| edit::set(&told, "code", &code.to_string()).into_owned());
+        let error_object = self.upstream_raw.take();
+        self.upstream_raw = error_object
+            .map(|error_object| edit::set(&error_object, "code", &code.to_string()).into_owned());
     }
 
     /// Replaces the message.
     pub fn set_message(&mut self, message: String) {
-        let told = self.upstream_raw.take();
+        let error_object = self.upstream_raw.take();
         let text = json::string(&message);
-        self.upstream_raw = told.map(|told| edit::set(&told, "message", &text).into_owned());
+        self.upstream_raw = error_object
+            .map(|error_object| edit::set(&error_object, "message", &text).into_owned());
         self.message = message;
     }
 
@@ -188,8 +189,8 @@ impl RpcError {
     }
 
     fn write(&self, out: &mut String) {
-        if let Some(told) = &self.upstream_raw {
-            out.push_str(told);
+        if let Some(error_object) = &self.upstream_raw {
+            out.push_str(error_object);
             return;
         }
         let _ = write!(out, r#"{{"code":{},"message":"#, self.code);
@@ -229,11 +230,11 @@ impl From<Exhausted> for RpcError {
 
 impl From<&mcp_vary::error::Error> for RpcError {
     fn from(error: &mcp_vary::error::Error) -> Self {
-        let told = error.to_error_object();
+        let object = error.to_error_object();
         Self {
-            code: told.code,
-            message: told.message,
-            data: told.data.map(|data| data.to_string()),
+            code: object.code,
+            message: object.message,
+            data: object.data.map(|data| data.to_string()),
             upstream_raw: None,
         }
     }

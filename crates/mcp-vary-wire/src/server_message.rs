@@ -119,8 +119,8 @@ impl<'a> ServerMessage<'a> {
 pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let batch = (first == Some(&b'[')).then(|| batch(&bytes)).flatten();
-    let alone = batch.is_none().then_some(bytes);
-    alone.into_iter().chain(batch.into_iter().flatten())
+    let single = batch.is_none().then_some(bytes);
+    single.into_iter().chain(batch.into_iter().flatten())
 }
 
 /// The elements of an array.

@@ -163,7 +163,7 @@ pub fn forwardable_capabilities(capabilities: &Value) -> Map<String, Value> {
         ("roots", &[]),
         ("sampling", &["context", "tools"]),
     ];
-    let mut told = Map::new();
+    let mut forwardable = Map::new();
     for (capability, parts) in PARTS {
         let Some(declared) = capabilities.get(capability).and_then(Value::as_object) else {
             continue;
@@ -178,9 +178,9 @@ pub fn forwardable_capabilities(capabilities: &Value) -> Map<String, Value> {
         if *capability == "elicitation" && !parts.contains_key("url") {
             parts.clear();
         }
-        told.insert((*capability).to_owned(), Value::Object(parts));
+        forwardable.insert((*capability).to_owned(), Value::Object(parts));
     }
-    told
+    forwardable
 }
 
 #[cfg(test)]

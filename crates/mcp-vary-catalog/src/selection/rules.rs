@@ -212,10 +212,10 @@ const CACHE_BYTES: usize = 1 << 20;
 
 impl ClientRules {
     /// The rules of a configuration.
-    pub fn new(choosing: &SelectionConfig) -> Self {
-        let known = KNOWN_CLIENTS.iter().filter(|_| choosing.known_clients);
+    pub fn new(config: &SelectionConfig) -> Self {
+        let known = KNOWN_CLIENTS.iter().filter(|_| config.known_clients);
         let known = known.map(|client| client.rule());
-        let all: Vec<_> = choosing.rules.iter().cloned().chain(known).collect();
+        let all: Vec<_> = config.rules.iter().cloned().chain(known).collect();
         Self {
             has_presentation_rules: all.iter().any(ClientRule::changes_presentation),
             all,
@@ -256,7 +256,7 @@ impl ClientRules {
     }
 
     /// The outcome of the rules for a client. `info` is its `clientInfo` as JSON text.
-    pub fn outcome(&self, info: Option<&str>, told: &VariantRequest) -> RuleOutcome {
+    pub fn outcome(&self, info: Option<&str>, request: &VariantRequest) -> RuleOutcome {
         if self.all.is_empty() {
             return RuleOutcome::default();
         }
@@ -264,16 +264,16 @@ impl ClientRules {
             .matched
             .get_or_read(info.unwrap_or("{}"), |info| self.matching(info));
         let met = met.iter().map(|at| &self.all[*at]);
-        combine(met.filter(|rule| told.matches_headers(rule)))
+        combine(met.filter(|rule| request.matches_headers(rule)))
     }
 
     /// The outcome of the rules for the client of a session. Its variant was selected when the session started.
-    pub fn session_outcome(&self, client: &ClientName, told: &VariantRequest) -> RuleOutcome {
+    pub fn session_outcome(&self, client: &ClientName, request: &VariantRequest) -> RuleOutcome {
         if !self.has_presentation_rules {
             return RuleOutcome::default();
         }
         let info = serde_json::to_string(client).map_or(Cow::Borrowed("{}"), Cow::Owned);
-        self.outcome(Some(&info), told)
+        self.outcome(Some(&info), request)
     }
 
     /// The indices of the rules whose name and version match a client. Headers are checked separately.

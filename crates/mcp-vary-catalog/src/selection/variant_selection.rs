@@ -48,7 +48,7 @@ pub struct VariantRequest {
 
 impl VariantRequest {
     /// Reads the head of a request to the endpoint. Returns `None` for other paths.
-    pub fn read(head: &Parts, choosing: &SelectionConfig) -> Option<Self> {
+    pub fn read(head: &Parts, config: &SelectionConfig) -> Option<Self> {
         let path = match head.uri.path() {
             ENDPOINT => None,
             path => Some(path_variant(path)?),
@@ -59,7 +59,7 @@ impl VariantRequest {
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
         let asks_headers = |rule: &ClientRule| !rule.headers.is_empty();
-        let rules = &choosing.rules;
+        let rules = &config.rules;
         Some(Self {
             pin: None,
             path,

@@ -205,9 +205,9 @@ fn weight(node: &Node) -> usize {
 
 /// Merges the entries of the tables under `<<`. Existing keys take precedence.
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
-    let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
+    let (merges, mut own_entries): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| entry.key == "<<");
-    let mut keys: BTreeSet<String> = own.iter().map(|entry| entry.key.clone()).collect();
+    let mut keys: BTreeSet<String> = own_entries.iter().map(|entry| entry.key.clone()).collect();
     for merge in merges {
         let tables = match merge.node.value {
             Value::List(items) => items,
@@ -223,12 +223,12 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Diagnostic> {
             };
             for entry in entries {
                 if keys.insert(entry.key.clone()) {
-                    own.push(entry);
+                    own_entries.push(entry);
                 }
             }
         }
     }
-    Ok(own)
+    Ok(own_entries)
 }
 
 /// Whether the tag declares a scalar as text.

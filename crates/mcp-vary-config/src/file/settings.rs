@@ -61,7 +61,7 @@ const NO_ENVIRONMENT: Environment = Environment::new(|| 0, |_| {});
 impl PartialFile {
     pub(super) fn finish(self) -> File {
         let mut config = self.config;
-        let declared = self.variants.faces;
+        let declared = self.variants.variant_set;
         let declares_variants = declared.is_some();
         config.variants = self.variants.on;
         config.variant_set = declared.unwrap_or(config.variant_set);

@@ -151,19 +151,19 @@ const OVERRIDES: &[KeySpec<Overrides>] = &[
 
 /// Reads overrides by URI, and checks the URIs that they assign.
 fn resources(reader: &mut Reader<'_>, field: &Located<'_>, all: &mut Overrides) {
-    let mut said = BTreeMap::new();
-    items(reader, field, RESOURCE, &mut said);
-    for (own, change) in &said {
+    let mut overrides = BTreeMap::new();
+    items(reader, field, RESOURCE, &mut overrides);
+    for (upstream_uri, change) in &overrides {
         let Some(uri) = &change.uri else { continue };
-        let at = field.deepest(&[own, "uri"]);
-        if let Err(why) = UriMap::check(own, uri) {
+        let at = field.deepest(&[upstream_uri, "uri"]);
+        if let Err(why) = UriMap::check(upstream_uri, uri) {
             reader.report(&at, why.problem(), &why.fix());
         } else if ResultStore::is_uri(uri) {
             let what = "is a URI of the gateway's own";
             reader.report(&at, what, "begin with another scheme");
         }
     }
-    all.resources.extend(said);
+    all.resources.extend(overrides);
 }
 
 /// Reads overrides by the names of items.

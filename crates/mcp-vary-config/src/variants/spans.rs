@@ -94,9 +94,12 @@ impl VariantSpans {
             };
             at = start;
         }
-        let own = format!("variants.{id}");
-        let place = self.all.get(&own).copied();
-        (place.unwrap_or(Position::START), format!("{own}.{key}"))
+        let variant_path = format!("variants.{id}");
+        let place = self.all.get(&variant_path).copied();
+        (
+            place.unwrap_or(Position::START),
+            format!("{variant_path}.{key}"),
+        )
     }
 }
 
@@ -151,22 +154,22 @@ fn message_and_fix(diagnostic: &mcp_vary_view::ViewDiagnostic) -> (String, Strin
         }
         Is::InvalidUri { reason: why, .. } => return (why.problem(), why.fix()),
         Is::UriTaken {
-            upstream_uri: own,
+            upstream_uri: upstream,
             uri,
             ..
         } => (
-            format!("leaves no URI for `{own}`: another item has `{uri}` in this view"),
+            format!("leaves no URI for `{upstream}`: another item has `{uri}` in this view"),
             "give one of them another `uri`",
         ),
         Is::UpstreamNameOnly {
             rule,
             server,
-            upstream_name: own,
+            upstream_name: upstream,
             name,
             ..
         } => {
             let what = format!(
-                "matches nothing that clients see: the item is `{own}` on server `{server}`, and clients see `{name}`"
+                "matches nothing that clients see: the item is `{upstream}` on server `{server}`, and clients see `{name}`"
             );
             let fix = format!(
                 "name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers"

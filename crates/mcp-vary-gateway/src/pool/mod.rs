@@ -200,7 +200,7 @@ impl UpstreamPool {
         forwardable_capabilities(capabilities, &self.forwarded_extensions)
     }
 
-    /// The capabilities to declare to a server for a client of `class` with the forwardable capabilities `mirrored`.
+    /// The capabilities to declare to a server for a client of `class` with the `forwardable` capabilities.
     pub(crate) fn capabilities_for(
         &self,
         class: &CapabilityClass,
@@ -218,7 +218,7 @@ impl UpstreamPool {
         Arc::clone(server.entry(&self.capabilities.get_or_read(forwardable, read)))
     }
 
-    /// The capabilities to declare to each server for the forwardable capabilities `mirrored`.
+    /// The capabilities to declare to each server for the `forwardable` capabilities.
     fn capabilities_per_server(&self, forwardable: &str) -> Vec<Arc<str>> {
         let servers = self.servers.iter().map(|server| &server.config);
         let per_server = servers.map(|config| {

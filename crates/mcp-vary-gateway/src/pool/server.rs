@@ -76,8 +76,8 @@ impl PooledServer {
     }
 
     fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
-        let (places, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
-        SupervisedConnection::open_sharing(config, places, learned)
+        let (concurrency, learned) = (Arc::clone(&self.concurrency), Arc::clone(&self.learned));
+        SupervisedConnection::open_sharing(config, concurrency, learned)
     }
 
     /// The open connection for clients of `era`, or of the other era if the server supports only that.

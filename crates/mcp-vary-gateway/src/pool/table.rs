@@ -46,15 +46,15 @@ impl ClassMap {
     fn publish_entries(&self, entries: &BTreeMap<PoolKey, ClassCell>) {
         let open = entries
             .iter()
-            .filter_map(|(key, place)| Some((key.clone(), Arc::downgrade(place.get()?))));
+            .filter_map(|(key, cell)| Some((key.clone(), Arc::downgrade(cell.get()?))));
         self.open.store(Arc::new(open.collect()));
     }
 
     /// The place of a class; none if there are `most` shared ones, all in use.
     pub(super) fn entry(&self, key: &PoolKey, most: usize) -> Option<ClassCell> {
-        let mut places = self.entries.lock();
-        if let Some(place) = places.get(key) {
-            return Some(Arc::clone(place));
+        let mut entries = self.entries.lock();
+        if let Some(cell) = entries.get(key) {
+            return Some(Arc::clone(cell));
         }
         let is_own = key.session.is_some();
         // One place is reserved for the class without special capabilities, which is never closed.
@@ -63,17 +63,17 @@ impl ClassMap {
         } else {
             most - 1
         };
-        let is_full = |places: &BTreeMap<PoolKey, ClassCell>| {
-            let like_it = places
+        let is_full = |entries: &BTreeMap<PoolKey, ClassCell>| {
+            let like_it = entries
                 .keys()
                 .filter(|other| other.session.is_some() == is_own);
             like_it.count() >= most
         };
-        if !is_own && is_full(&places) {
-            evict_idle(&mut places);
-            self.publish_entries(&places);
+        if !is_own && is_full(&entries) {
+            evict_idle(&mut entries);
+            self.publish_entries(&entries);
         }
-        if is_full(&places) {
+        if is_full(&entries) {
             // Logged once, until there is room again.
             if !self.is_full.swap(true, Ordering::Relaxed) {
                 warn!(
@@ -84,9 +84,9 @@ impl ClassMap {
             return None;
         }
         self.is_full.store(false, Ordering::Relaxed);
-        let place = ClassCell::default();
-        places.insert(key.clone(), Arc::clone(&place));
-        Some(place)
+        let cell = ClassCell::default();
+        entries.insert(key.clone(), Arc::clone(&cell));
+        Some(cell)
     }
 
     /// The place of a class, regardless of the limit.
@@ -96,20 +96,18 @@ impl ClassMap {
 
     /// The open shared classes of `era`.
     pub(super) fn shared_of_era(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
-        let places = self.entries.lock();
+        let entries = self.entries.lock();
         let is_shared = |key: &PoolKey| key.session.is_none() && key.era == era;
-        let shared = places.iter().filter(|(key, _)| is_shared(key));
-        shared
-            .filter_map(|(_, place)| place.get().cloned())
-            .collect()
+        let shared = entries.iter().filter(|(key, _)| is_shared(key));
+        shared.filter_map(|(_, cell)| cell.get().cloned()).collect()
     }
 
     /// Removes the place of a class that could not be opened, unless another request is opening it.
     pub(super) fn remove_failed(&self, key: &PoolKey) {
-        let mut places = self.entries.lock();
-        let is_free = |place: &ClassCell| Arc::strong_count(place) == 1 && !place.initialized();
-        if places.get(key).is_some_and(is_free) {
-            places.remove(key);
+        let mut entries = self.entries.lock();
+        let is_free = |cell: &ClassCell| Arc::strong_count(cell) == 1 && !cell.initialized();
+        if entries.get(key).is_some_and(is_free) {
+            entries.remove(key);
         }
     }
 
@@ -118,11 +116,11 @@ impl ClassMap {
         let others = before.entries.lock();
         let open = others
             .iter()
-            .filter_map(|(key, place)| Some((key, &place.get()?.connections)));
+            .filter_map(|(key, cell)| Some((key, &cell.get()?.connections)));
         let waiting = before.inherited.lock();
         let (mine, mut inherited) = (self.entries.lock(), self.inherited.lock());
         for (key, connections) in open.chain(waiting.iter()) {
-            let is_open = mine.get(key).is_some_and(|place| place.initialized());
+            let is_open = mine.get(key).is_some_and(|cell| cell.initialized());
             let ours = connections.only(&is_ours).filter(|_| !is_open);
             if let Some(ours) = ours {
                 inherited
@@ -139,8 +137,8 @@ impl ClassMap {
 
     /// The followers of all open classes.
     pub(super) fn followers(&self) -> Vec<Arc<ListFollower>> {
-        let places = self.entries.lock();
-        let open = places.values().filter_map(|place| place.get());
+        let entries = self.entries.lock();
+        let open = entries.values().filter_map(|cell| cell.get());
         let followers = open.flat_map(|class| class.connections.followers.iter().cloned());
         followers.collect()
     }
@@ -164,7 +162,7 @@ impl ClassMap {
     /// Closes what was not used for `unused`.
     pub(super) fn sweep(&self, unused: Duration) {
         let mut entries = self.entries.lock();
-        entries.retain(|_, place| is_used(place, unused));
+        entries.retain(|_, cell| is_used(cell, unused));
         self.publish_entries(&entries);
         drop(entries);
         self.inherited
@@ -174,20 +172,20 @@ impl ClassMap {
 }
 
 /// Closes the shared class that was idle longest, if that is long enough.
-fn evict_idle(places: &mut BTreeMap<PoolKey, ClassCell>) {
-    let idle = places
+fn evict_idle(entries: &mut BTreeMap<PoolKey, ClassCell>) {
+    let idle = entries
         .iter()
-        .filter(|(key, place)| key.session.is_none() && !is_used(place, EVICTION_IDLE_TIME));
-    let longest = idle.max_by_key(|(_, place)| place.get().map(|it| it.connections.idle()));
+        .filter(|(key, cell)| key.session.is_none() && !is_used(cell, EVICTION_IDLE_TIME));
+    let longest = idle.max_by_key(|(_, cell)| cell.get().map(|it| it.connections.idle()));
     if let Some(key) = longest.map(|(key, _)| key.clone()) {
-        places.remove(&key);
+        entries.remove(&key);
     }
 }
 
-fn is_used(place: &ClassCell, unused: Duration) -> bool {
+fn is_used(cell: &ClassCell, unused: Duration) -> bool {
     // A request that holds the place is about to use it.
-    let is_held = Arc::strong_count(place) > 1;
-    match place.get() {
+    let is_held = Arc::strong_count(cell) > 1;
+    match cell.get() {
         Some(class) => {
             is_held || Arc::strong_count(class) > 1 || class.connections.are_used(unused)
         }

@@ -174,12 +174,12 @@ impl Config {
     /// Everything that is wrong with the declarations.
     pub fn with_variants_of(
         mut self,
-        faces: Vec<VariantConfig>,
+        variants: Vec<VariantConfig>,
     ) -> Result<Self, variant::VariantDiagnostics> {
         let today = Date::from_unix((self.environment.now)());
-        let faces = VariantSet::new(faces)?;
-        faces.log_warnings(today);
-        self.variant_set = Arc::new(faces);
+        let variants = VariantSet::new(variants)?;
+        variants.log_warnings(today);
+        self.variant_set = Arc::new(variants);
         Ok(self)
     }
 
@@ -200,8 +200,8 @@ impl Config {
 
     /// Sets how the default variant of clients is selected.
     #[must_use]
-    pub fn with_selection(mut self, choosing: SelectionConfig) -> Self {
-        self.selection = choosing;
+    pub fn with_selection(mut self, selection: SelectionConfig) -> Self {
+        self.selection = selection;
         self
     }
 

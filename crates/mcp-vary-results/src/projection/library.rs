@@ -224,8 +224,8 @@ fn operation<'s>(
         }
         BinaryOp::UpdateMath(math) if careful(math).is_some() => {
             let arguments = vec![Term::Id, Term::Var(OPERAND)];
-            let made = Term::Call(careful(math).unwrap_or_default(), arguments);
-            let update = Term::BinOp(Box::new(left), BinaryOp::Update, Box::new(made));
+            let call = Term::Call(careful(math).unwrap_or_default(), arguments);
+            let update = Term::BinOp(Box::new(left), BinaryOp::Update, Box::new(call));
             let then = BinaryOp::Pipe(Some(Pattern::Var(OPERAND)));
             Term::BinOp(Box::new(right), then, Box::new(update))
         }

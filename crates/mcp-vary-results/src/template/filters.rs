@@ -173,8 +173,8 @@ fn formatted(arguments: &[Value]) -> usize {
     };
     let each = extent(rest(arguments)).saturating_add(given);
     let places = text.matches('%').count();
-    let made = places.saturating_mul(each).saturating_add(widest);
-    made.saturating_add(text.len())
+    let length = places.saturating_mul(each).saturating_add(widest);
+    length.saturating_add(text.len())
 }
 
 fn written(arguments: &[Value]) -> usize {

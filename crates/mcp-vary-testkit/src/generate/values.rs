@@ -107,7 +107,7 @@ impl<'s> Values<'s> {
                 .unwrap_or_default()
                 .to_owned(),
             _ => {
-                let told = |(keyword, _): (&String, &Value)| match keyword.as_str() {
+                let known = |(keyword, _): (&String, &Value)| match keyword.as_str() {
                     "properties"
                     | "required"
                     | "additionalProperties"
@@ -121,7 +121,7 @@ impl<'s> Values<'s> {
                     "minimum" | "maximum" | "multipleOf" => Some("number"),
                     _ => None,
                 };
-                schema.iter().find_map(told).unwrap_or_default().to_owned()
+                schema.iter().find_map(known).unwrap_or_default().to_owned()
             }
         }
     }

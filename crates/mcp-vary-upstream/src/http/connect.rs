@@ -291,8 +291,9 @@ impl Connection {
             generation,
         );
         let session = Arc::new(session);
-        let told = server_message::write_request(None, "notifications/initialized", None);
-        self.deliver(&session, &HeaderMap::new(), told).await?;
+        let notification = server_message::write_request(None, "notifications/initialized", None);
+        self.deliver(&session, &HeaderMap::new(), notification)
+            .await?;
         let id = self
             .next_id
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);

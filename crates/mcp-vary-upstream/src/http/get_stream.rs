@@ -42,15 +42,15 @@ pub(crate) async fn read_standalone_stream(connection: Arc<Connection>) {
     let mut failures: u32 = 0;
     loop {
         generation.borrow_and_update();
-        let heard = tokio::select! {
-            heard = listen_once(&connection, &mut bookmark) => heard,
+        let outcome = tokio::select! {
+            outcome = listen_once(&connection, &mut bookmark) => outcome,
             // A new session has a new stream.
             _ = generation.changed() => {
                 bookmark = ResumePoint::default();
                 continue;
             }
         };
-        match heard {
+        match outcome {
             StreamOutcome::Received => failures = 0,
             StreamOutcome::Failed => failures += 1,
             StreamOutcome::Rejected => {

@@ -63,15 +63,15 @@ impl Connection {
     /// Sends a message in the background, unless too many are in flight already.
     fn deliver_in_background(
         self: &Arc<Self>,
-        places: &Arc<Semaphore>,
+        permits: &Arc<Semaphore>,
         session: &Arc<Session>,
         message: Bytes,
     ) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let place = Arc::clone(places).try_acquire_owned();
-        let Some(place) = place
+        let permit = Arc::clone(permits).try_acquire_owned();
+        let Some(permit) = permit
             .ok()
             .filter(|_| message.len() <= MAX_BACKGROUND_MESSAGE)
         else {
@@ -86,7 +86,7 @@ impl Connection {
                 let error = error.details();
                 tracing::debug!(server = %connection.server, error, "message not delivered");
             }
-            drop(place);
+            drop(permit);
         });
     }
 

@@ -86,9 +86,9 @@ impl<'a> Columns<'a> {
         };
         // Rows with several members may have been like that in the original.
         let is_other = |(at, row): &(usize, &Json<'a>)| {
-            let alone = key_only_names(row);
-            let is_one = alone.as_ref().is_some_and(|keys| keys.len() == 1);
-            alone == keys && (is_one || has_lost(row, origins.get(*at)))
+            let key_only = key_only_names(row);
+            let is_one = key_only.as_ref().is_some_and(|keys| keys.len() == 1);
+            key_only == keys && (is_one || has_lost(row, origins.get(*at)))
         };
         let others = match keys {
             Some(_) => rows.iter().enumerate().rev().take_while(is_other).count(),
@@ -303,9 +303,9 @@ impl Column<'_, '_, '_> {
 /// The template of column `at` if its texts are the cells of an earlier column between a prefix and a suffix that
 /// are the same in all rows, including key-only rows.
 fn template(columns: &[Column<'_, '_, '_>], at: usize) -> Option<String> {
-    let made = &columns[at];
+    let generated = &columns[at];
     let sources = columns[..at].iter().take(MAX_SOURCES);
-    let first = made.cells.first().copied().flatten()?.as_str()?;
+    let first = generated.cells.first().copied().flatten()?.as_str()?;
     sources
         .filter(|source| !source.label.contains(['{', '}']))
         .find_map(|source| {
@@ -313,13 +313,13 @@ fn template(columns: &[Column<'_, '_, '_>], at: usize) -> Option<String> {
             let (before, after) = first.split_once(plain_source)?;
             let is_worth_it = before.len() + after.len() >= MIN_TEMPLATE;
             let is_plain = ![before, after].iter().any(|part| part.contains(['{', '}']));
-            let is_made = |(made, source): (&Option<&Json<'_>>, &Option<&Json<'_>>)| {
-                let cell = made.and_then(Json::as_str);
+            let is_made = |(generated, source): (&Option<&Json<'_>>, &Option<&Json<'_>>)| {
+                let cell = generated.and_then(Json::as_str);
                 let middle = cell.and_then(|cell| cell.strip_prefix(before)?.strip_suffix(after));
                 middle.is_some() && middle == source.and_then(plain)
             };
-            let are_made = made.cells.iter().zip(&source.cells).all(is_made)
-                && made.hidden.iter().zip(&source.hidden).all(is_made);
+            let are_made = generated.cells.iter().zip(&source.cells).all(is_made)
+                && generated.hidden.iter().zip(&source.hidden).all(is_made);
             (is_worth_it && !plain_source.is_empty() && is_plain && are_made)
                 .then(|| format!("{before}{{{}}}{after}", source.label))
         })

@@ -117,22 +117,22 @@ impl fmt::Display for LeftOut {
             path,
             retained: kept,
             total: of,
-            occurrences: places,
+            occurrences: count,
             ..
         } = self;
         if !path.is_empty() && self.rule != LeftOutRule::Elsewhere {
             write!(f, "{path}: ")?;
         }
         match self.rule {
-            LeftOutRule::Empty => write!(f, "{places} empty"),
+            LeftOutRule::Empty => write!(f, "{count} empty"),
             LeftOutRule::Details => write!(f, "{kept} of {of} in full, the others by their key"),
             LeftOutRule::Elements => write!(f, "{kept} of {of} elements"),
             LeftOutRule::Members => write!(f, "{kept} of {of} members"),
-            LeftOutRule::Depth if *places == 1 => write!(f, "nested deeper than is shown"),
-            LeftOutRule::Depth => write!(f, "{places} places nested deeper than is shown"),
-            LeftOutRule::Text if *places == 1 => write!(f, "{kept} of {of} bytes"),
-            LeftOutRule::Text => write!(f, "{places} shortened, {kept} of {of} bytes"),
-            LeftOutRule::Elsewhere => write!(f, "{places} more places"),
+            LeftOutRule::Depth if *count == 1 => write!(f, "nested deeper than is shown"),
+            LeftOutRule::Depth => write!(f, "{count} places nested deeper than is shown"),
+            LeftOutRule::Text if *count == 1 => write!(f, "{kept} of {of} bytes"),
+            LeftOutRule::Text => write!(f, "{count} shortened, {kept} of {of} bytes"),
+            LeftOutRule::Elsewhere => write!(f, "{count} more places"),
         }
     }
 }

@@ -38,8 +38,8 @@ impl ImplicitTask {
         }
     }
 
-    fn task_request(&self, method: &'static str, own: &str) -> Request {
-        let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
+    fn task_request(&self, method: &'static str, upstream_id: &str) -> Request {
+        let params = format!(r#"{{"taskId":{}}}"#, json::string(upstream_id));
         Request {
             params: Some(params),
             method: method.into(),
@@ -50,10 +50,10 @@ impl ImplicitTask {
 
 impl Drop for ImplicitTask {
     fn drop(&mut self) {
-        let Some(own) = self.upstream_id.take() else {
+        let Some(task_id) = self.upstream_id.take() else {
             return;
         };
-        let mut request = self.task_request("tasks/cancel", &own);
+        let mut request = self.task_request("tasks/cancel", &task_id);
         request.progress_token = None;
         let upstream = Arc::clone(&self.sent.connection);
         let cancelled = async move {

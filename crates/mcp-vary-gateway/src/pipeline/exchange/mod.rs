@@ -81,7 +81,7 @@ impl Leases {
     /// Keeps the connections open for `time` after the request.
     fn keep_for(&self, time: Duration) {
         match (&self.dedicated, &self.class) {
-            (Some(alone), _) => alone.keep_for(time),
+            (Some(dedicated), _) => dedicated.keep_for(time),
             (None, Some(class)) => class.keep_for(time),
             (None, None) => {}
         }
@@ -221,10 +221,10 @@ impl InFlightRequest {
         if let Some(undeclared) = &self.response.plan.undeclared {
             undeclared.record(outcome);
         }
-        if let Some(made) = outcome.ok().and_then(|result| self.watch(result)) {
+        if let Some(proxied) = outcome.ok().and_then(|result| self.watch(result)) {
             self.abandon_server_requests();
             self.end();
-            return ResponseEvent::Done(made);
+            return ResponseEvent::Done(proxied);
         }
         if let Some(lasts) = outcome
             .ok()
@@ -232,8 +232,8 @@ impl InFlightRequest {
         {
             self.leases.keep_for(lasts);
         }
-        if let Some(alone) = &self.leases.dedicated {
-            alone.mark_clean();
+        if let Some(dedicated) = &self.leases.dedicated {
+            dedicated.mark_clean();
         }
         let outcome = outcome.map(|result| self.without_related_task(result));
         self.abandon_server_requests();

@@ -31,11 +31,11 @@ impl ResponseContext {
 
     /// A notification related to a task, if the client has another id for the task.
     fn with_related_task(&self, method: &str, params: &str) -> Option<Bytes> {
-        let told = self.rewrite_notification(params);
+        let rewritten = self.rewrite_notification(params);
         let method = json::string(method);
-        matches!(told, Cow::Owned(_)).then(|| {
+        matches!(rewritten, Cow::Owned(_)).then(|| {
             Bytes::from(format!(
-                r#"{{"jsonrpc":"2.0","method":{method},"params":{told}}}"#
+                r#"{{"jsonrpc":"2.0","method":{method},"params":{rewritten}}}"#
             ))
         })
     }
@@ -69,8 +69,8 @@ impl ResponseContext {
             let params = task.services.registry.progress(self.client.id, params)?;
             return Some(era::progress_notification(&params));
         };
-        let told = self.rewrite_notification(params);
-        Some(era::to_client_progress(&told, &progress.client))
+        let rewritten = self.rewrite_notification(params);
+        Some(era::to_client_progress(&rewritten, &progress.client))
     }
 
     /// A legacy client that never set a level gets all logs; a modern one only those that this request asks for.

@@ -23,20 +23,20 @@ pub(crate) async fn pump(
 ) {
     let feeding = PumpGuard(&log);
     let session = running.client().session.clone();
-    let mut alone = None;
+    let mut disconnected = None;
     let why = loop {
         if log.is_connected() {
-            alone = None;
-        } else if alone.is_none() {
+            disconnected = None;
+        } else if disconnected.is_none() {
             match DisconnectedDeadline::begin(&services, session.as_deref()) {
-                Some(begun) => alone = Some(begun),
+                Some(begun) => disconnected = Some(begun),
                 None => break "too many requests run on without their clients",
             }
         }
         tokio::select! {
             biased;
             () = services.shutdown.cancelled() => break "the gateway stops",
-            () = DisconnectedDeadline::too_long(alone.as_ref()) => break "the client is gone",
+            () = DisconnectedDeadline::too_long(disconnected.as_ref()) => break "the client is gone",
             () = log.changed() => {}
             step = running.next(), if log.has_room() => match step {
                 ResponseEvent::Message(message) => services.replay_streams.push(&log, &message),
@@ -83,9 +83,9 @@ impl DisconnectedDeadline {
         })
     }
 
-    async fn too_long(alone: Option<&Self>) {
-        match alone {
-            Some(alone) => tokio::time::sleep_until(alone.until).await,
+    async fn too_long(disconnected: Option<&Self>) {
+        match disconnected {
+            Some(disconnected) => tokio::time::sleep_until(disconnected.until).await,
             None => std::future::pending().await,
         }
     }

@@ -79,16 +79,16 @@ impl ResponseContext {
             let why = format!("server `{}` {why}", self.server);
             return self.failed(&RpcError::internal(why));
         }
-        let told = match self.transform(result) {
-            Ok(told) => told,
+        let client_result = match self.transform(result) {
+            Ok(client_result) => client_result,
             Err(failure) => return self.failed(&failure),
         };
-        let told = match self.is_foreign() {
-            true => edit::and_then(told, era::without_modern_members),
-            false => told,
+        let client_result = match self.is_foreign() {
+            true => edit::and_then(client_result, era::without_modern_members),
+            false => client_result,
         };
         let caching = self.caching(result);
-        let (start, rest) = era::to_client_result_parts(&told, self.client.era(), caching);
+        let (start, rest) = era::to_client_result_parts(&client_result, self.client.era(), caching);
         response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
@@ -138,12 +138,12 @@ impl ResponseContext {
         };
         Ok(match self.action {
             MethodAction::Task(TaskAction::Result) => {
-                let told = edit::and_then(task.rename(result), |named| self.shaped(named));
+                let shaped_result = edit::and_then(task.rename(result), |named| self.shaped(named));
                 match task.upstream_id.as_deref() {
-                    Some(own) if task.dialects.is_core_over_ext() => {
-                        Cow::Owned(task.relate(&told, own))
+                    Some(upstream_id) if task.dialects.is_core_over_ext() => {
+                        Cow::Owned(task.relate(&shaped_result, upstream_id))
                     }
-                    _ => told,
+                    _ => shaped_result,
                 }
             }
             // In the extension the status of the task contains the result.
@@ -159,7 +159,7 @@ impl ResponseContext {
                 }
             }
             _ => match task.creation_result(result, &self.client, || self.rewriter()) {
-                Some(made) => made?,
+                Some(outcome) => outcome?,
                 None if task.dialects.is_core_over_ext() => {
                     Cow::Owned(task.core_over_ext_result(&self.shaped(result), &self.client)?)
                 }

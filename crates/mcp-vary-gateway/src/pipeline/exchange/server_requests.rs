@@ -21,8 +21,8 @@ impl InFlightRequest {
         request: ServerRequest,
     ) -> Option<ResponseEvent> {
         if let Some(session) = &self.response.client.session {
-            let (made, server) = (&self.services.task_registry, &self.response.server);
-            let names = made.client_ids(server, session.client);
+            let (registry, server) = (&self.services.task_registry, &self.response.server);
+            let names = registry.client_ids(server, session.client);
             let questions = &self.services.mrtr.pending_server_requests;
             let (question, message) = questions.forward(session, (server, &request), &names)?;
             self.pending_server_requests.push(question);
@@ -40,8 +40,8 @@ impl InFlightRequest {
             pending_server_requests::refuse(&request, &why);
             return None;
         }
-        if let Some(alone) = &self.leases.dedicated {
-            alone.note_request(&request);
+        if let Some(dedicated) = &self.leases.dedicated {
+            dedicated.note_request(&request);
         }
         self.input.add(request);
         Some(self.wait_for_client())

@@ -9,12 +9,12 @@ impl InFlightRequest {
     pub(super) fn watch(&mut self, result: &str) -> Option<Reply> {
         let road = self.leases.task_connection.take()?;
         let names = self.response.plan.task.as_ref()?;
-        let own = names.created_id(result)?;
+        let upstream_id = names.created_id(result)?;
         let road = road.with_leases(self.leases.dedicated.take(), self.leases.class.take());
         let retelling = || self.response.rewriter();
-        let made = names.proxy(result, &own, &self.response.client, retelling, road);
-        Some(match made {
-            Ok(made) => response::result(&self.response.id, made.as_bytes()),
+        let proxied = names.proxy(result, &upstream_id, &self.response.client, retelling, road);
+        Some(match proxied {
+            Ok(proxied) => response::result(&self.response.id, proxied.as_bytes()),
             Err(failure) => self.response.failed(&failure),
         })
     }

@@ -118,9 +118,9 @@ impl RequestContext<'_> {
         reference: &str,
         uri: String,
     ) -> Result<ServerIndex, RpcError> {
-        let (server, own) = self.located_template(view, &uri).await?;
-        if own != uri {
-            let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
+        let (server, upstream_uri) = self.located_template(view, &uri).await?;
+        if upstream_uri != uri {
+            let renamed = edit::set(reference, "uri", &json::string(&upstream_uri)).into_owned();
             self.request.params.members.set("ref", renamed);
         }
         Ok(server)
@@ -132,22 +132,24 @@ impl RequestContext<'_> {
         view: ViewIndex,
         uri: &str,
     ) -> Result<(ServerIndex, String), RpcError> {
-        let faces = &self.snapshot.variant_set;
-        let shows_all = self.is_before_one_server() && !faces.config(view).selects_resources();
-        if shows_all && !faces.checks_uris(view) {
+        let variant_set = &self.snapshot.variant_set;
+        let shows_all =
+            self.is_before_one_server() && !variant_set.config(view).selects_resources();
+        if shows_all && !variant_set.checks_uris(view) {
             return Ok((ServerIndex::FIRST, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
             if let Some(template) = catalog.resolve_template(view, uri) {
                 return Some((template.listed_by?, template.upstream_uri.into_owned()));
             }
-            let address = catalog.resolve_resource(faces, view, uri)?;
-            let own = &*address.upstream_uri;
+            let address = catalog.resolve_resource(variant_set, view, uri)?;
+            let upstream_uri = &*address.upstream_uri;
             let server = address.listed_by.or_else(|| {
                 let is_fine = address.fault.is_none();
                 let shown = || {
-                    let server = catalog.template_server(view, own)?;
-                    self.allows_unlisted(view, own, server).then_some(server)
+                    let server = catalog.template_server(view, upstream_uri)?;
+                    self.allows_unlisted(view, upstream_uri, server)
+                        .then_some(server)
                 };
                 match is_fine && shows_all {
                     true => Some(ServerIndex::FIRST),
@@ -174,14 +176,14 @@ impl RequestContext<'_> {
         let argument = self.request.params.object("argument")?.to_owned();
         let name = edit::get(&argument, "name").unwrap_or("null");
         let name: String = serde_json::from_str(name).unwrap_or_default();
-        let own = prepared.upstream_argument(&name);
-        let own = own.ok_or_else(|| {
+        let upstream_argument = prepared.upstream_argument(&name);
+        let upstream_argument = upstream_argument.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
             self.with_active_variant(view, RpcError::invalid_params(why))
         })?;
-        let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
+        let renamed = edit::set(&argument, "name", &json::string(upstream_argument)).into_owned();
         let context = self
-            .upstream_context(prepared, &name, own)
+            .upstream_context(prepared, &name, upstream_argument)
             .map_err(|faults| self.with_active_variant(view, self.invalid_arguments(&faults)))?;
         self.request.params.members.set("argument", renamed);
         if let Some(context) = context {
@@ -202,15 +204,19 @@ impl RequestContext<'_> {
     ) -> Result<Option<String>, Vec<ArgumentError>> {
         let context = self.request.params.members.get("context").unwrap_or("{}");
         let given = edit::get(context, "arguments").unwrap_or("{}");
-        let own = prepared.arguments(given)?;
+        let upstream_arguments = prepared.arguments(given)?;
         // A default is for requests without the argument. Here the client asks for its values.
-        let own = match edit::get(given, name) {
-            Some(_) => own,
-            None => edit::remove(&own, completed).into_owned().into(),
+        let upstream_arguments = match edit::get(given, name) {
+            Some(_) => upstream_arguments,
+            None => edit::remove(&upstream_arguments, completed)
+                .into_owned()
+                .into(),
         };
-        if own == "{}" && !self.request.params.members.contains("context") {
+        if upstream_arguments == "{}" && !self.request.params.members.contains("context") {
             return Ok(None);
         }
-        Ok(Some(edit::set(context, "arguments", &own).into_owned()))
+        Ok(Some(
+            edit::set(context, "arguments", &upstream_arguments).into_owned(),
+        ))
     }
 }

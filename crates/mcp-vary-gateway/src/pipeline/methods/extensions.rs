@@ -26,9 +26,9 @@ use crate::session::client::Client;
 impl RequestContext<'_> {
     /// Forwards a method of an extension to the server that declares one, if only one does.
     pub(crate) async fn extension_request(self) -> Result<Dispatch, RpcError> {
-        let told = self.catalog.servers();
-        let mut declaring = told.filter(|(_, told)| {
-            let hello = told.handshake.as_ref();
+        let server_snapshot = self.catalog.servers();
+        let mut declaring = server_snapshot.filter(|(_, server_snapshot)| {
+            let hello = server_snapshot.handshake.as_ref();
             hello.is_some_and(|hello| initialize::declares_other_extensions(&hello.capabilities))
         });
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
@@ -70,9 +70,9 @@ impl RequestContext<'_> {
     fn server_of_the_same_extension(&self) -> Option<ServerIndex> {
         let extensions = edit::get(self.client.forwardable(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
-        let told = self.catalog.servers();
-        let mut sharing = told.filter(|(_, told)| {
-            let hello = told.handshake.as_ref();
+        let server_snapshot = self.catalog.servers();
+        let mut sharing = server_snapshot.filter(|(_, server_snapshot)| {
+            let hello = server_snapshot.handshake.as_ref();
             let declared =
                 |id| hello.is_some_and(|hello| initialize::declares(&hello.capabilities, id));
             let mut ids = extensions.iter().map(|(id, _)| id);
@@ -94,18 +94,20 @@ impl RequestContext<'_> {
             .map_err(|refusal| refusal.into_counted_error(counters))?;
         let view = self.active_view()?;
         self.may_forward(view, server)?;
-        let alone = self.dedicated_connection(server).await?;
+        let dedicated = self.dedicated_connection(server).await?;
         let source = self.class.source(server);
         let line = Arc::clone(
-            alone
+            dedicated
                 .as_ref()
                 .map_or(&source.connection, DedicatedLease::connection),
         );
         let upstream = line.ready().await?;
-        let told = self.sent_capabilities(server, upstream.handshake().era());
+        let capabilities_sent = self.sent_capabilities(server, upstream.handshake().era());
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
-            capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
+            capabilities: capabilities_sent
+                .as_deref()
+                .unwrap_or_else(|| upstream.capabilities()),
             progress_token: None,
             log_level: None,
         };
@@ -116,7 +118,7 @@ impl RequestContext<'_> {
         upstream
             .notify(self.request.method.to_owned(), params)
             .await?;
-        alone.iter().for_each(DedicatedLease::mark_clean);
+        dedicated.iter().for_each(DedicatedLease::mark_clean);
         Ok(())
     }
 }

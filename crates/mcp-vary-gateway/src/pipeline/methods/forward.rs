@@ -59,12 +59,12 @@ impl RequestContext<'_> {
         }
         // The server of such a task is modern: it sends its requests in results, so it needs no dedicated connection.
         let has_task = finish.plan.task.as_ref();
-        let alone = match has_task.is_some_and(|task| task.dialects.is_core_over_ext()) {
+        let dedicated = match has_task.is_some_and(|task| task.dialects.is_core_over_ext()) {
             true => None,
             false => self.dedicated_connection(forwarding.server).await?,
         };
         let line = Arc::clone(
-            alone
+            dedicated
                 .as_ref()
                 .map_or(&source.connection, DedicatedLease::connection),
         );
@@ -87,7 +87,7 @@ impl RequestContext<'_> {
         });
         let taken = Leases {
             turn: Some(turn),
-            dedicated: alone,
+            dedicated,
             class: Some(ConnectionUse::new(&self.class)),
             task_connection: road,
             implicit_task: by_task,
@@ -103,15 +103,17 @@ impl RequestContext<'_> {
         finish: &ResponseContext,
         forwarding: ForwardRequest,
     ) -> Request {
-        let told = self.sent_capabilities(forwarding.server, finish.upstream);
+        let sent_capabilities = self.sent_capabilities(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.upstream.as_str());
-        let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
+        let sent_capabilities = sent_capabilities
+            .as_deref()
+            .unwrap_or_else(|| upstream.capabilities());
         let task = finish.plan.task.as_ref();
         let upward = UpstreamContext {
             revision: upstream.handshake().revision,
             capabilities: &match task.is_some_and(|task| task.dialects.is_core_over_ext()) {
-                true => task_dialect::with_extension(told),
-                false => Cow::Borrowed(told),
+                true => task_dialect::with_extension(sent_capabilities),
+                false => Cow::Borrowed(sent_capabilities),
             },
             progress_token: token,
             log_level: finish.client.log_level.map(level_name),

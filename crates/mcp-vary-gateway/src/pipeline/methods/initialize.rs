@@ -123,8 +123,8 @@ impl ServerDescription<'_> {
         };
         result.set("supportedVersions", response::supported_versions());
         result.set("capabilities", self.capabilities(Era::Modern));
-        let told = result.get("_meta").unwrap_or("{}").to_owned();
-        let mut meta = Members::parse(&told).unwrap_or_default();
+        let server_meta = result.get("_meta").unwrap_or("{}").to_owned();
+        let mut meta = Members::parse(&server_meta).unwrap_or_default();
         meta.set(SERVER_INFO, self.server_info());
         result.set("_meta", meta.to_json());
         if let Some(instructions) = self.instructions() {
@@ -136,7 +136,7 @@ impl ServerDescription<'_> {
     /// The handshake of the only server; `None` if there are several servers, or before it is connected.
     fn only_handshake(&self) -> Option<&Handshake> {
         match self.catalog.snapshots.as_slice() {
-            [told] => told.handshake.as_deref(),
+            [server_snapshot] => server_snapshot.handshake.as_deref(),
             _ => None,
         }
     }
@@ -147,10 +147,10 @@ impl ServerDescription<'_> {
             [server] => &server.name,
             _ => return client_info(),
         };
-        let told = self
+        let server_info_json = self
             .only_handshake()
             .and_then(|handshake| handshake.server_info.clone());
-        told.unwrap_or_else(|| {
+        server_info_json.unwrap_or_else(|| {
             let name = json::string(name);
             format!(r#"{{"name":{name},"version":"unknown"}}"#)
         })
@@ -167,8 +167,8 @@ impl ServerDescription<'_> {
             .servers
             .iter()
             .zip(&self.catalog.snapshots);
-        let parts = named.filter_map(|(server, told)| {
-            let written = told.handshake.as_ref()?.instructions.as_ref()?;
+        let parts = named.filter_map(|(server, server_snapshot)| {
+            let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())
                 .then(|| format!("# {}\n\n{}", server.name, below_a_heading(text.trim())))
@@ -186,17 +186,17 @@ impl ServerDescription<'_> {
             .snapshots
             .iter()
             .filter_map(|server| server.handshake.as_deref());
-        let told = handshakes.filter_map(|handshake| {
-            let told = serde_json::from_str(&handshake.capabilities).ok()?;
-            Some((handshake.era(), told))
+        let declared = handshakes.filter_map(|handshake| {
+            let declared = serde_json::from_str(&handshake.capabilities).ok()?;
+            Some((handshake.era(), declared))
         });
-        let told: Vec<(Era, Map<String, Value>)> = told.collect();
+        let declared: Vec<(Era, Map<String, Value>)> = declared.collect();
         let mut offered = Map::new();
         for (capability, left_out) in FORWARDED {
             if self.catalog.has_capability(capability) {
-                let flags = told
+                let flags = declared
                     .iter()
-                    .filter_map(|(_, told)| told.get(*capability)?.as_object());
+                    .filter_map(|(_, capabilities)| capabilities.get(*capability)?.as_object());
                 let flags = flags.flat_map(|flags| flags.clone());
                 let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
                 let mut flags: Map<_, _> = flags.collect();
@@ -208,7 +208,7 @@ impl ServerDescription<'_> {
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }
-        copy_extensions(&mut offered, era, &told);
+        copy_extensions(&mut offered, era, &declared);
         if era == Era::Legacy && self.offers_tasks() {
             offer_tasks(&mut offered);
         }
@@ -272,10 +272,17 @@ impl ServerDescription<'_> {
 ///
 /// Tasks of 2025-11-25 are offered only to legacy clients, from legacy servers. Clients that declare the extension get
 /// these tasks through it.
-fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map<String, Value>)]) {
+fn copy_extensions(
+    offered: &mut Map<String, Value>,
+    era: Era,
+    server_capabilities: &[(Era, Map<String, Value>)],
+) {
     if era == Era::Legacy {
-        let of_legacy = told.iter().filter(|(era, _)| *era == Era::Legacy);
-        let tasks = of_legacy.filter_map(|(_, told)| told.get("tasks")?.as_object());
+        let of_legacy = server_capabilities
+            .iter()
+            .filter(|(era, _)| *era == Era::Legacy);
+        let tasks =
+            of_legacy.filter_map(|(_, capabilities)| capabilities.get("tasks")?.as_object());
         let tasks: Map<_, _> = tasks.flat_map(|tasks| tasks.clone()).collect();
         if !tasks.is_empty() {
             offered.insert("tasks".to_owned(), Value::Object(tasks));
@@ -283,8 +290,8 @@ fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map
     }
     for member in ["extensions", "experimental"] {
         let mut carried = Map::new();
-        for (_, told) in told {
-            let declared = told.get(member).and_then(Value::as_object);
+        for (_, capabilities) in server_capabilities {
+            let declared = capabilities.get(member).and_then(Value::as_object);
             for (id, settings) in declared.into_iter().flatten() {
                 if is_forwarded(id) {
                     carried
@@ -293,7 +300,7 @@ fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map
                 }
             }
         }
-        if member == "extensions" && told.iter().any(makes_tasks_of_the_core) {
+        if member == "extensions" && server_capabilities.iter().any(makes_tasks_of_the_core) {
             let settings = Value::Object(Map::new());
             carried
                 .entry(task_dialect::TASKS_EXTENSION)
@@ -306,9 +313,9 @@ fn copy_extensions(offered: &mut Map<String, Value>, era: Era, told: &[(Era, Map
 }
 
 /// Whether a server creates tasks of 2025-11-25.
-fn makes_tasks_of_the_core((era, told): &(Era, Map<String, Value>)) -> bool {
+fn makes_tasks_of_the_core((era, capabilities): &(Era, Map<String, Value>)) -> bool {
     let path = ["requests", "tools", "call"];
-    let tasks = told.get("tasks").filter(|_| *era == Era::Legacy);
+    let tasks = capabilities.get("tasks").filter(|_| *era == Era::Legacy);
     let found = path
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));
@@ -339,9 +346,9 @@ fn is_forwarded(id: &str) -> bool {
 
 /// Whether a server's capabilities declare an extension that may have methods that the gateway does not know.
 pub(crate) fn declares_other_extensions(capabilities: &str) -> bool {
-    let told: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
+    let parsed: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
     ["extensions", "experimental"].iter().any(|member| {
-        let declared = told.get(*member).and_then(Value::as_object);
+        let declared = parsed.get(*member).and_then(Value::as_object);
         let mut ids = declared.into_iter().flat_map(Map::keys);
         ids.any(|id| id != task_dialect::TASKS_EXTENSION && is_forwarded(id))
     })

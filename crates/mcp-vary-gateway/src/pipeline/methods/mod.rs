@@ -142,8 +142,8 @@ impl RequestContext<'_> {
     /// Replaces the name of a tool or prompt by the server's.
     fn rename_to_upstream(&mut self, name: &str, place: &ItemRef) {
         if *place.upstream_name != *name {
-            let own = json::string(&place.upstream_name);
-            self.request.params.members.set("name", own);
+            let upstream_name = json::string(&place.upstream_name);
+            self.request.params.members.set("name", upstream_name);
         }
     }
 }

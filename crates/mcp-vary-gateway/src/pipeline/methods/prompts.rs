@@ -24,10 +24,14 @@ impl RequestContext<'_> {
         let place = &prompt.item_ref;
         let subject = self.request_binding(&name);
         if let Some(prepared) = &prompt.prepared {
-            let own = prepared.arguments(self.arguments()?);
-            let own = own.map_err(|faults| self.invalid_arguments(&faults))?;
-            let own = own.into_owned();
-            self.request.params.members.set("arguments", own);
+            let upstream_arguments = prepared.arguments(self.arguments()?);
+            let upstream_arguments =
+                upstream_arguments.map_err(|faults| self.invalid_arguments(&faults))?;
+            let upstream_arguments = upstream_arguments.into_owned();
+            self.request
+                .params
+                .members
+                .set("arguments", upstream_arguments);
         }
         self.rename_to_upstream(&name, place);
         let forwarding = ForwardRequest {

@@ -57,11 +57,11 @@ impl RequestContext<'_> {
             return Ok(None);
         }
         let arguments = self.request.params.members.get("arguments").unwrap_or("{}");
-        let told = match uri(arguments) {
+        let outcome = match uri(arguments) {
             Ok(uri) => self.read_remainder_at(view, &uri).await,
             Err(why) => Err(why),
         };
-        let (texts, is_error) = match told {
+        let (texts, is_error) = match outcome {
             Ok(texts) => (texts, false),
             Err(why) => (vec![why], true),
         };
@@ -91,7 +91,7 @@ impl RequestContext<'_> {
             .read(uri, self.client.id)
         {
             Ok(rest) => {
-                let next = rest.next_page.map(|(_, told)| told);
+                let next = rest.next_page.map(|(_, text)| text);
                 Ok(std::iter::once(rest.text).chain(next).collect())
             }
             Err(ReadError::NotFound) => Err(unknown()),
@@ -110,12 +110,12 @@ impl RequestContext<'_> {
         let tool = tool.ok_or_else(not_found)?;
         let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
             let view = catalog.view(ListKind::Tools, view)?;
-            let mut places = view.item_refs().map(|(_, place)| place);
+            let mut item_refs = view.item_refs().map(|(_, place)| place);
             let is_it = |place: &mcp_vary_catalog::item::ItemRef| {
                 place.upstream_name == tool.upstream_name
                     && *self.server_name(place.server) == *tool.server
             };
-            places.any(is_it).then_some(())
+            item_refs.any(is_it).then_some(())
         };
         self.find_item(ListKind::Tools, shows, not_found).await
     }

@@ -33,21 +33,24 @@ impl RequestContext<'_> {
         let view = self.active_view()?;
         let rules = &self.snapshot.config.resource_results.0;
         let located = self.located_resource(view, &uri, Identifier::Resource);
-        let (server, own) = located.await?;
-        let caching = match any_rule_matches(rules, &self.server_name(server), &own) {
+        let (server, upstream_uri) = located.await?;
+        let caching = match any_rule_matches(rules, &self.server_name(server), &upstream_uri) {
             true => Caching::Never,
             false => self.class.catalog.layout.caching,
         };
-        if own != uri {
-            self.request.params.members.set("uri", json::string(&own));
+        if upstream_uri != uri {
+            self.request
+                .params
+                .members
+                .set("uri", json::string(&upstream_uri));
         }
         let origin = LinkSource {
             kind: ListKind::Resources,
-            upstream_name: (&*own).into(),
+            upstream_name: (&*upstream_uri).into(),
         };
         let forwarding = ForwardRequest {
             server,
-            name: Some(own),
+            name: Some(upstream_uri),
             binding: self.request_binding(&uri),
             plan: ResponsePlan {
                 origin: Some(origin),
@@ -98,13 +101,14 @@ impl RequestContext<'_> {
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
     ) -> Result<(ServerIndex, String), RpcError> {
-        let faces = &self.snapshot.variant_set;
-        let shows_all = self.is_before_one_server() && !faces.config(view).selects_resources();
-        if shows_all && !faces.checks_uris(view) {
+        let variant_set = &self.snapshot.variant_set;
+        let shows_all =
+            self.is_before_one_server() && !variant_set.config(view).selects_resources();
+        if shows_all && !variant_set.checks_uris(view) {
             return Ok((ServerIndex::FIRST, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            let address = catalog.resolve_resource(faces, view, uri)?;
+            let address = catalog.resolve_resource(variant_set, view, uri)?;
             let listed = address.listed_by;
             let server = listed.or_else(|| match address.fault {
                 None if shows_all => Some(ServerIndex::FIRST),
@@ -125,15 +129,15 @@ impl RequestContext<'_> {
         view: ViewIndex,
         address: &ResourceTarget<'_>,
     ) -> Option<ServerIndex> {
-        let own = &*address.upstream_uri;
+        let upstream_uri = &*address.upstream_uri;
         // A resource that is not listed must be selected by its own URI.
-        let shows = |server: ServerIndex| self.allows_unlisted(view, own, server);
+        let shows = |server: ServerIndex| self.allows_unlisted(view, upstream_uri, server);
         let fault = address.fault.as_ref();
         let interface = || {
             let view = catalog.view(ListKind::Tools, view)?;
-            view.ui_resource_server(own, shows)
+            view.ui_resource_server(upstream_uri, shows)
         };
-        let linked = || self.linked_resource(catalog, view, own, shows);
+        let linked = || self.linked_resource(catalog, view, upstream_uri, shows);
         let template = catalog.checked_template_server(view, address, shows);
         let known = template.or_else(interface);
         // A server may spell the link in any equivalent way.
@@ -145,9 +149,14 @@ impl RequestContext<'_> {
         })
     }
 
-    pub(super) fn allows_unlisted(&self, view: ViewIndex, own: &str, server: ServerIndex) -> bool {
+    pub(super) fn allows_unlisted(
+        &self,
+        view: ViewIndex,
+        upstream_uri: &str,
+        server: ServerIndex,
+    ) -> bool {
         let face = self.snapshot.variant_set.config(view);
-        face.allows_unlisted(own, &self.class.source(server).name)
+        face.allows_unlisted(upstream_uri, &self.class.source(server).name)
     }
 
     /// The error for a `uri` that the variant does not have, or that is ambiguous.
@@ -177,7 +186,7 @@ impl RequestContext<'_> {
         &self,
         catalog: &Catalog,
         view: ViewIndex,
-        own: &str,
+        upstream_uri: &str,
         may: impl Fn(ServerIndex) -> bool,
     ) -> Option<ServerIndex> {
         let (links, servers) = (
@@ -200,7 +209,7 @@ impl RequestContext<'_> {
         };
         let mut servers = ServerIndex::enumerate(servers);
         let found = servers.find(|(at, server)| {
-            may(*at) && links.is_reachable(&server.name, own, |origin| shows(*at, origin))
+            may(*at) && links.is_reachable(&server.name, upstream_uri, |origin| shows(*at, origin))
         });
         found.map(|(at, _)| at)
     }

@@ -111,10 +111,10 @@ impl RequestContext<'_> {
 
     /// The features that the client declared, or is presumed to have.
     fn features(&self, view: ViewIndex) -> Option<&Arc<Features>> {
-        let own = self.snapshot.variant_set.config(view).features.as_ref();
-        let own = own.or(self.client.presumed_features.as_ref());
-        let own = own.filter(|_| self.snapshot.config.negotiation);
-        self.client.features.as_ref().or(own)
+        let defaults = self.snapshot.variant_set.config(view).features.as_ref();
+        let defaults = defaults.or(self.client.presumed_features.as_ref());
+        let defaults = defaults.filter(|_| self.snapshot.config.negotiation);
+        self.client.features.as_ref().or(defaults)
     }
 
     fn matched_names(&self, place: &ItemRef) -> CallContext {

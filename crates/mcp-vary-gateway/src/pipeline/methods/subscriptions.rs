@@ -34,13 +34,13 @@ impl RequestContext<'_> {
         let session = self.client.session.as_ref();
         let session = session.ok_or_else(|| method_not_found(self.request.method))?;
         check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
-        let (server, own) = self.located(view, &uri).await?;
+        let (server, upstream_uri) = self.located(view, &uri).await?;
         self.snapshot.notify_session(session).await;
         if self.may_bind(session, &uri, view)? {
             let memory = self.snapshot.services.memory.lease_for_subscription(&uri)?;
             self.class.source(server).connection.ready().await?;
-            let alone = self.retained_connection(server).await?;
-            let bound = self.bind_resource(view, (server, &own), alone, memory);
+            let dedicated = self.retained_connection(server).await?;
+            let bound = self.bind_resource(view, (server, &upstream_uri), dedicated, memory);
             self.await_subscription(&bound, &uri).await?;
             self.bind(session, uri, bound)?;
         }
@@ -131,8 +131,8 @@ impl RequestContext<'_> {
         });
         let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
         let honoured = leased.into_iter().map(|(uri, memory)| async move {
-            let (server, own) = self.located(view, &uri).await.ok()?;
-            let bound = self.bind_resource(view, (server, &own), None, memory);
+            let (server, upstream_uri) = self.located(view, &uri).await.ok()?;
+            let bound = self.bind_resource(view, (server, &upstream_uri), None, memory);
             self.is_honored(&bound).await.then_some((uri, bound))
         });
         let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
@@ -195,34 +195,34 @@ impl RequestContext<'_> {
         &self,
         server: ServerIndex,
     ) -> Result<Option<KeepAliveLease>, RpcError> {
-        let alone = self.dedicated_connection(server).await?;
+        let dedicated = self.dedicated_connection(server).await?;
         // If sessions share nothing, it is the same connection.
-        let alone = alone.filter(|alone| !alone.is_adopted());
-        Ok(alone.map(|alone| alone.keep_alive()))
+        let dedicated = dedicated.filter(|dedicated| !dedicated.is_adopted());
+        Ok(dedicated.map(|dedicated| dedicated.keep_alive()))
     }
 
     fn bind_resource(
         &self,
         view: ViewIndex,
-        (server, own): (ServerIndex, &str),
-        alone: Option<KeepAliveLease>,
+        (server, upstream_uri): (ServerIndex, &str),
+        dedicated: Option<KeepAliveLease>,
         memory: Lease,
     ) -> ResourceSubscription {
         let source = self.class.source(server);
-        let line = alone
+        let line = dedicated
             .as_ref()
             .map_or(&source.connection, KeepAliveLease::connection);
-        let subscription = line.subscribe(own);
+        let subscription = line.subscribe(upstream_uri);
         let catalog = self.class.catalog.current();
         ResourceSubscription {
             variant: self.snapshot.variant_set.variant_of(view),
             view,
             presentation: self.client.presentation,
             source: Arc::clone(source),
-            dedicated: alone,
+            dedicated,
             subscription,
             memory: Arc::new(memory),
-            was_listed: catalog.resource_server(view, own).is_some(),
+            was_listed: catalog.resource_server(view, upstream_uri).is_some(),
         }
     }
 

@@ -38,8 +38,8 @@ impl RequestContext<'_> {
         if let Some(headers) = self.request.headers {
             headers::check_params(&tool.headers, headers, arguments)?;
         }
-        let own = match self.server_arguments(&tool, arguments)? {
-            Ok(own) => own,
+        let upstream_arguments = match self.server_arguments(&tool, arguments)? {
+            Ok(upstream_arguments) => upstream_arguments,
             Err(faults) => {
                 if let Some(refusal) = ParamsError::of_arguments(&faults) {
                     return Err(refusal.into_counted_error(&self.snapshot.services.counters));
@@ -49,10 +49,13 @@ impl RequestContext<'_> {
         };
         let headers = tool.upstream_headers.iter();
         let headers = headers
-            .filter_map(|header| header.to_header(&own))
+            .filter_map(|header| header.to_header(&upstream_arguments))
             .collect();
-        if let Cow::Owned(own) = own {
-            self.request.params.members.set("arguments", own);
+        if let Cow::Owned(upstream_arguments) = upstream_arguments {
+            self.request
+                .params
+                .members
+                .set("arguments", upstream_arguments);
         }
         let task = self.task_of_call(view, &tool);
         let by_task = task.is_none() && self.as_task(&tool);

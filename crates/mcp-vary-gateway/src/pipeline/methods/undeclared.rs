@@ -67,8 +67,10 @@ impl RequestContext<'_> {
         method: &'static str,
     ) -> Result<Option<Box<UndeclaredMethod>>, RpcError> {
         let source = self.class.source(server);
-        let told = source.snapshot();
-        if told.handshake.is_none() || told.capabilities().contains(capability) {
+        let server_snapshot = source.snapshot();
+        if server_snapshot.handshake.is_none()
+            || server_snapshot.capabilities().contains(capability)
+        {
             return Ok(None);
         }
         let facts = Arc::clone(source.connection.server_facts());

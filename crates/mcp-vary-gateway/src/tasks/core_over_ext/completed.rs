@@ -127,8 +127,9 @@ impl CompletedTasks {
         let now = (self.environment.now)();
         let mut tasks = self.lock();
         tasks.sweep(now);
-        let own = tasks.of_owner(client, now);
-        own.map(|(_, id, task)| task.json(id, task.status()))
+        let of_client = tasks.of_owner(client, now);
+        of_client
+            .map(|(_, id, task)| task.json(id, task.status()))
             .collect()
     }
 

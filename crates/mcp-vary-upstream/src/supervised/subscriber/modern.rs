@@ -93,9 +93,9 @@ impl Streams<'_> {
         let waits = self.retry_at > Instant::now() && self.opening.is_none();
         tokio::select! {
             _ = self.changes.changed() => {}
-            heard = next_event(self.opening.as_mut()) => self.on_opening(heard),
-            heard = next_event(self.open.as_mut()) => self.on_open(heard),
-            heard = next_event(self.previous.as_mut().map(|it| &mut it.stream)) => self.on_previous(heard),
+            event = next_event(self.opening.as_mut()) => self.on_opening(event),
+            event = next_event(self.open.as_mut()) => self.on_open(event),
+            event = next_event(self.previous.as_mut().map(|it| &mut it.stream)) => self.on_previous(event),
             () = tokio::time::sleep_until(self.retry_at), if waits => {}
         }
     }
@@ -125,8 +125,8 @@ impl Streams<'_> {
         }
     }
 
-    fn on_opening(&mut self, heard: StreamEvent) {
-        match heard {
+    fn on_opening(&mut self, stream_event: StreamEvent) {
+        match stream_event {
             StreamEvent::Acknowledged(accepted) => {
                 if let Some(stream) = self.opening.take() {
                     self.switch_to(stream, &accepted);
@@ -187,8 +187,8 @@ impl Streams<'_> {
         self.retry_at = Instant::now();
     }
 
-    fn on_open(&mut self, heard: StreamEvent) {
-        match heard {
+    fn on_open(&mut self, stream_event: StreamEvent) {
+        match stream_event {
             StreamEvent::Updated(event, uri) => {
                 if let Some(former) = &mut self.previous {
                     former.late.remove(&uri);
@@ -205,8 +205,8 @@ impl Streams<'_> {
         }
     }
 
-    fn on_previous(&mut self, heard: StreamEvent) {
-        match (heard, &mut self.previous) {
+    fn on_previous(&mut self, stream_event: StreamEvent) {
+        match (stream_event, &mut self.previous) {
             (StreamEvent::Updated(event, uri), Some(former))
                 if !former.superseded.contains(&uri) =>
             {

@@ -19,14 +19,14 @@ impl<'j> NamedProperties<'j> {
             properties: Vec::new(),
             required: BTreeMap::new(),
         };
-        let mut places = BTreeMap::new();
+        let mut positions = BTreeMap::new();
         for properties in all(schemas, "properties") {
-            named.add(properties, &mut places, true);
+            named.add(properties, &mut positions, true);
         }
         // A property under a condition may be present.
         for part in conditional(schemas, taken) {
             if let Some(properties) = part.get("properties") {
-                named.add(properties, &mut places, false);
+                named.add(properties, &mut positions, false);
             }
         }
         let required = all(schemas, "required")
@@ -34,7 +34,7 @@ impl<'j> NamedProperties<'j> {
             .flatten();
         for name in required.filter_map(Json::as_str) {
             named.required.insert(name, ());
-            places.entry(name).or_insert_with(|| {
+            positions.entry(name).or_insert_with(|| {
                 named.properties.push((name, Vec::new()));
                 named.properties.len() - 1
             });
@@ -45,15 +45,15 @@ impl<'j> NamedProperties<'j> {
     pub(super) fn add(
         &mut self,
         properties: &'j Json<'j>,
-        places: &mut BTreeMap<&'j str, usize>,
+        positions: &mut BTreeMap<&'j str, usize>,
         again: bool,
     ) {
         for (name, schema) in properties.as_object().unwrap_or_default() {
-            match places.get(name.as_ref()) {
+            match positions.get(name.as_ref()) {
                 Some(place) if again => self.properties[*place].1.push(schema),
                 Some(_) => {}
                 None => {
-                    places.insert(name, self.properties.len());
+                    positions.insert(name, self.properties.len());
                     self.properties.push((name, vec![schema]));
                 }
             }

@@ -116,20 +116,20 @@ impl RequestContext<'_> {
         after: u64,
     ) -> Result<(Vec<String>, Option<u64>), RpcError> {
         let registry = &self.snapshot.services.tasks.registry;
-        let mut own = registry.core_over_ext_after(self.client.id, after, PAGE + 1);
-        let is_last = own.len() <= PAGE;
-        own.truncate(PAGE);
-        let next = own.last().map(|(number, ..)| *number);
-        let mut told = Vec::new();
-        for some in own.chunks(AT_ONCE) {
+        let mut tasks_of_client = registry.core_over_ext_after(self.client.id, after, PAGE + 1);
+        let is_last = tasks_of_client.len() <= PAGE;
+        tasks_of_client.truncate(PAGE);
+        let next = tasks_of_client.last().map(|(number, ..)| *number);
+        let mut tasks = Vec::new();
+        for some in tasks_of_client.chunks(AT_ONCE) {
             let asked = some
                 .iter()
                 .map(|(_, key, notifier)| self.listed(key, notifier));
             for listed in join_all(asked).await {
-                told.extend(listed?);
+                tasks.extend(listed?);
             }
         }
-        Ok((told, next.filter(|_| !is_last)))
+        Ok((tasks, next.filter(|_| !is_last)))
     }
 
     /// One task with its current status; `None` if its server or the task no longer exists.
@@ -138,14 +138,14 @@ impl RequestContext<'_> {
         key: &TaskKey,
         notifier: &TaskNotifier,
     ) -> Result<Option<String>, RpcError> {
-        let (server, own) = key;
+        let (server, id_at_server) = key;
         let mut sources = ServerIndex::enumerate(self.class.sources());
         let Some((at, source)) = sources.find(|(_, source)| source.name() == &**server) else {
             return Ok(None);
         };
         let task_client = TaskClient {
             connection: Arc::clone(&source.connection),
-            upstream_id: Arc::clone(own),
+            upstream_id: Arc::clone(id_at_server),
             params: self.task_params(at, Params::default()),
             client: self.client.id,
         };
@@ -181,13 +181,13 @@ impl RequestContext<'_> {
 
     /// The client's `params`, as `server` expects them in requests about tasks.
     fn task_params(&self, server: ServerIndex, mut params: Params<'_>) -> Arc<str> {
-        let told = self.sent_capabilities(server, Era::Modern);
+        let declared = self.sent_capabilities(server, Era::Modern);
         let config = self.class.source(server).connection.config();
-        let told = told.as_deref().unwrap_or(&config.capabilities);
+        let declared = declared.as_deref().unwrap_or(&config.capabilities);
         let hello = self.catalog.handshake(server);
         let upward = UpstreamContext {
             revision: hello.map_or(Revision::V2026_07_28, |hello| hello.revision),
-            capabilities: &with_extension(told),
+            capabilities: &with_extension(declared),
             progress_token: None,
             log_level: None,
         };
@@ -197,8 +197,8 @@ impl RequestContext<'_> {
     /// The context that turns the server's answer about a task into the client's.
     fn task_response(&self, found: &FoundTask) -> Result<ResponseContext, RpcError> {
         let mut downward = self.plan_of(found);
-        let own = Some(found.task.id.clone());
-        let names = self.new_task_codec(found.forms, found.view, &found.place, own);
+        let upstream_id = Some(found.task.id.clone());
+        let names = self.new_task_codec(found.forms, found.view, &found.place, upstream_id);
         downward.task = Some(Box::new(names));
         let mut forwarding = ForwardRequest {
             server: found.place.server,

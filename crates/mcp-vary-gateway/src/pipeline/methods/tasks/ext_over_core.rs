@@ -51,8 +51,11 @@ impl RequestContext<'_> {
         mut self,
         found: FoundTask,
     ) -> Result<Dispatch, RpcError> {
-        let (_, own) = split_prefix(&found.task.id);
-        self.request.params.members.set("taskId", json::string(own));
+        let (_, upstream_id) = split_prefix(&found.task.id);
+        self.request
+            .params
+            .members
+            .set("taskId", json::string(upstream_id));
         let responses = self.request.params.members.remove("inputResponses");
         let params = self.upstream_task_params(&found);
         let watched = self.proxied(&found, &params).await?;
@@ -91,9 +94,14 @@ impl RequestContext<'_> {
 
     /// The codec for the ids in messages that already have the extension's form.
     fn task_codec(&self, found: &FoundTask) -> TaskIdCodec {
-        let (mark, own) = split_prefix(&found.task.id);
+        let (mark, upstream_id) = split_prefix(&found.task.id);
         let forms = DialectPair::both(EXT_OVER_CORE.client);
-        let names = self.new_task_codec(forms, found.view, &found.place, Some(own.to_owned()));
+        let names = self.new_task_codec(
+            forms,
+            found.view,
+            &found.place,
+            Some(upstream_id.to_owned()),
+        );
         TaskIdCodec {
             prefix: mark.map(str::to_owned),
             ..names
@@ -125,8 +133,8 @@ impl RequestContext<'_> {
         let Some(found) = self.find_by(id) else {
             return false;
         };
-        let (_, own) = split_prefix(&found.task.id);
-        let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
+        let (_, upstream_id) = split_prefix(&found.task.id);
+        let params = format!(r#"{{"taskId":{}}}"#, json::string(upstream_id));
         self.proxied(&found, &params).await.is_ok()
     }
 
@@ -139,9 +147,9 @@ impl RequestContext<'_> {
             return Ok(watched);
         }
         let source = self.class.source(found.place.server);
-        let alone = self.dedicated_connection(found.place.server).await?;
+        let dedicated = self.dedicated_connection(found.place.server).await?;
         let line = Arc::clone(
-            alone
+            dedicated
                 .as_ref()
                 .map_or(&source.connection, DedicatedLease::connection),
         );
@@ -152,17 +160,17 @@ impl RequestContext<'_> {
         let exchange = line.ready().await?.request(request).await?;
         let answer = exchange.answer().await?;
         drop(turn);
-        if let Some(alone) = &alone {
-            alone.mark_clean();
+        if let Some(dedicated) = &dedicated {
+            dedicated.mark_clean();
         }
         let task = answer.outcome().map_err(|error| {
             let said = self.respell_task(found, RpcError::from_upstream_or_internal(error));
             TaskNotFound::connection_lost(&found.task, said.message()).failure()
         })?;
-        let road = road.with_leases(alone, Some(ConnectionUse::new(&self.class)));
-        let (_, own) = split_prefix(&found.task.id);
+        let road = road.with_leases(dedicated, Some(ConnectionUse::new(&self.class)));
+        let (_, upstream_id) = split_prefix(&found.task.id);
         let owner = TaskOwner::of(self.client, None);
-        proxied_tasks.begin((key, own), task, owner, road)
+        proxied_tasks.begin((key, upstream_id), task, owner, road)
     }
 }
 

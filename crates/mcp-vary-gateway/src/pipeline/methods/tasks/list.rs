@@ -26,8 +26,8 @@ impl RequestContext<'_> {
         for (at, source) in ServerIndex::enumerate(self.class.sources()) {
             if after == 0 && self.offers(at, TaskDialect::Core) {
                 // A server knows a client's tasks on the connection that created them.
-                let alone = self.dedicated_connection(at).await?;
-                let line = alone
+                let dedicated = self.dedicated_connection(at).await?;
+                let line = dedicated
                     .as_ref()
                     .map_or(&source.connection, DedicatedLease::connection);
                 tasks.extend(self.tasks_of(source.name(), line).await?);
@@ -64,13 +64,12 @@ impl RequestContext<'_> {
             let Ok(page) = answer.outcome() else { break };
             let listed = edit::get(page, "tasks").unwrap_or("[]");
             for task in elements(listed).unwrap_or_default() {
-                let own = string(task, "taskId").unwrap_or_default();
-                let sealed =
-                    self.snapshot
-                        .services
-                        .tasks
-                        .registry
-                        .client_id(&server, &own, self.client.id);
+                let upstream_id = string(task, "taskId").unwrap_or_default();
+                let sealed = self.snapshot.services.tasks.registry.client_id(
+                    &server,
+                    &upstream_id,
+                    self.client.id,
+                );
                 found.extend(
                     sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );

@@ -154,7 +154,7 @@ impl RequestContext<'_> {
         forms: DialectPair,
         view: ViewIndex,
         place: &ItemRef,
-        own: Option<String>,
+        upstream_id: Option<String>,
     ) -> TaskIdCodec {
         TaskIdCodec {
             dialects: forms,
@@ -162,7 +162,7 @@ impl RequestContext<'_> {
             server: self.server_name(place.server),
             variant: self.snapshot.variant_id(view).clone(),
             tool: Arc::clone(&place.upstream_name),
-            upstream_id: own,
+            upstream_id,
             prefix: None,
             ttl: None,
             connection: None,
@@ -290,16 +290,16 @@ impl RequestContext<'_> {
             return self.answer_proxied_task(found).await;
         }
         let mut downward = self.plan_of(&found);
-        let (view, place, own) = (found.view, found.place, found.task.id);
+        let (view, place, upstream_id) = (found.view, found.place, found.task.id);
         self.request
             .params
             .members
-            .set("taskId", json::string(&own));
-        let names = self.new_task_codec(found.forms, view, &place, Some(own.clone()));
+            .set("taskId", json::string(&upstream_id));
+        let names = self.new_task_codec(found.forms, view, &place, Some(upstream_id.clone()));
         downward.task = Some(Box::new(names));
         let forwarding = ForwardRequest {
             server: place.server,
-            name: Some(own),
+            name: Some(upstream_id),
             plan: downward,
             ..ForwardRequest::default()
         };
@@ -315,9 +315,10 @@ impl RequestContext<'_> {
             return;
         };
         let keys = &self.snapshot.services.cursor_keys;
-        let own = string(related, "taskId").and_then(|id| upstream_id(keys, &id));
-        if let Some(own) = own {
-            let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
+        let upstream_task_id = string(related, "taskId").and_then(|id| upstream_id(keys, &id));
+        if let Some(upstream_task_id) = upstream_task_id {
+            let related =
+                edit::set(related, "taskId", &json::string(&upstream_task_id)).into_owned();
             self.request.params.meta.set(RELATED_TASK_META, related);
         }
     }
@@ -373,10 +374,10 @@ impl RequestContext<'_> {
         };
         let view = self.view_of(&task);
         let view = view.ok_or_else(|| TaskNotFound::unknown().failure())?;
-        let own = task.tool.as_str().into();
+        let upstream_name = task.tool.as_str().into();
         let place = ItemRef {
             server,
-            upstream_name: own,
+            upstream_name,
         };
         let tools = self.catalog.view(ListKind::Tools, view);
         let tool = tools.and_then(|tools| tools.tool_for(&place)).cloned();
@@ -424,9 +425,9 @@ impl RequestContext<'_> {
 
     /// The view under which a task was created (SV-28), if the client may still use its variant.
     fn view_of(&self, task: &Task) -> Option<ViewIndex> {
-        let faces = &self.snapshot.variant_set;
-        let index = faces.index_of(task.variant.as_str())?;
+        let variant_set = &self.snapshot.variant_set;
+        let index = variant_set.index_of(task.variant.as_str())?;
         let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
-        is_offered.then(|| faces.presented_view(index, self.client.presentation))
+        is_offered.then(|| variant_set.presented_view(index, self.client.presentation))
     }
 }
