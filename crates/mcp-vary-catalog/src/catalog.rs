@@ -12,12 +12,13 @@ use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;
 
 use crate::index::{ServerIndex, VariantIndex, ViewIndex};
+use crate::layout::Layout;
 use crate::listing::ListKind;
 use crate::merge::{MergedList, ServerListing};
 use crate::registry::NameRegistry;
 use crate::server_snapshot::ServerSnapshot;
 use crate::shown::{Prompt, Tool};
-use crate::view::{Layout, View};
+use crate::view::View;
 
 /// A consistent snapshot of the lists of all servers and the views of the variants.
 #[derive(Debug)]

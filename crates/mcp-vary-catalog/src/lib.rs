@@ -11,6 +11,7 @@ pub mod apps;
 pub mod catalog;
 pub mod index;
 pub mod item;
+pub mod layout;
 pub mod link_index;
 pub mod list_cursor;
 pub mod listing;

@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 use super::index::ServerIndex;
 use super::item::{Item, ItemRef, ServerTraits};
 use super::listing::{ListKind, Listing};
-use super::registry::AssignedServers;
 use crate::listing;
 
 /// How the names of tools and prompts indicate their server.
@@ -190,6 +189,9 @@ impl MergedList {
         server_name(&self.servers, item)
     }
 }
+
+/// For one list, the name of the server that each name or URI is assigned to.
+pub(super) type AssignedServers = BTreeMap<Arc<str>, Arc<str>>;
 
 /// The name of the server that has `item`, of the servers whose lists it was merged from.
 pub(super) fn server_name<'a>(servers: &'a [Arc<str>], item: &ItemRef) -> &'a Arc<str> {

@@ -8,9 +8,9 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::era;
 use mcp_vary_wire::revision::Era;
 
+use super::layout::Layout;
 use super::listing::ListKind;
 use super::shown::{ViewItem, VisibleItem};
-use super::view::Layout;
 
 /// The contents of a list.
 #[derive(Clone, Debug)]

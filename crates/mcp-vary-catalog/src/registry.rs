@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard};
 
 use super::listing::ListKind;
-use super::merge::MergedList;
+use super::merge::{AssignedServers, MergedList};
 use mcp_vary_base::lock::Lock;
 
 /// The assignments of all lists, for clients of every class.
@@ -23,9 +23,6 @@ struct Assignments {
     servers: BTreeSet<Arc<str>>,
     lists: BTreeMap<ListKind, AssignedServers>,
 }
-
-/// For one list, the name of the server that each name or URI is assigned to.
-pub(super) type AssignedServers = BTreeMap<Arc<str>, Arc<str>>;
 
 impl NameRegistry {
     /// Releases the assignments to all servers except `servers`.

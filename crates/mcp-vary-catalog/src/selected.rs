@@ -7,10 +7,10 @@ use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::revision::Era;
 
 use super::index::ViewIndex;
+use super::layout::Layout;
 use super::listing::{ListKind, ListedItem, Listing};
 use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
-use super::view::Layout;
 use crate::catalog::{Catalog, Lists};
 use crate::variant_config::VariantConfig;
 use crate::variant_set::VariantSet;

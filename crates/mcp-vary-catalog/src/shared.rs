@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use super::layout::Layout;
 use super::listing::{ListKind, Listing};
 use super::merge::ServerListing;
 use super::registry::NameRegistry;
-use super::view::Layout;
 use crate::catalog::Lists;
 use mcp_vary_base::lock::Lock;
 

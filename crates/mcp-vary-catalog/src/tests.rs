@@ -13,11 +13,12 @@ use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 
 use super::index::VariantIndex;
+use super::layout::Layout;
 use super::listing::{ListKind, ListedItem, Listing};
 use super::merge::{Naming, ServerListing};
 use super::registry::NameRegistry;
 use super::shared::SharedLists;
-use super::view::{Layout, View};
+use super::view::View;
 use crate::catalog::{ChangedLists, Lists, changed_lists};
 use crate::selection::rules::ClientRules;
 use crate::selection::variant_selection::SelectionConfig;

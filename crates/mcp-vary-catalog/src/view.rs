@@ -2,24 +2,21 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary_results::ResultRule;
 use mcp_vary_view::{UriTemplate, ViewDiagnostic, uri_identity};
-use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
 use super::item::{Item, ItemRef};
 use super::listing::ListKind;
-use super::merge::{MergedList, Naming, server_name};
+use super::merge::{MergedList, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem};
+use crate::layout::Layout;
 use crate::list_cursor::CursorIndex;
 use crate::variant_config::{NameScope, VariantConfig};
-use crate::variant_set::VariantSet;
 
 /// A list as a variant shows it.
 #[derive(Debug)]
@@ -44,32 +41,6 @@ pub struct View {
     layout: Layout,
     /// Problems in the variant's configuration that the listed items reveal.
     pub diagnostics: Vec<ViewDiagnostic>,
-}
-
-/// How lists are named, shown, paged and cached.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// How tools and prompts of several servers are named.
-    pub naming: Naming,
-    /// The variants, with their views.
-    pub variants: Arc<VariantSet>,
-    /// The rules for results.
-    pub results: Arc<[ResultRule]>,
-    /// The number of items on a page. `None` puts all items on one page.
-    pub page_size: Option<NonZeroUsize>,
-    /// The caching hints that modern clients receive.
-    pub caching: Caching,
-}
-
-impl Layout {
-    /// Whether views that were built with `other` are still valid.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.naming == other.naming
-            && Arc::ptr_eq(&self.variants, &other.variants)
-            && Arc::ptr_eq(&self.results, &other.results)
-            && self.page_size == other.page_size
-            && self.caching == other.caching
-    }
 }
 
 impl View {
@@ -406,9 +377,13 @@ fn log_new_collisions(face: &VariantConfig, diagnostics: &[ViewDiagnostic], befo
 mod tests {
     use mcp_vary_view::{ArgumentOverride, ToolOverride};
 
+    use mcp_vary_wire::era::Caching;
+
     use super::*;
     use crate::index::ServerIndex;
     use crate::listing;
+    use crate::merge::Naming;
+    use crate::variant_set::VariantSet;
 
     fn merged(texts: &[&str]) -> MergedList {
         let item = |text: &&str| {
@@ -437,10 +412,9 @@ mod tests {
     }
 
     fn layout() -> Layout {
-        let faces = VariantSet::built_in();
         Layout {
             naming: Naming::Never,
-            variants: Arc::new(faces),
+            variants: Arc::new(VariantSet::built_in()),
             results: Arc::default(),
             page_size: None,
             caching: Caching::Never,

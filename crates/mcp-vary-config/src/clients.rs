@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
-use mcp_vary_catalog::selection::rules::{ClientPattern, ClientRule, JsonContent};
+use mcp_vary_catalog::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
 
 use super::reader::{Located, Reader, meant_or_known};
 use super::schema_builder::SchemaBuilder;

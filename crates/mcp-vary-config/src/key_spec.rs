@@ -1,12 +1,16 @@
-//! The keys of a table, as data: the meaning of each key, its allowed values, and the field that it sets.
+//! The keys of a table, as data: the meaning of each key, its allowed values, and the field that it sets. Both the
+//! reader and the schema of a table follow from them.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::reader::{Located, Reader};
-use super::schema_builder::{SchemaBuilder, Shape};
+use super::reader::{Located, Reader, did_you_mean, quoted};
+use super::schema_builder::{ANYTHING, BESIDE, SchemaBuilder, Shape, as_written};
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::document::Entry;
+use crate::renamed;
 
 /// One key of a table.
 pub(super) struct KeySpec<T> {
@@ -62,3 +66,97 @@ impl<T> ValueKind<T> {
         }
     }
 }
+
+impl Reader<'_> {
+    /// Reads a table of settings. Reports keys that are not `known`.
+    pub(super) fn settings<T>(
+        &mut self,
+        field: &Located<'_>,
+        known: &[&[KeySpec<T>]],
+        into: &mut T,
+        example: &str,
+    ) {
+        let Some(entries) = self.table(field, example) else {
+            return;
+        };
+        for entry in entries {
+            let member = field.member(entry);
+            let mut settings = known.iter().copied().flatten();
+            match settings.find(|setting| setting.key == entry.key) {
+                Some(setting) => setting.takes.read(self, &member, into),
+                // Keys for editors, and for YAML anchors.
+                None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
+                None => self.unknown(&member, entry, known),
+            }
+        }
+    }
+
+    fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
+        let settings = known.iter().copied().flatten();
+        let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
+        if let Some(new) = renamed::new_key(&member.path, &entry.key, &keys) {
+            let table = member.path.strip_suffix(&entry.key).unwrap_or_default();
+            let what = format!("is called `{table}{new}` now");
+            let diagnostic =
+                Diagnostic::new(entry.at, member.path.as_str(), what).with_fix("rename it");
+            return self.diagnostics.push(diagnostic);
+        }
+        let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
+        let meant = said
+            .map(|(_, meant)| *meant)
+            .filter(|meant| keys.contains(meant));
+        let fix = match meant.or_else(|| nearest(&entry.key, &keys)) {
+            Some(meant) => did_you_mean(meant),
+            None => format!("there are {}", quoted(&keys)),
+        };
+        let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
+        self.diagnostics.push(diagnostic.with_fix(fix));
+    }
+}
+
+impl SchemaBuilder {
+    /// A table of settings, plus the extra keys that every table may have.
+    pub(super) fn table<T>(&mut self, tables: &[&[KeySpec<T>]]) -> Value {
+        let mut properties = Map::new();
+        for setting in tables.iter().copied().flatten() {
+            let mut shape = setting.takes.shape(self);
+            if let Value::Object(shape) = &mut shape {
+                shape.insert("description".to_owned(), json!(setting.about));
+                if !setting.default.is_empty() {
+                    shape.insert("default".to_owned(), as_written(setting.default));
+                }
+            }
+            properties.insert(setting.key.to_owned(), shape);
+        }
+        properties.insert("$schema".to_owned(), json!({}));
+        json!({
+            "type": "object",
+            "properties": properties,
+            "patternProperties": {BESIDE: {}},
+            "additionalProperties": false,
+        })
+    }
+
+    /// Overrides by the names of items.
+    pub(super) fn items<T>(&mut self, settings: &[KeySpec<T>]) -> Value {
+        let item = self.table(&[settings]);
+        self.named(ANYTHING, &item)
+    }
+}
+
+/// The names of our settings in other programs.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("endpoint", "url"),
+    ("environment", "env"),
+    ("httpUrl", "url"),
+    ("mcp-servers", "servers"),
+    ("mcp_servers", "servers"),
+    ("mime-type", "mimeType"),
+    ("port", "listen"),
+    ("serverUrl", "url"),
+    ("transport", "type"),
+    ("uriTemplate", "uri"),
+    ("workdir", "cwd"),
+    ("workingDirectory", "cwd"),
+];

@@ -11,8 +11,6 @@ use super::units;
 use super::variables::{self, Lookup};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Entry, Node, Value, join};
-use crate::key_spec::KeySpec;
-use crate::renamed;
 
 /// A value and the keys that lead to it.
 pub(super) struct Located<'t> {
@@ -104,51 +102,6 @@ impl<'a> Reader<'a> {
             .map_while(|diagnostic| Some((diagnostic.key.strip_prefix(&field.path)?, diagnostic)));
         below_field
             .any(|(below, diagnostic)| below.starts_with('.') && fixes.contains(&diagnostic.fix))
-    }
-
-    /// Reads a table of settings. Reports keys that are not `known`.
-    pub(super) fn settings<T>(
-        &mut self,
-        field: &Located<'_>,
-        known: &[&[KeySpec<T>]],
-        into: &mut T,
-        example: &str,
-    ) {
-        let Some(entries) = self.table(field, example) else {
-            return;
-        };
-        for entry in entries {
-            let member = field.member(entry);
-            let mut settings = known.iter().copied().flatten();
-            match settings.find(|setting| setting.key == entry.key) {
-                Some(setting) => setting.takes.read(self, &member, into),
-                // Keys for editors, and for YAML anchors.
-                None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
-                None => self.unknown(&member, entry, known),
-            }
-        }
-    }
-
-    fn unknown<T>(&mut self, member: &Located<'_>, entry: &Entry, known: &[&[KeySpec<T>]]) {
-        let settings = known.iter().copied().flatten();
-        let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
-        if let Some(new) = renamed::new_key(&member.path, &entry.key, &keys) {
-            let table = member.path.strip_suffix(&entry.key).unwrap_or_default();
-            let what = format!("is called `{table}{new}` now");
-            let diagnostic =
-                Diagnostic::new(entry.at, member.path.as_str(), what).with_fix("rename it");
-            return self.diagnostics.push(diagnostic);
-        }
-        let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
-        let meant = said
-            .map(|(_, meant)| *meant)
-            .filter(|meant| keys.contains(meant));
-        let fix = match meant.or_else(|| nearest(&entry.key, &keys)) {
-            Some(meant) => did_you_mean(meant),
-            None => format!("there are {}", quoted(&keys)),
-        };
-        let diagnostic = Diagnostic::new(entry.at, member.path.as_str(), "is not a known key");
-        self.diagnostics.push(diagnostic.with_fix(fix));
     }
 
     /// The entries of a table.
@@ -366,23 +319,6 @@ pub(super) fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
-
-/// The names of our settings in other programs.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("cmd", "command"),
-    ("endpoint", "url"),
-    ("environment", "env"),
-    ("httpUrl", "url"),
-    ("mcp-servers", "servers"),
-    ("mcp_servers", "servers"),
-    ("mime-type", "mimeType"),
-    ("port", "listen"),
-    ("serverUrl", "url"),
-    ("transport", "type"),
-    ("uriTemplate", "uri"),
-    ("workdir", "cwd"),
-    ("workingDirectory", "cwd"),
-];
 
 /// The maximum of any count.
 pub(super) const MOST: usize = 1_000_000;

@@ -1,6 +1,6 @@
 //! The shapes of values in the JSON Schema of the configuration.
 //!
-//! They are generated from the same tables that the reader uses: a [`KeySpec`] describes the allowed values for both.
+//! They are generated from the same tables that the reader uses: a `KeySpec` describes the allowed values for both.
 //! The reader checks what a schema cannot express: which variants exist, the range of a duration with units, whether
 //! the braces of a pattern are closed.
 
@@ -9,7 +9,6 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value, json};
 
 use super::units;
-use crate::key_spec::KeySpec;
 
 /// Builds the schema of the values of a setting.
 pub(super) type Shape = fn(&mut SchemaBuilder) -> Value;
@@ -30,28 +29,6 @@ impl SchemaBuilder {
         json!({"$ref": format!("#/$defs/{name}")})
     }
 
-    /// A table of settings, plus the extra keys that every table may have.
-    pub(super) fn table<T>(&mut self, tables: &[&[KeySpec<T>]]) -> Value {
-        let mut properties = Map::new();
-        for setting in tables.iter().copied().flatten() {
-            let mut shape = setting.takes.shape(self);
-            if let Value::Object(shape) = &mut shape {
-                shape.insert("description".to_owned(), json!(setting.about));
-                if !setting.default.is_empty() {
-                    shape.insert("default".to_owned(), as_written(setting.default));
-                }
-            }
-            properties.insert(setting.key.to_owned(), shape);
-        }
-        properties.insert("$schema".to_owned(), json!({}));
-        json!({
-            "type": "object",
-            "properties": properties,
-            "patternProperties": {BESIDE: {}},
-            "additionalProperties": false,
-        })
-    }
-
     /// A table with keys that the user chooses.
     pub(super) fn named(&mut self, keys: &str, value: &Value) -> Value {
         json!({
@@ -60,12 +37,6 @@ impl SchemaBuilder {
             "propertyNames": {"pattern": format!("^(?:{keys}|<<)$")},
             "additionalProperties": value,
         })
-    }
-
-    /// Overrides by the names of items.
-    pub(super) fn items<T>(&mut self, settings: &[KeySpec<T>]) -> Value {
-        let item = self.table(&[settings]);
-        self.named(ANYTHING, &item)
     }
 
     /// A list of equal items.
@@ -278,7 +249,7 @@ fn any_case(word: &str) -> String {
 const VARIABLE: &str = r"(?:env:)?[A-Za-z0-9_]+(?::-(?:[^}$]|\$(?!\{))*)?";
 
 /// Keys that the reader ignores, and YAML's merge key, which is resolved earlier.
-const BESIDE: &str = "^(?:x-|<<$)";
+pub(super) const BESIDE: &str = "^(?:x-|<<$)";
 
 /// Any key.
 pub(super) const ANYTHING: &str = r"[\s\S]*";

@@ -2,7 +2,7 @@
 
 use mcp_vary_view::{Dialect, ResultFields};
 
-use crate::selection::rules::{ClientPattern, ClientRule};
+use crate::selection::client_rule::{ClientPattern, ClientRule};
 
 /// A known client that needs special treatment, and the workaround for it.
 ///

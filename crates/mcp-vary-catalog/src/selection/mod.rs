@@ -1,5 +1,6 @@
 //! Selects the variant for clients that do not name one.
 /// Known clients that need special treatment.
+pub mod client_rule;
 pub mod known_clients;
 /// Rankings of the variants by hints.
 pub mod rankings;

@@ -8,7 +8,7 @@ use mcp_vary::variant::VariantId;
 use percent_encoding::percent_decode_str;
 
 use crate::index::VariantIndex;
-use crate::selection::rules::ClientRule;
+use crate::selection::client_rule::ClientRule;
 
 /// The path of the MCP endpoint.
 pub const ENDPOINT: &str = "/mcp";

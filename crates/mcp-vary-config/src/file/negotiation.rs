@@ -1,6 +1,6 @@
 //! The top-level settings for content negotiation.
 
-use mcp_vary_catalog::selection::rules::JsonContent;
+use mcp_vary_catalog::selection::client_rule::JsonContent;
 
 use super::settings::PartialFile;
 use crate::key_spec::{KeySpec, ValueKind};

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use tokio::net::TcpListener;
 
-use super::http::ListenerKind;
+use super::listener_kind::ListenerKind;
 use super::responses::typed_response;
 use crate::frontend::sse_body::Body;
 use crate::frontend::validation::{self, Rejection};

@@ -14,8 +14,8 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
-use super::endpoint::session_of;
 use super::responses::{accepted, event_stream, json};
+use super::session_header::session_of;
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
 use crate::pipeline::clients::legacy_client;

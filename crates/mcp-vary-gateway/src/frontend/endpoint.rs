@@ -1,4 +1,4 @@
-//! The MCP endpoint: its three HTTP methods, and the session of a request.
+//! The MCP endpoint and its three HTTP methods.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, VariantRequest};
 use mcp_vary_wire::headers::SESSION_ID;
-use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
 use tokio_util::sync::CancellationToken;
 
-use super::http::ListenerKind;
+use super::listener_kind::ListenerKind;
 use super::responses::{event_stream, json, rejected, typed_response};
+use super::session_header::session_of;
 use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
 use super::validation::{self, Rejection};
 use super::{admin, post};
@@ -160,31 +160,6 @@ fn end_session(snapshot: &ConfigSnapshot, head: &Parts) -> Response<Body> {
         .replay_streams
         .remove_client(session.client);
     typed_response(StatusCode::OK, "application/json", Body::empty())
-}
-
-/// The session of a legacy request.
-///
-/// # Errors
-///
-/// When the header is missing, or no session has this id.
-///
-/// > Servers that require a session ID SHOULD respond to requests without an `MCP-Session-Id`
-/// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
-/// > session at any time, after which it MUST respond to requests containing that session ID with
-/// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
-pub(super) fn session_of(
-    snapshot: &ConfigSnapshot,
-    head: &Parts,
-) -> Result<Arc<Session>, RpcError> {
-    let Some(id) = head.headers.get(SESSION_ID) else {
-        let why = "the Mcp-Session-Id header is missing; send `initialize` first";
-        return Err(RpcError::invalid_request(why));
-    };
-    let sessions = &snapshot.services.sessions;
-    let found = id.to_str().ok().and_then(|id| sessions.find(id));
-    found
-        .filter(|session| snapshot.placements.order_of(session).is_some())
-        .ok_or_else(RpcError::session_not_found)
 }
 
 /// The last event that a client received before it lost its connection; `None` for an id that the gateway did not

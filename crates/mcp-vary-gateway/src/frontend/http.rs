@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::connections::{ConnectionGuard, Connections};
+use super::listener_kind::ListenerKind;
 use super::responses::rejected;
 use super::validation;
 use super::write_timeout::WriteTimeout;
@@ -138,16 +139,6 @@ impl Gateway {
             }
         }
     }
-}
-
-/// What a listener is for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum ListenerKind {
-    /// Clients of the MCP endpoint.
-    #[default]
-    Mcp,
-    /// The operator.
-    Admin,
 }
 
 /// The connections of one listener.

@@ -5,10 +5,12 @@ mod batch;
 mod connections;
 mod endpoint;
 pub(crate) mod http;
+mod listener_kind;
 pub(crate) mod post;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;
+mod session_header;
 pub(crate) mod sse_body;
 pub(crate) mod stdio;
 pub(crate) mod validation;

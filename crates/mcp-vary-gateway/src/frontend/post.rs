@@ -24,8 +24,8 @@ use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::CancellationToken;
 
 use super::batch;
-use super::endpoint::session_of;
 use super::responses::{accepted, event_stream, json};
+use super::session_header::session_of;
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
 use crate::frontend::validation::{self, Rejection};

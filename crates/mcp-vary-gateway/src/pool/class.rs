@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcp_vary_catalog::index::ServerIndex;
+use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
-use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 

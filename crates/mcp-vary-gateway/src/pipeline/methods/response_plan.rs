@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::feature::Features;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
-use mcp_vary_catalog::selection::rules::JsonContent;
+use mcp_vary_catalog::selection::client_rule::JsonContent;
 use mcp_vary_catalog::shown::{Prompt, Tool};
 use mcp_vary_results::CallContext;
 use mcp_vary_results::result_store::{ResultOwner, ToolRef};

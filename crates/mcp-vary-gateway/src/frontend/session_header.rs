@@ -1,0 +1,35 @@
+//! The session that the header `MCP-Session-Id` names.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::response::RpcError;
+
+use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::Session;
+
+/// The session of a legacy request.
+///
+/// # Errors
+///
+/// When the header is missing, or no session has this id.
+///
+/// > Servers that require a session ID SHOULD respond to requests without an `MCP-Session-Id`
+/// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
+/// > session at any time, after which it MUST respond to requests containing that session ID with
+/// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
+pub(super) fn session_of(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+) -> Result<Arc<Session>, RpcError> {
+    let Some(id) = head.headers.get(SESSION_ID) else {
+        let why = "the Mcp-Session-Id header is missing; send `initialize` first";
+        return Err(RpcError::invalid_request(why));
+    };
+    let sessions = &snapshot.services.sessions;
+    let found = id.to_str().ok().and_then(|id| sessions.find(id));
+    found
+        .filter(|session| snapshot.placements.order_of(session).is_some())
+        .ok_or_else(RpcError::session_not_found)
+}
