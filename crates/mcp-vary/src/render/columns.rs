@@ -8,7 +8,7 @@ use crate::json::Json;
 /// The depth to which objects in a column become columns of their own.
 pub(super) const MAX_OPENED_COLUMNS: usize = 3;
 
-/// With fewer rows, a header does not pay.
+/// With fewer rows, a header takes more space than it saves.
 const MIN_ROWS: usize = 3;
 
 /// Texts that share fewer bytes are written in full.

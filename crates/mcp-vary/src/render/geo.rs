@@ -15,7 +15,7 @@ type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 /// A feature becomes its properties under its name, and a collection a list of these, which renders as a table. A
 /// point is written as latitude before longitude with hemispheres, as on GPS receivers and maps; numbers stay as
 /// written. Any other geometry is described by its type, its number of positions and its extent; its coordinates are
-/// the only omission, since a reader has no use for thousands of them. All added words are GeoJSON's own.
+/// the only omission, because there may be thousands of them. All added words are GeoJSON's own.
 ///
 /// Unchanged are positions outside of Earth's graticule, another reference system (`crs`), geometry collections, and
 /// properties whose names would collide with added ones.

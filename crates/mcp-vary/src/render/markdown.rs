@@ -448,7 +448,8 @@ fn block_opener(line: &str) -> Option<usize> {
     opens.then_some(0)
 }
 
-/// Whether `text` is a URL with an honest link: http(s), plain characters, no user part.
+/// Whether `text` is a URL that may become a link: http(s), plain characters, and no user part, which could hide the
+/// host.
 fn is_safe_url(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")

@@ -267,7 +267,7 @@ impl Answer {
             contract: output_schema.map_or(Contract::default(), Contract::of),
             whole: whole.map(|uri| Whole {
                 uri,
-                // Revisions with the one also have the other.
+                // A revision that allows one also allows the other.
                 is_linked: policy.non_object_structured,
             }),
             custom_text: Some(CustomText {

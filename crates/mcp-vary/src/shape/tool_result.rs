@@ -103,7 +103,7 @@ impl Policy<'_> {
 ///     r#"{"content":[{"type":"text","text":"- **c**: 8.0"}]}"#,
 /// );
 ///
-/// // Looks like JSON, but is not: nothing is invented.
+/// // A text that looks like JSON, but is not: the result stays unchanged.
 /// let result = r#"{"content": [{"type": "text", "text": "[{'rows': 2}]"}]}"#;
 /// assert_eq!(shape(&["agent", "format=json"], result), result);
 /// ```

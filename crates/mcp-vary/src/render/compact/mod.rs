@@ -491,5 +491,5 @@ struct Rows<'e> {
     key: Option<Vec<&'e str>>,
 }
 
-/// Bytes of a member, at least; with less it says little.
+/// Bytes of a member, at least; a shorter one has too little information.
 const MIN_SHARE: usize = 24;

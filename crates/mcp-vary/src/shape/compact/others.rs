@@ -77,5 +77,5 @@ impl ResultCompactor<'_> {
     }
 }
 
-/// Tokens of a text, at least; with fewer it says little.
+/// Tokens of a text, at least; a shorter one has too little information.
 const MIN_TEXT: usize = 32;
