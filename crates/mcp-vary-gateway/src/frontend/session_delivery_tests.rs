@@ -107,7 +107,7 @@ async fn field(http: &mut BufReader<TcpStream>, name: &str) -> String {
     }
 }
 
-async fn hears(http: &mut BufReader<TcpStream>, messages: &[&str]) {
+async fn receives(http: &mut BufReader<TcpStream>, messages: &[&str]) {
     for message in messages {
         assert_eq!(field(http, "data: {").await, message[1..]);
     }
@@ -120,9 +120,9 @@ async fn over_http_it_is_an_event_of_the_stream_that_is_open() {
     let session = &client.session;
     assert!(!session.has_stream() && tell(session, &[r#"{"a":1}"#]));
     let (mut http, _) = client.listen("").await;
-    hears(&mut http, &[r#"{"a":1}"#]).await;
+    receives(&mut http, &[r#"{"a":1}"#]).await;
     assert!(session.has_stream() && tell(session, &[r#"{"b":2}"#]));
-    hears(&mut http, &[r#"{"b":2}"#]).await;
+    receives(&mut http, &[r#"{"b":2}"#]).await;
 }
 
 /// What was sent and may be lost is sent again, then what was told in between, and nothing of another stream.
@@ -133,10 +133,10 @@ async fn who_comes_back_to_a_stream_hears_what_it_missed_there() {
     let session = &client.session;
     let (mut http, first) = client.listen("").await;
     assert!(tell(session, &[r#"{"a":1}"#]));
-    hears(&mut http, &[r#"{"a":1}"#]).await;
+    receives(&mut http, &[r#"{"a":1}"#]).await;
     let (mut other, _) = client.listen("").await;
     assert!(tell(session, &[r#"{"b":2}"#]));
-    hears(&mut other, &[r#"{"b":2}"#]).await;
+    receives(&mut other, &[r#"{"b":2}"#]).await;
     drop((http, other));
     while session.has_stream() {
         tokio::task::yield_now().await;
@@ -144,7 +144,7 @@ async fn who_comes_back_to_a_stream_hears_what_it_missed_there() {
     assert!(tell(session, &[r#"{"c":3}"#]));
     let (mut http, again) = client.listen(&first).await;
     assert_eq!(again, first);
-    hears(&mut http, &[r#"{"a":1}"#, r#"{"c":3}"#]).await;
+    receives(&mut http, &[r#"{"a":1}"#, r#"{"c":3}"#]).await;
     assert!(tell(session, &[r#"{"d":4}"#]));
-    hears(&mut http, &[r#"{"d":4}"#]).await;
+    receives(&mut http, &[r#"{"d":4}"#]).await;
 }

@@ -231,7 +231,7 @@ mod tests {
     use super::super::tests::unnamed;
     use super::*;
 
-    fn heard(stream: &OutboxStream) -> Option<String> {
+    fn received(stream: &OutboxStream) -> Option<String> {
         let polled = stream.poll_next(&Context::from_waker(Waker::noop()));
         match polled {
             Poll::Ready(Some(message)) => Some(String::from_utf8(message.to_vec()).unwrap()),
@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn hears(stream: &OutboxStream, expected: &[&str]) {
+    fn receives(stream: &OutboxStream, expected: &[&str]) {
         for expected in expected {
-            assert_eq!(heard(stream).as_deref(), Some(*expected));
+            assert_eq!(received(stream).as_deref(), Some(*expected));
         }
-        assert_eq!(heard(stream), None);
+        assert_eq!(received(stream), None);
     }
 
     fn tell_all(session: &Session, messages: &[&'static str]) -> bool {
@@ -258,11 +258,11 @@ mod tests {
         let session = unnamed();
         let [older, newer] = [(); 2].map(|()| session.open_stream(9).unwrap());
         assert!(tell_all(&session, &["a", "b"]));
-        hears(&older, &[]);
-        hears(&newer, &["a", "b"]);
+        receives(&older, &[]);
+        receives(&newer, &["a", "b"]);
         assert!(tell_all(&session, &["c"]));
         drop(newer);
-        hears(&older, &["c"]);
+        receives(&older, &["c"]);
     }
 
     #[tokio::test]
@@ -270,10 +270,10 @@ mod tests {
         let session = unnamed();
         let stream = session.open_stream(9).unwrap();
         let telling = async { session.enqueue(Bytes::from_static(b"a")) };
-        let (heard, told) = tokio::join!(stream.next(), telling);
-        assert_eq!((heard.as_deref(), told), (Some(&b"a"[..]), true));
-        let ((), heard) = tokio::join!(async { session.end() }, stream.next());
-        assert_eq!(heard, None);
+        let (received, told) = tokio::join!(stream.next(), telling);
+        assert_eq!((received.as_deref(), told), (Some(&b"a"[..]), true));
+        let ((), received) = tokio::join!(async { session.end() }, stream.next());
+        assert_eq!(received, None);
         assert!(!tell_all(&session, &["b"]) && !session.has_stream());
     }
 
@@ -284,7 +284,7 @@ mod tests {
         tokio::time::advance(QUEUE_TIMEOUT / 2).await;
         assert!(tell_all(&session, &["b"]));
         tokio::time::advance(QUEUE_TIMEOUT / 2 + Duration::from_secs(1)).await;
-        hears(&session.open_stream(9).unwrap(), &["b"]);
+        receives(&session.open_stream(9).unwrap(), &["b"]);
         assert!(session.active.lock().outbox.is_none());
     }
 
@@ -304,10 +304,10 @@ mod tests {
         let stream = session.open_stream(9).unwrap();
         let told = (0..999).filter(|_| tell_all(&session, &["a"])).count();
         assert_eq!(told, OPEN_STREAM_LIMITS.0);
-        assert_eq!(heard(&stream).as_deref(), Some("closed"));
+        assert_eq!(received(&stream).as_deref(), Some("closed"));
         assert!(!session.has_stream());
         drop(stream);
-        hears(
+        receives(
             &session.open_stream(9).unwrap(),
             &["a"; OPEN_STREAM_LIMITS.0],
         );

@@ -133,7 +133,7 @@ async fn come_back(harness: &Harness, client: &mut LegacyClient, last: &str) {
     is_stream(&mut client.http).await;
 }
 
-async fn hears(client: &mut LegacyClient, expected: &[Value]) {
+async fn receives(client: &mut LegacyClient, expected: &[Value]) {
     for expected in expected {
         let event = Event::next_said(&mut client.http).await;
         assert_eq!(event.map(|event| event.data).as_ref(), Some(expected));
@@ -141,7 +141,7 @@ async fn hears(client: &mut LegacyClient, expected: &[Value]) {
 }
 
 async fn hears_to_the_end(client: &mut LegacyClient, expected: &[Value]) {
-    hears(client, expected).await;
+    receives(client, expected).await;
     assert_eq!(Event::next_said(&mut client.http).await, None);
 }
 
@@ -293,9 +293,9 @@ async fn a_stream_goes_on_where_its_client_came_back_to() {
     // It may be lost once more before anything is said.
     let again = Event::next(&mut client.http).await.unwrap();
     assert!(again.id() == primed.id() && again.data.is_null());
-    hears(&mut client, &[json!(1)]).await;
+    receives(&mut client, &[json!(1)]).await;
     calls.step(2);
-    hears(&mut client, &[json!(2)]).await;
+    receives(&mut client, &[json!(2)]).await;
     calls.answer(&harness, 0);
     hears_to_the_end(&mut client, &[json!(7)]).await;
 }

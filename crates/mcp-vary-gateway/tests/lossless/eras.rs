@@ -28,10 +28,10 @@ async fn crosses(client: Era, method: &'static str, params: &str, said: &'static
         });
         let harness = Harness::build(behind, server, script).await;
         let mut client = harness.client(front, client).await;
-        let heard = client.ask(method, params).await;
+        let received = client.ask(method, params).await;
         let text = match said.contains(r#""code""#) {
-            true => heard.error(),
-            false => heard.result(),
+            true => received.error(),
+            false => received.result(),
         };
         assert_eq!(text, got, "{method}");
     }
@@ -140,8 +140,8 @@ async fn a_request_for_input_is_for_those_who_can_be_asked() {
         )
         .await;
         let mut client = harness.client(front, era).await;
-        let heard = client.ask("tools/call", CALL).await;
-        let told = members(heard.error());
+        let received = client.ask("tools/call", CALL).await;
+        let told = members(received.error());
         assert_eq!(told["code"], "-32603");
         assert!(told["message"].contains("asks for"), "{told:?}");
         if era == Era::Modern {
@@ -174,8 +174,8 @@ async fn the_level_of_a_session_is_that_of_each_request() {
             .ask("logging/setLevel", r#"{"level":"warning"}"#)
             .await;
         assert_eq!(set.result(), "{}");
-        let heard = client.ask("tools/call", CALL).await;
-        assert_eq!(heard.before, LOGS[1..]);
+        let received = client.ask("tools/call", CALL).await;
+        assert_eq!(received.before, LOGS[1..]);
         assert_eq!(
             harness.last("tools/call").meta(LOG_LEVEL),
             Some(r#""warning""#)
@@ -190,11 +190,11 @@ async fn the_level_of_a_request_is_set_once() {
     for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
         let harness = Harness::build(behind, Era::Legacy, answers("tools/call", logs)).await;
         let mut client = harness.client(front, Era::Modern).await;
-        let heard = client.ask("tools/call", CALL).await;
-        assert_eq!(heard.before, Vec::<String>::new());
+        let received = client.ask("tools/call", CALL).await;
+        assert_eq!(received.before, Vec::<String>::new());
         let asked = format!(r#"{{"name":"odd","_meta":{{"{LOG_LEVEL}":"error"}}}}"#);
-        let heard = client.ask("tools/call", &asked).await;
-        assert_eq!(heard.before, LOGS[2..]);
+        let received = client.ask("tools/call", &asked).await;
+        assert_eq!(received.before, LOGS[2..]);
         client.ask("tools/call", &asked).await.result();
         let set = harness.seen("logging/setLevel");
         assert_eq!(set.len(), 1);
@@ -225,14 +225,14 @@ async fn progress_keeps_the_clients_token_between_all_eras() {
         let mut client = harness.client(front, client).await;
         for token in [r#""t\u00f6k""#, "7", r#""0""#] {
             let params = format!(r#"{{"name":"odd","_meta":{{"progressToken":{token}}}}}"#);
-            let heard = client.ask("tools/call", &params).await;
-            heard.result();
+            let received = client.ask("tools/call", &params).await;
+            received.result();
             let told = |at: &str| {
                 format!(
                     r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
                 )
             };
-            assert_eq!(heard.before, [told("0.10"), told("1e0")]);
+            assert_eq!(received.before, [told("0.10"), told("1e0")]);
         }
     }
 }
@@ -354,10 +354,10 @@ async fn without_variants_caching_is_as_told() {
     assert_eq!(client.ask("tools/list", "{}").await.result(), said);
     let harness = Harness::build_with(Behind::Json, Era::Legacy, without, |_| None).await;
     let mut client = harness.client(Front::Http, Era::Modern).await;
-    let heard = client.ask("prompts/list", "{}").await;
+    let received = client.ask("prompts/list", "{}").await;
     let got =
         r#"{"resultType":"complete","prompts":[{"name":"odd"}],"ttlMs":0,"cacheScope":"private"}"#;
-    assert_eq!(heard.result(), got);
+    assert_eq!(received.result(), got);
 }
 
 /// SV-2: `initialize` and `server/discover` say what the server said of itself, in either era.
@@ -372,8 +372,8 @@ async fn a_server_is_introduced_in_its_own_words() {
     };
     let harness = Harness::build(Behind::Json, Era::Legacy, script).await;
     let mut modern = harness.client(Front::Http, Era::Modern).await;
-    let heard = modern.ask("server/discover", "{}").await;
-    let told = members(heard.result());
+    let received = modern.ask("server/discover", "{}").await;
+    let told = members(received.result());
     assert_eq!(told["instructions"], r#""\u0042e kind.""#);
     assert_eq!(told["resultType"], r#""complete""#);
     assert_eq!((told["ttlMs"], told["cacheScope"]), ("0", r#""private""#));

@@ -32,8 +32,8 @@ async fn reads(pages: &'static [(&str, &str)], expected: &str, requests: usize) 
     ] {
         let harness = Harness::build(behind, era, paged(pages)).await;
         let mut client = harness.client(front, era).await;
-        let heard = client.ask("tools/list", "{}").await;
-        assert_eq!(heard.result(), expected);
+        let received = client.ask("tools/list", "{}").await;
+        assert_eq!(received.result(), expected);
         assert_eq!(harness.seen("tools/list").len(), requests);
     }
 }
@@ -115,9 +115,9 @@ fn changing(
 }
 
 async fn change(client: &mut Client) {
-    let heard = client.ask("tools/call", r#"{"name":"first"}"#).await;
-    assert_eq!(heard.before, Vec::<String>::new());
-    heard.result();
+    let received = client.ask("tools/call", r#"{"name":"first"}"#).await;
+    assert_eq!(received.before, Vec::<String>::new());
+    received.result();
 }
 
 /// Asks for the tools until they are `expected`.
@@ -159,10 +159,10 @@ async fn a_changed_list_is_read_again() {
         becomes(&mut client, SECOND).await;
         assert_eq!(harness.seen("prompts/list").len(), 1);
         // What is new can be called.
-        let heard = client
+        let received = client
             .ask("tools/call", r#"{"name":"second","arguments":7}"#)
             .await;
-        assert!(heard.error().contains("`arguments` must be an object"));
+        assert!(received.error().contains("`arguments` must be an object"));
     }
 }
 
@@ -175,8 +175,8 @@ async fn what_was_announced_can_be_called_at_once() {
     change(&mut client).await;
     change(&mut client).await;
     let call = r#"{"name":"third","arguments":7}"#;
-    let heard = client.ask("tools/call", call).await;
-    assert!(heard.error().contains("`arguments` must be an object"));
+    let received = client.ask("tools/call", call).await;
+    assert!(received.error().contains("`arguments` must be an object"));
     assert_eq!(client.ask("tools/list", "{}").await.result(), THIRD);
 }
 
@@ -210,8 +210,8 @@ async fn a_list_that_fails_from_the_start_is_the_servers_error() {
     let mut client = harness.client(Front::Http, Era::Legacy).await;
     assert_eq!(client.ask("tools/list", "{}").await.error(), BROKEN);
     // The other lists are unharmed.
-    let heard = client.ask("prompts/list", "{}").await;
-    assert_eq!(heard.result(), r#"{"prompts":[{"name":"odd"}]}"#);
+    let received = client.ask("prompts/list", "{}").await;
+    assert_eq!(received.result(), r#"{"prompts":[{"name":"odd"}]}"#);
 }
 
 /// A modern endpoint's tool whose headers nobody could send is left out; a process has no headers.

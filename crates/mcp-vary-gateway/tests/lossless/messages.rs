@@ -91,16 +91,19 @@ impl Case {
     }
 
     #[track_caller]
-    fn arrived(&self, heard: &Heard, era: Era, route: &str) {
+    fn arrived(&self, received: &Heard, era: Era, route: &str) {
         let text = match &self.expected {
-            Expected::Result(_) => heard.result(),
-            Expected::Error(_) => heard.error(),
+            Expected::Result(_) => received.result(),
+            Expected::Error(_) => received.error(),
         };
         let Self {
             requirement, name, ..
         } = self;
         assert_eq!(text, self.expected(era), "{requirement} {name}, {route}");
-        assert!(era == Era::Modern || heard.status == 200, "{name}, {route}");
+        assert!(
+            era == Era::Modern || received.status == 200,
+            "{name}, {route}"
+        );
     }
 }
 
@@ -147,8 +150,8 @@ async fn arrive(fronts: &[Front], behind: Behind, era: Era) {
             let mut client = harness.client(*front, era).await;
             for case in round {
                 let params = case.input.params.to_string();
-                let heard = client.ask(&case.input.method, &params).await;
-                case.arrived(&heard, era, &route);
+                let received = client.ask(&case.input.method, &params).await;
+                case.arrived(&received, era, &route);
             }
         }
     }
@@ -211,8 +214,8 @@ async fn line_breaks_arrive_where_they_can() {
         });
         let harness = harness.await;
         let mut client = harness.client(front, Era::Legacy).await;
-        let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
-        assert_eq!(heard.result(), expected);
+        let received = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+        assert_eq!(received.result(), expected);
     }
 }
 
@@ -226,8 +229,8 @@ async fn every_revision_before_sessions_ended_gets_the_same() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         for front in BOTH {
             let mut client = harness.legacy_client(front, revision).await;
-            let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
-            assert_eq!(heard.result(), ODD, "{revision}");
+            let received = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+            assert_eq!(received.result(), ODD, "{revision}");
         }
     }
 }
@@ -246,9 +249,9 @@ async fn unknown_notifications_arrive_as_sent() {
         let harness = Harness::build(Behind::Json, era, script).await;
         for front in BOTH {
             let mut client = harness.client(front, era).await;
-            let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
-            heard.result();
-            assert_eq!(heard.before, [ODD]);
+            let received = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+            received.result();
+            assert_eq!(received.before, [ODD]);
         }
     }
 }

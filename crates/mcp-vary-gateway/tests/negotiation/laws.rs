@@ -325,18 +325,18 @@ fn who_declares_nothing_gets_every_byte() {
         ])
     };
     holds(4, &RULES[..1], nothing, async |told, ask, at, served| {
-        let heard = told.call(ask, at, &served.result).await;
+        let received = told.call(ask, at, &served.result).await;
         if ask.fields == "both" {
-            assert_eq!(heard, required(ask, &served.result), "{ask:?}");
+            assert_eq!(received, required(ask, &served.result), "{ask:?}");
         }
     });
     let nothing = || Just(Vec::new());
     holds(1, &RULES[1..], nothing, async |told, ask, at, served| {
-        let heard = told.call(ask, at, &served.result).await;
+        let received = told.call(ask, at, &served.result).await;
         if ask.fields == "both" {
-            assert_eq!(heard, required(ask, &served.result), "{ask:?}");
+            assert_eq!(received, required(ask, &served.result), "{ask:?}");
         }
-        assert!(!heard.contains(META_APPLIED), "{heard}");
+        assert!(!received.contains(META_APPLIED), "{received}");
     });
 }
 
@@ -345,12 +345,12 @@ fn who_declares_nothing_gets_every_byte() {
 #[test]
 fn nothing_is_lost_on_the_way() {
     holds(2, RULES, tags, async |told, ask, at, served| {
-        let heard = told.call(ask, at, &served.result).await;
-        let told_of = format!("{ask:?}: {heard} of {}", served.result);
+        let received = told.call(ask, at, &served.result).await;
+        let told_of = format!("{ask:?}: {received} of {}", served.result);
         if served.is_twice || served.is_error {
             let is_plain = ask.fields == "both";
             assert!(
-                !is_plain || heard == required(ask, &served.result),
+                !is_plain || received == required(ask, &served.result),
                 "{told_of}"
             );
             return;
@@ -358,20 +358,20 @@ fn nothing_is_lost_on_the_way() {
         // What says that it is a text and cannot be read goes with the texts.
         let is_no_text = |block: &&String| !block.contains(r#""type":"text""#);
         let is_kept = |block: &&String| ask.fields != "structured" || is_no_text(block);
-        let (now, before) = (others(&heard), &served.others);
+        let (now, before) = (others(&received), &served.others);
         let now: Vec<_> = now.iter().filter(is_kept).collect();
         assert_eq!(
             now,
             before.iter().filter(is_kept).collect::<Vec<_>>(),
             "{told_of}"
         );
-        let members = Members::parse(&heard).unwrap();
+        let members = Members::parse(&received).unwrap();
         for (key, value) in &served.unknown {
             assert_eq!(members.get(key), Some(value.as_str()), "{told_of}");
         }
         let value = members.get("structuredContent").filter(|it| *it != "null");
         let said = served.value.is_some() || !served.texts.is_empty();
-        let is_said = value.is_some() || !words(&heard).is_empty();
+        let is_said = value.is_some() || !words(&received).is_empty();
         assert!(!said || is_said, "{told_of}");
         // A user interface reads the structure, whatever its model does.
         let is_words = ask.fields == "content" && ask.tool != "ui";
@@ -414,11 +414,11 @@ fn nothing_is_shaped_twice() {
 fn what_is_left_out_is_read_back() {
     let few = || tags().prop_map(|tags| [vec!["verbosity=compact"], tags].concat());
     holds(3, &RULES[..2], few, async |told, ask, at, served| {
-        let heard = told.call(ask, at, &served.result).await;
-        let links: Vec<&str> = heard
+        let received = told.call(ask, at, &served.result).await;
+        let links: Vec<&str> = received
             .match_indices("vary://result/")
             .map(|(at, _)| {
-                let link = &heard[at..];
+                let link = &received[at..];
                 let end =
                     link.find(|c: char| !(c.is_ascii_alphanumeric() || "%/?&=:.~_-*".contains(c)));
                 &link[..end.unwrap_or(link.len())]

@@ -57,7 +57,7 @@ async fn called(address: SocketAddr, tool: &str, arguments: Value) -> Value {
     answer["result"].clone()
 }
 
-async fn hears(stream: &mut RawHttp, uri: &str) {
+async fn receives(stream: &mut RawHttp, uri: &str) {
     let told = soon(stream.event()).await.unwrap();
     assert_eq!(told["method"], "notifications/resources/updated", "{told}");
     assert_eq!(told["params"]["uri"], uri, "{told}");
@@ -70,11 +70,11 @@ async fn who_can_be_asked_hears_of_what_its_own_calls_change() {
     let mut stream = listening(address, &["note:a"]).await;
     for _ in 0..2 {
         called(address, "touch", json!({"uri": "note:a"})).await;
-        hears(&mut stream, "note:a").await;
+        receives(&mut stream, "note:a").await;
     }
     let mut other = listening(address, &["note:b"]).await;
     called(address, "touch", json!({"uri": "note:b"})).await;
-    hears(&mut other, "note:b").await;
+    receives(&mut other, "note:b").await;
 }
 
 #[tokio::test]
@@ -102,11 +102,11 @@ async fn of_what_nobody_listens_to_nothing_is_told() {
     let mut stream = listening(address, &["note:a"]).await;
     let uris = json!({"uris": ["note:b", "note:none", "note:a"]});
     called(address, "change", uris).await;
-    hears(&mut stream, "note:a").await;
+    receives(&mut stream, "note:a").await;
     let mut other = listening(address, &["note:b"]).await;
     called(address, "change", json!({"uris": ["note:a", "note:b"]})).await;
-    hears(&mut stream, "note:a").await;
-    hears(&mut other, "note:b").await;
+    receives(&mut stream, "note:a").await;
+    receives(&mut other, "note:b").await;
 }
 
 /// Nothing is left of a subscription that has ended.

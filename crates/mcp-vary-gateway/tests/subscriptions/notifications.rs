@@ -355,10 +355,10 @@ async fn a_resource_that_is_gone_is_told_once() {
         stage.notify_list_changed("resources");
         stage.notify_updated("note:a");
         stage.notify_updated("note:b");
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         loop {
-            heard.push(subscriber.change().await);
-            if heard.last() == Some(&updated("note:b", variant)) {
+            received.push(subscriber.change().await);
+            if received.last() == Some(&updated("note:b", variant)) {
                 break;
             }
         }
@@ -368,7 +368,7 @@ async fn a_resource_that_is_gone_is_told_once() {
                 .map(|variant| changed("resources", variant))
                 .into(),
         };
-        let lists: Vec<_> = heard[..heard.len() - 1].to_vec();
+        let lists: Vec<_> = received[..received.len() - 1].to_vec();
         assert_eq!(lists, once, "{era:?} {way:?}");
         if !way.is_modern() {
             // It stands in the way of no other, and can still be ended.
@@ -476,11 +476,11 @@ async fn a_server_that_returns_is_subscribed_to_again() {
         let address = gone.stop().await;
         harness.peer = again.restart_at(address).await;
         for subscriber in &mut ears {
-            let mut heard = Vec::new();
-            while !heard.contains(&updated("note:a", "standard"))
-                || !heard.contains(&changed("tools", "standard"))
+            let mut received = Vec::new();
+            while !received.contains(&updated("note:a", "standard"))
+                || !received.contains(&changed("tools", "standard"))
             {
-                heard.push(subscriber.change().await);
+                received.push(subscriber.change().await);
             }
         }
         stage.notify_updated("note:a");
@@ -708,16 +708,16 @@ async fn who_does_not_read_is_closed() {
         stage.notify_updated("note:a");
         assert_eq!(quick.change().await, updated("note:a", "standard"));
     }
-    let mut heard = 0;
+    let mut received = 0;
     let end = loop {
         let told = slow.receive().await;
         if told["method"] != "notifications/resources/updated" {
             break told;
         }
-        heard += 1;
+        received += 1;
     };
     assert_eq!(end["method"], "notifications/cancelled", "{end}");
-    assert!(heard < many, "{heard}");
+    assert!(received < many, "{received}");
     let ping = request(json!(1), "ping", json!({}));
     let answer = soon(slow.pipe().ask(&ping)).await;
     assert_eq!(answer["id"], "listen");

@@ -222,9 +222,9 @@ impl Client {
                 pipe.send(request(json!(1), method, params).to_string())
                     .await;
                 loop {
-                    let heard = pipe.receive().await;
-                    if heard["id"] == 1 {
-                        return heard;
+                    let received = pipe.receive().await;
+                    if received["id"] == 1 {
+                        return received;
                     }
                 }
             }
@@ -292,9 +292,9 @@ impl Client {
 
 async fn past_status(pipe: &mut StdioPipe) -> Value {
     loop {
-        let heard = pipe.receive().await;
-        if heard["method"] != "notifications/tasks/status" {
-            return heard;
+        let received = pipe.receive().await;
+        if received["method"] != "notifications/tasks/status" {
+            return received;
         }
     }
 }

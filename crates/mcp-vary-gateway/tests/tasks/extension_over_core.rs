@@ -621,10 +621,10 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let params = json!({"progressToken": token, "progress": 1.5, "_meta": meta});
     let progress = notification("notifications/progress", params);
     works.tells("work-1", &progress).await;
-    let heard = soon(stream.event()).await.unwrap();
+    let received = soon(stream.event()).await.unwrap();
     let meta = json!({RELATED: {"taskId": id}});
     let expected = json!({"progressToken": "mine", "progress": 1.5, "_meta": meta});
-    assert_eq!(heard["params"], expected, "{heard}");
+    assert_eq!(received["params"], expected, "{received}");
 
     let number = works.asks("work-1", "elicitation/create", form()).await;
     let task = told(&mut stream).await;

@@ -283,14 +283,14 @@ async fn a_session_hears_of_its_own_tasks() {
         let (_one, mut first, a) = with_a_task(&harness, &capabilities).await;
         let (_other, mut second, b) = with_a_task(&harness, &capabilities).await;
         assert_ne!(a, b);
-        let heard = |id: &'static str| {
+        let received = |id: &'static str| {
             move |state: &State| {
                 let session = &state.made[id];
                 state.streams.iter().any(|it| it.session == *session)
             }
         };
-        jobs.until(heard("job-1")).await;
-        jobs.until(heard("job-2")).await;
+        jobs.until(received("job-1")).await;
+        jobs.until(received("job-2")).await;
         for (id, stands) in [
             ("job-1", "working"),
             ("job-2", "working"),

@@ -139,6 +139,6 @@ async fn the_sdks_subscription_can_be_passed_on() {
 #[tokio::test]
 async fn the_sdk_still_hides_the_metadata_of_notifications() {
     let mut connected = Connected::new(WAYS[0], Scripted::with_variants()).await;
-    let heard = connected.change_and_hear("tools", Some("compact")).await;
-    assert_eq!(heard, "tools");
+    let received = connected.change_and_hear("tools", Some("compact")).await;
+    assert_eq!(received, "tools");
 }

@@ -28,11 +28,12 @@ impl Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (answer, heard) = (answer.into(), Arc::clone(&asked));
+        let (answer, received) = (answer.into(), Arc::clone(&asked));
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let service = service_fn(|request| hear(request, &heard, status, answer.clone()));
+                let service =
+                    service_fn(|request| hear(request, &received, status, answer.clone()));
                 let io = TokioIo::new(stream);
                 let _ = http1::Builder::new()
                     .keep_alive(false)
@@ -57,7 +58,7 @@ impl Endpoint {
 
 async fn hear(
     request: Request<Incoming>,
-    heard: &Mutex<Vec<(String, String, Value)>>,
+    received: &Mutex<Vec<(String, String, Value)>>,
     status: u16,
     answer: Bytes,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -66,7 +67,7 @@ async fn hear(
     let key = key.map_or_else(String::new, |key| key.to_str().unwrap().to_owned());
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let body = serde_json::from_slice(&body).unwrap();
-    heard.lock().unwrap().push((path, key, body));
+    received.lock().unwrap().push((path, key, body));
     Ok(Response::builder()
         .status(status)
         .body(Full::new(answer))

@@ -462,7 +462,7 @@ fn question() -> InputRequiredResult {
 #[derive(Clone, Debug)]
 pub(crate) struct Watcher {
     capabilities: ClientCapabilities,
-    heard: mpsc::UnboundedSender<&'static str>,
+    received: mpsc::UnboundedSender<&'static str>,
 }
 
 impl ClientHandler for Watcher {
@@ -485,16 +485,16 @@ impl ClientHandler for Watcher {
     async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
         let tagged = context.meta.contains_key(SERVER_VARIANT_META);
         let _ = self
-            .heard
+            .received
             .send(if tagged { "tagged tools" } else { "tools" });
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        let _ = self.heard.send("prompts");
+        let _ = self.received.send("prompts");
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        let _ = self.heard.send("resources");
+        let _ = self.received.send("resources");
     }
 
     async fn on_resource_updated(
@@ -502,7 +502,7 @@ impl ClientHandler for Watcher {
         _params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let _ = self.heard.send("resource");
+        let _ = self.received.send("resource");
     }
 }
 
@@ -510,7 +510,7 @@ impl ClientHandler for Watcher {
 pub(crate) struct Connected<S = Scripted> {
     pub(crate) client: Client,
     pub(crate) server: S,
-    pub(crate) heard: mpsc::UnboundedReceiver<&'static str>,
+    pub(crate) received: mpsc::UnboundedReceiver<&'static str>,
     pub(crate) running: RunningService<RoleClient, DeclaringClient<Watcher>>,
     _stop: DropGuard,
 }
@@ -522,11 +522,11 @@ pub(crate) async fn connect<S: ServerHandler>(
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
     declare: impl FnOnce(DeclaringClient<Watcher>) -> DeclaringClient<Watcher>,
 ) -> Connected<()> {
-    let (sender, heard) = mpsc::unbounded_channel();
+    let (sender, received) = mpsc::unbounded_channel();
     let capabilities = json!({"elicitation": {}, "sampling": {}});
     let watcher = Watcher {
         capabilities: serde_json::from_value(capabilities).unwrap(),
-        heard: sender,
+        received: sender,
     };
     let stop = CancellationToken::new();
     let running = serve(way, make, declare(DeclaringClient::new(watcher)), &stop).await;
@@ -536,7 +536,7 @@ pub(crate) async fn connect<S: ServerHandler>(
     Connected {
         client,
         server: (),
-        heard,
+        received,
         running,
         _stop: stop.drop_guard(),
     }
@@ -559,7 +559,7 @@ impl Connected {
         Self {
             client: connected.client,
             server,
-            heard: connected.heard,
+            received: connected.received,
             running: connected.running,
             _stop: connected._stop,
         }
@@ -587,7 +587,7 @@ impl Connected {
         variant: Option<&str>,
     ) -> &'static str {
         self.change(what, variant).await;
-        soon(self.heard.recv()).await.unwrap()
+        soon(self.received.recv()).await.unwrap()
     }
 }
 

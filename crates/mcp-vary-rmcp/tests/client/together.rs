@@ -146,7 +146,11 @@ async fn a_change_is_told_with_its_variant() {
             .call_tool(CallToolRequestParams::new("change"))
             .await
             .unwrap();
-        assert_eq!(soon(connected.heard.recv()).await, Some("tools"), "{way:?}");
+        assert_eq!(
+            soon(connected.received.recv()).await,
+            Some("tools"),
+            "{way:?}"
+        );
         let after = [
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),

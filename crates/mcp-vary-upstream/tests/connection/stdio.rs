@@ -645,15 +645,15 @@ async fn a_modern_server_is_asked_for_its_list_changes() {
     let mut events = upstream.events();
     // What may have changed before the subscription was acknowledged, and what the server tells right after that;
     // who listens and who reads may hear of the two in either order.
-    let heard = [
+    let received = [
         soon(events.recv()).await.unwrap(),
         soon(events.recv()).await.unwrap(),
     ];
     let may_have = |event: &Event| matches!(event, Event::ListMayHaveChanged(Kind::Tools));
     let has = |event: &Event| matches!(event, Event::ListChanged(Kind::Tools));
     assert!(
-        heard.iter().any(may_have) && heard.iter().any(has),
-        "{heard:?}"
+        received.iter().any(may_have) && received.iter().any(has),
+        "{received:?}"
     );
     let seen = result(&upstream, "seen", json!({})).await;
     let mut seen = seen["seen"].as_array().unwrap().iter();

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct Pipe {
     input: tokio::sync::Mutex<Option<ChildStdin>>,
-    heard: Mutex<Heard>,
+    received: Mutex<Heard>,
     news: Notify,
 }
 
@@ -28,7 +28,7 @@ impl Pipe {
     pub(crate) fn open(input: ChildStdin, output: ChildStdout) -> Arc<Self> {
         let pipe = Arc::new(Self {
             input: tokio::sync::Mutex::new(Some(input)),
-            heard: Mutex::default(),
+            received: Mutex::default(),
             news: Notify::new(),
         });
         let listening = Arc::clone(&pipe);
@@ -44,11 +44,11 @@ impl Pipe {
             };
             if let (Some(id), None) = (message["id"].as_str(), message.get("method")) {
                 let id = id.to_owned();
-                self.heard().answers.entry(id).or_default().push(message);
+                self.received().answers.entry(id).or_default().push(message);
                 self.news.notify_waiters();
             }
         }
-        self.heard().is_over = true;
+        self.received().is_over = true;
         self.news.notify_waiters();
     }
 
@@ -59,11 +59,11 @@ impl Pipe {
             // Listens before it looks, so that nothing is missed in between.
             let news = self.news.notified();
             {
-                let heard = self.heard();
-                if let Some(answers) = heard.answers.get(id) {
+                let received = self.received();
+                if let Some(answers) = received.answers.get(id) {
                     return Ok(answers.clone());
                 }
-                if heard.is_over {
+                if received.is_over {
                     return Err("the streams have ended".to_owned());
                 }
             }
@@ -88,15 +88,15 @@ impl Pipe {
 
     /// The ids that were answered more than once so far.
     pub(crate) fn answered_again(&self) -> Vec<String> {
-        let heard = self.heard();
-        let again = heard
+        let received = self.received();
+        let again = received
             .answers
             .iter()
             .filter(|(_, answers)| answers.len() > 1);
         again.map(|(id, _)| id.clone()).collect()
     }
 
-    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> std::sync::MutexGuard<'_, Heard> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -209,12 +209,12 @@ impl Connection {
 
     /// The next `count` things told, as this client's tasks happened to hear them.
     pub(crate) async fn hear(&mut self, count: usize) -> Vec<Told> {
-        let mut heard = Vec::new();
-        while heard.len() < count {
+        let mut received = Vec::new();
+        while received.len() < count {
             let next = within(self.told.recv()).await;
-            heard.push(next.expect("the connection lasts"));
+            received.push(next.expect("the connection lasts"));
         }
-        heard
+        received
     }
 }
 

@@ -44,9 +44,9 @@ pub(crate) async fn twice(pair: Arc<Pair>) -> String {
 pub(crate) async fn nothing(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     let params = json!({"name": "test_input_required_result_elicitation", "arguments": {}});
-    let heard = client.ask("tools/call", params).await;
-    assert!(heard.before.is_empty(), "{:?}", heard.before);
-    crate::errors::shown(&heard.answer["error"])
+    let received = client.ask("tools/call", params).await;
+    assert!(received.before.is_empty(), "{:?}", received.before);
+    crate::errors::shown(&received.answer["error"])
 }
 
 /// What a tool says at last whose questions get these answers.

@@ -76,14 +76,14 @@ pub(crate) async fn silence(pair: Arc<Pair>) -> String {
 async fn steps(pair: &Pair, meta: Value) -> String {
     let mut client = pair.client().await;
     let params = json!({"name": "progress", "arguments": {"steps": 3}, "_meta": meta});
-    let heard = client.ask("tools/call", params).await;
-    let steps = heard.of("notifications/progress").into_iter();
+    let received = client.ask("tools/call", params).await;
+    let steps = received.of("notifications/progress").into_iter();
     let steps = steps.map(|step| {
         format!(
             "{} {}/{}, ",
             step["progressToken"], step["progress"], step["total"]
         )
     });
-    let said = &heard.answer["result"]["content"][0]["text"];
+    let said = &received.answer["result"]["content"][0]["text"];
     format!("{}then {said}", steps.collect::<String>())
 }

@@ -177,7 +177,7 @@ impl Client {
         };
         sent.is_over = message
             .as_ref()
-            .is_none_or(|heard| heard["id"] == sent.id && heard.get("method").is_none());
+            .is_none_or(|received| received["id"] == sent.id && received.get("method").is_none());
         message
     }
 
@@ -199,9 +199,9 @@ impl Client {
     /// Asks, and waits for the answer.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Heard {
         let mut sent = self.send(method, params).await;
-        let heard = self.finish(&mut sent).await;
-        self.check_form(method, &heard.answer);
-        heard
+        let received = self.finish(&mut sent).await;
+        self.check_form(method, &received.answer);
+        received
     }
 
     /// The result of a tool.
@@ -241,8 +241,8 @@ impl Client {
             // What is answered next is the next request.
             Link::Stdio(_) => {
                 let mut next = self.send("tools/list", json!({})).await;
-                let heard = self.finish(&mut next).await;
-                heard.before.into_iter().next()
+                let received = self.finish(&mut next).await;
+                received.before.into_iter().next()
             }
         }
     }

@@ -11,11 +11,11 @@ use crate::pair::{Era, Pair, Wire};
 pub(crate) async fn cancellation(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     let call = begun(&mut client, 3_600_000).await;
-    let heard = client.cancel(call).await;
+    let received = client.cancel(call).await;
     pair.sees_one_more_cancelled().await;
     let goes_on = client.call("echo", json!({"a": 1})).await;
     assert_eq!(goes_on["structuredContent"], json!({"a": 1}));
-    match heard {
+    match received {
         None => "no answer; the server stops".to_owned(),
         Some(message) => message.to_string(),
     }
@@ -52,7 +52,7 @@ async fn begun(client: &mut Client, milliseconds: u64) -> Sent {
         "name": "slow", "arguments": {"ms": milliseconds}, "_meta": {"progressToken": "begun"},
     });
     let mut sent = client.send("tools/call", params).await;
-    let heard = client.hear(&mut sent).await.expect("it begins");
-    assert_eq!(heard["params"]["message"], "begun", "{heard}");
+    let received = client.hear(&mut sent).await.expect("it begins");
+    assert_eq!(received["params"]["message"], "begun", "{received}");
     sent
 }

@@ -59,8 +59,8 @@ pub(crate) async fn wish(pair: Arc<Pair>) -> String {
     let Some(id) = wished(&mut client, "slow_compute", arguments).await else {
         return NONE.to_owned();
     };
-    let heard = client.ask("tasks/result", json!({"taskId": id})).await;
-    result_of(&heard.answer, &id)
+    let received = client.ask("tasks/result", json!({"taskId": id})).await;
+    result_of(&received.answer, &id)
 }
 
 /// One that asks its client before it goes on, while the result is waited for.
@@ -76,8 +76,8 @@ pub(crate) async fn wish_with_a_question(pair: Arc<Pair>) -> String {
     assert_eq!(asked["params"]["_meta"][RELATED]["taskId"], id.as_str());
     let answer = json!({"action": "accept", "content": {"confirm": true}});
     client.reply(&asked, answer).await;
-    let heard = client.finish(&mut sent).await;
-    result_of(&heard.answer, &id)
+    let received = client.finish(&mut sent).await;
+    result_of(&received.answer, &id)
 }
 
 /// One that its client does not want any more.

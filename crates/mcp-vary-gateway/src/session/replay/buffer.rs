@@ -384,15 +384,15 @@ mod tests {
     #[test]
     fn a_stream_ends_when_nobody_feeds_it() {
         let (call, told) = (log(Some("9")), log(None));
-        let (reads, hears) = (call.connect(None), told.connect(None));
-        assert_eq!((read(&reads), read(&hears)), (None, None));
+        let (reads, receives) = (call.connect(None), told.connect(None));
+        assert_eq!((read(&reads), read(&receives)), (None, None));
         call.finish();
         assert_eq!(
-            (read(&reads).as_deref(), read(&hears)),
+            (read(&reads).as_deref(), read(&receives)),
             (Some("closed"), None)
         );
         assert!(call.idle_since().is_none() && told.idle_since().is_none());
-        drop((reads, hears));
+        drop((reads, receives));
         assert!(call.idle_since().is_some() && told.idle_since().is_some());
     }
 

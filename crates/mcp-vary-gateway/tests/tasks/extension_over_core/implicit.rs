@@ -45,9 +45,9 @@ async fn a_call_that_is_a_task_is_heard_of_and_cancelled_like_any_other() {
     let progress = notification("notifications/progress", params);
     works.tells("work-1", &progress).await;
     assert_eq!(http.head().await.status, 200);
-    let heard = soon(http.event()).await.unwrap();
+    let received = soon(http.event()).await.unwrap();
     assert_eq!(
-        heard["params"],
+        received["params"],
         json!({"progressToken": "mine", "progress": 1.5})
     );
     drop(http);

@@ -110,11 +110,11 @@ async fn what_a_process_asks_for_a_session_stands_in_its_task() {
     let id = made["result"]["taskId"].clone();
     let told = soon(async {
         loop {
-            let heard = pipe.receive().await;
-            if heard["params"]["inputRequests"].is_object() {
-                return heard;
+            let received = pipe.receive().await;
+            if received["params"]["inputRequests"].is_object() {
+                return received;
             }
-            assert_ne!(heard["method"], "elicitation/create", "{heard}");
+            assert_ne!(received["method"], "elicitation/create", "{received}");
         }
     })
     .await;

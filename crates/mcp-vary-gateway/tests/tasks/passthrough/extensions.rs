@@ -116,7 +116,7 @@ async fn notifications_of_an_extension_reach_its_server() {
         all.limits = limits().with_drain(Duration::from_secs(60));
         let harness = Harness::behind(one, all).await;
         let knows = json!({"extensions": {OTHER: {}}});
-        let heard = || harness.peer.of("notifications/ledger/changed");
+        let received = || harness.peer.of("notifications/ledger/changed");
         for (round, way) in ClientKind::ALL.into_iter().enumerate() {
             tells(&harness, way, &json!({}), &[told(7.0)]).await;
             let foreign = notification("notifications/tools/unknown", json!({}));
@@ -125,7 +125,7 @@ async fn notifications_of_an_extension_reach_its_server() {
                 .peer
                 .wait_for("notifications/ledger/changed", 2 * (round + 1));
             soon(heard_all).await;
-            let said: Vec<_> = heard()
+            let said: Vec<_> = received()
                 .iter()
                 .map(|seen| seen.body["params"]["of"].clone())
                 .collect();
@@ -135,7 +135,7 @@ async fn notifications_of_an_extension_reach_its_server() {
                 "{era:?} {way:?}"
             );
         }
-        for seen in heard() {
+        for seen in received() {
             let meta = &seen.body["params"]["_meta"];
             let era_of = meta["io.modelcontextprotocol/protocolVersion"].as_str();
             assert_eq!(era_of.is_some(), era == Era::Modern, "{}", seen.body);

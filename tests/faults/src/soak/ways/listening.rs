@@ -26,7 +26,7 @@ pub(super) const WAYS: &[Way] = &[
         Box::pin(subscribes(visit, Left::Unsubscribe))
     }),
     common("session: subscribe, hear of a change, hang up", |visit| {
-        Box::pin(hears(visit))
+        Box::pin(receives(visit))
     }),
     common("stateless: `subscriptions/listen`, hang up", |visit| {
         Box::pin(listens_stateless(visit, false))
@@ -115,7 +115,7 @@ async fn subscribes(visit: Visit<'_>, left: Left) -> Gone {
     }
 }
 
-async fn hears(visit: Visit<'_>) -> Gone {
+async fn receives(visit: Visit<'_>) -> Gone {
     let mut client = open(visit).await?;
     let mut stream = Legacy {
         http: Http::connect(visit.address()).await?,
@@ -132,12 +132,12 @@ async fn hears(visit: Visit<'_>) -> Gone {
         .map(drop)
 }
 
-async fn listens_stateless(visit: Visit<'_>, hears: bool) -> Gone {
+async fn listens_stateless(visit: Visit<'_>, receives: bool) -> Gone {
     let mut stream = Http::connect(visit.address()).await?;
     let listen = request(2, "subscriptions/listen", &visit.wanted());
     stream.send(&modern(listen, &json!({}))).await?;
     stream.until("acknowledged").await?;
-    if hears {
+    if receives {
         let mut http = Http::connect(visit.address()).await?;
         http.send(&modern(visit.change(3), &json!({}))).await?;
         stream.until("notifications/resources/updated").await?;

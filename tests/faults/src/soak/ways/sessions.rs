@@ -137,8 +137,8 @@ async fn cancels_silence(visit: Visit<'_>) -> Gone {
 async fn does_not_read(visit: Visit<'_>) -> Gone {
     let mut client = open(visit).await?;
     client.send(&visit.steps(2)).await?;
-    let heard = notification("notifications/initialized", &json!({}));
-    client.say(&heard, visit.address()).await
+    let received = notification("notifications/initialized", &json!({}));
+    client.say(&received, visit.address()).await
 }
 
 async fn batch(visit: Visit<'_>, reads: bool) -> Gone {
