@@ -48,6 +48,12 @@ pub(super) const RULES: &[Rule] = &[
         banned: PURE,
     },
     Rule {
+        package: "mcp-vary-access",
+        uses: &["mcp-vary", "mcp-vary-view"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
         package: "mcp-vary-wire",
         uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
         rmcp: false,

@@ -1,0 +1,492 @@
+//! What is known of a principal, under the names that rules use.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use mcp_vary::ignored::for_display;
+use mcp_vary::json::{Json, MAX_DEPTH, Members, elements_up_to, skip, unquoted};
+
+/// The maximum length of the JSON from which claims are read, in bytes. A token that large does not fit into a header.
+pub const MAX_CLAIMS_JSON: usize = 64 << 10;
+
+/// The maximum nesting of objects and arrays in that JSON.
+pub const MAX_CLAIMS_DEPTH: usize = 8;
+
+/// The maximum number of claims.
+pub const MAX_CLAIMS: usize = 64;
+
+/// The maximum length of the name of a claim, in bytes.
+pub const MAX_CLAIM_NAME: usize = 256;
+
+/// The maximum length of a string in a claim, in bytes.
+pub const MAX_CLAIM_VALUE: usize = 4 << 10;
+
+/// The maximum number of values in a claim, such as groups.
+pub const MAX_CLAIM_VALUES: usize = 1000;
+
+/// The longest spelling of a number.
+const MAX_NUMBER: usize = 64;
+
+/// The name under which rules find the scopes of a token.
+pub(crate) const SCOPE: &str = "scope";
+
+/// What is known of a principal, under the names that rules use.
+///
+/// The claims of a token are read by a [`ClaimMapping`](crate::ClaimMapping), those that the configuration writes out by
+/// [`from_json`](Self::from_json).
+///
+/// # Properties
+///
+/// - A claim that is `null` does not exist.
+/// - `scope` is always a list, one element for each scope. No other claim is split at spaces: a person may choose their
+///   own display name, and `Ann sre` does not make them a member of `sre`.
+/// - Strings have at most [`MAX_CLAIM_VALUE`] bytes and no control characters; lists have at most [`MAX_CLAIM_VALUES`]
+///   elements. What breaks a limit is refused as a whole: without the claim, a rule that requires its absence would
+///   apply.
+/// - `Debug` shows the number of claims only.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_access::{Claim, Claims};
+///
+/// let claims = Claims::from_json(r#"{"groups": ["dev", "sre"], "email": null, "scope": "read write"}"#)?;
+/// assert!(claims.get("groups").is_some_and(|groups| groups.texts().any(|group| group == "sre")));
+/// assert!(claims.get("email").is_none());
+/// assert!(claims.has_scope("write"));
+///
+/// // One string stays one value, spaces or not.
+/// let claims = Claims::from_json(r#"{"name": "Ann sre"}"#)?;
+/// assert_eq!(claims.get("name").and_then(Claim::as_text).as_deref(), Some("Ann sre"));
+/// # Ok::<(), mcp_vary_access::ClaimsError>(())
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Claims {
+    claims: BTreeMap<Box<str>, Claim>,
+}
+
+/// The value of one claim.
+#[derive(Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON has no other values")]
+pub enum Claim {
+    /// A string.
+    Text(Box<str>),
+    /// A list of strings.
+    List(Box<[Box<str>]>),
+    /// A number, as it was written.
+    Number(Box<str>),
+    /// `true` or `false`.
+    Bool(bool),
+    /// An object, or a list that contains something other than strings: compact JSON, which only expressions read.
+    Json(Box<str>),
+}
+
+/// Why claims were refused. It contains no values.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimsError {
+    /// The text is longer than [`MAX_CLAIMS_JSON`].
+    #[error("the claims have more than {MAX_CLAIMS_JSON} bytes")]
+    TooLarge,
+    /// The text is not a JSON object.
+    #[error("the claims are not a JSON object")]
+    NotAnObject,
+    /// The text nests deeper than [`MAX_CLAIMS_DEPTH`].
+    #[error("the claims nest deeper than {MAX_CLAIMS_DEPTH} levels")]
+    TooDeep,
+    /// An object repeats a name.
+    #[error("an object in the claims repeats a name")]
+    RepeatedName,
+    /// There are more claims than [`MAX_CLAIMS`].
+    #[error("there are more than {MAX_CLAIMS} claims")]
+    TooManyClaims,
+    /// A name is empty, longer than [`MAX_CLAIM_NAME`], or contains a control character.
+    #[error("the name of a claim is empty, too long, or contains a control character")]
+    Name,
+    /// The name `scope` is reserved for the scopes.
+    #[error("`scope` cannot be mapped as a claim; name its places under `scope-claims`")]
+    ScopeName,
+    /// A string is longer than [`MAX_CLAIM_VALUE`], or a number is longer than any useful one.
+    #[error(
+        "the claim `{0}` has a value of more than {MAX_CLAIM_VALUE} bytes, or a very long number"
+    )]
+    TooLong(String),
+    /// A list has more elements than [`MAX_CLAIM_VALUES`].
+    #[error(
+        "the claim `{0}` has more than {MAX_CLAIM_VALUES} values; identity providers can restrict it to the groups of \
+         one application"
+    )]
+    TooManyValues(String),
+    /// A string contains a control character, or is not valid Unicode.
+    #[error("the claim `{0}` contains a control character, or is not valid Unicode")]
+    Control(String),
+    /// The scopes are neither a string nor a list of strings.
+    #[error("the claim `{0}` is neither a string nor a list of strings")]
+    NotScopes(String),
+}
+
+impl Claims {
+    /// Reads all members of a JSON object, each as a claim of its name.
+    ///
+    /// This is for claims that the configuration gives to an API key or to the client on standard input, and for
+    /// `vary access explain`.
+    ///
+    /// # Errors
+    ///
+    /// When `json` is not an object, or breaks a limit of this module.
+    pub fn from_json(json: &str) -> Result<Self, ClaimsError> {
+        let members = open(json)?;
+        if members.len() > MAX_CLAIMS {
+            return Err(ClaimsError::TooManyClaims);
+        }
+        let mut claims = Self::default();
+        for (name, value) in members.iter() {
+            check_name(name)?;
+            match name {
+                SCOPE => claims.add_scopes(name, value)?,
+                _ => claims.add(name, value)?,
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Adds the claim `name`, unless its value is `null`.
+    pub(crate) fn add(&mut self, name: &str, json: &str) -> Result<(), ClaimsError> {
+        if let Some(claim) = Claim::parse(name, json)? {
+            self.claims.insert(name.into(), claim);
+        }
+        Ok(())
+    }
+
+    /// Adds the scopes in `json`, the value of the claim `name`.
+    pub(crate) fn add_scopes(&mut self, name: &str, json: &str) -> Result<(), ClaimsError> {
+        let added: Vec<Box<str>> = match Claim::parse(name, json)? {
+            None => return Ok(()),
+            Some(Claim::Text(text)) => text
+                .split(' ')
+                .filter(|scope| !scope.is_empty())
+                .map(Box::from)
+                .collect(),
+            Some(Claim::List(list)) => list.into_vec(),
+            Some(_) => return Err(ClaimsError::NotScopes(for_display(name))),
+        };
+        let mut scopes: Vec<Box<str>> = self.scopes().map(Box::from).collect();
+        scopes.extend(added);
+        scopes.sort_unstable();
+        scopes.dedup();
+        if scopes.len() > MAX_CLAIM_VALUES {
+            return Err(ClaimsError::TooManyValues(for_display(name)));
+        }
+        self.claims.insert(SCOPE.into(), Claim::List(scopes.into()));
+        Ok(())
+    }
+
+    /// The claim `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Claim> {
+        self.claims.get(name)
+    }
+
+    /// The claims in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Claim)> {
+        self.claims.iter().map(|(name, claim)| (&**name, claim))
+    }
+
+    /// The number of claims.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    /// Whether there are no claims.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    /// The scopes of the token (RFC 6749, section 3.3), sorted.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.get(SCOPE).into_iter().flat_map(Claim::texts)
+    }
+
+    /// Whether the token has the scope.
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        match self.get(SCOPE) {
+            Some(Claim::List(list)) => list.binary_search_by(|it| (**it).cmp(scope)).is_ok(),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claims({})", self.claims.len())
+    }
+}
+
+impl Claim {
+    /// Reads a value of valid JSON; `None` for `null`.
+    fn parse(name: &str, json: &str) -> Result<Option<Self>, ClaimsError> {
+        let json = json.trim_matches(JSON_SPACE);
+        Ok(Some(match json.as_bytes().first() {
+            Some(b'"') => Self::Text(text(name, json)?),
+            Some(b'[') => Self::parse_list(name, json)?,
+            Some(b'{') => Self::parse_json(json)?,
+            Some(b'n') => return Ok(None),
+            Some(b't') => Self::Bool(true),
+            Some(b'f') => Self::Bool(false),
+            _ if json.len() > MAX_NUMBER => return Err(ClaimsError::TooLong(for_display(name))),
+            _ => Self::Number(json.into()),
+        }))
+    }
+
+    fn parse_list(name: &str, json: &str) -> Result<Self, ClaimsError> {
+        let elements = elements_up_to(json, MAX_CLAIM_VALUES)
+            .map_err(|_| ClaimsError::TooManyValues(for_display(name)))?;
+        if !elements.iter().all(|element| element.starts_with('"')) {
+            return Self::parse_json(json);
+        }
+        let texts: Result<_, _> = elements.iter().map(|it| text(name, it)).collect();
+        Ok(Self::List(texts?))
+    }
+
+    fn parse_json(json: &str) -> Result<Self, ClaimsError> {
+        let value = Json::parse(json).map_err(|_| ClaimsError::RepeatedName)?;
+        Ok(Self::Json(value.to_json().into()))
+    }
+
+    /// The value, if it is a single string, number or boolean.
+    #[must_use]
+    pub fn as_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Text(text) | Self::Number(text) => Some(Cow::Borrowed(text)),
+            Self::Bool(bool) => Some(Cow::Borrowed(bool_text(*bool))),
+            Self::List(list) => match &**list {
+                [only] => Some(Cow::Borrowed(only)),
+                _ => None,
+            },
+            Self::Json(_) => None,
+        }
+    }
+
+    /// The values that a pattern of a rule is compared with: the string, the elements of the list, the spelling of the
+    /// number, `true` or `false`. An object has none.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (one, list): (Option<&str>, &[Box<str>]) = match self {
+            Self::Text(text) | Self::Number(text) => (Some(text), &[]),
+            Self::Bool(bool) => (Some(bool_text(*bool)), &[]),
+            Self::List(list) => (None, list),
+            Self::Json(_) => (None, &[]),
+        };
+        one.into_iter().chain(list.iter().map(|text| &**text))
+    }
+
+    /// Whether the claim is a list without elements, which rules treat as no claim.
+    #[must_use]
+    pub fn is_empty_list(&self) -> bool {
+        matches!(self, Self::List(list) if list.is_empty())
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(_) => "Text(..)",
+            Self::List(_) => "List(..)",
+            Self::Number(_) => "Number(..)",
+            Self::Bool(_) => "Bool(..)",
+            Self::Json(_) => "Json(..)",
+        })
+    }
+}
+
+/// What JSON calls whitespace.
+const JSON_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// The members of `json`, once its size and depth are known to be within their limits.
+pub(crate) fn open(json: &str) -> Result<Members<'_>, ClaimsError> {
+    if json.len() > MAX_CLAIMS_JSON {
+        return Err(ClaimsError::TooLarge);
+    }
+    let json = json.trim_matches(JSON_SPACE);
+    let is_whole = |depth| skip(json, 0, depth) == Some(json.len());
+    if !json.starts_with('{') || !is_whole(MAX_DEPTH) {
+        return Err(ClaimsError::NotAnObject);
+    }
+    if !is_whole(MAX_CLAIMS_DEPTH) {
+        return Err(ClaimsError::TooDeep);
+    }
+    members(json)
+}
+
+/// The members of an object in valid JSON.
+pub(crate) fn members(json: &str) -> Result<Members<'_>, ClaimsError> {
+    Members::parse(json).map_err(|_| ClaimsError::RepeatedName)
+}
+
+/// Whether `name` can be the name of a claim.
+pub(crate) fn check_name(name: &str) -> Result<(), ClaimsError> {
+    let is_valid =
+        (1..=MAX_CLAIM_NAME).contains(&name.len()) && !name.chars().any(char::is_control);
+    if is_valid {
+        Ok(())
+    } else {
+        Err(ClaimsError::Name)
+    }
+}
+
+/// The text of a JSON string in the claim `name`.
+fn text(name: &str, json: &str) -> Result<Box<str>, ClaimsError> {
+    let text = unquoted(json).ok_or_else(|| ClaimsError::Control(for_display(name)))?;
+    if text.len() > MAX_CLAIM_VALUE {
+        return Err(ClaimsError::TooLong(for_display(name)));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(ClaimsError::Control(for_display(name)));
+    }
+    Ok(text.into())
+}
+
+const fn bool_text(bool: bool) -> &'static str {
+    if bool { "true" } else { "false" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Claims {
+        Claims::from_json(json).unwrap()
+    }
+
+    #[track_caller]
+    fn refused(json: &str, why: &str) {
+        let error = Claims::from_json(json).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn each_kind_of_json_is_a_claim_of_its_kind() {
+        let claims = read(
+            r#" {"text": "a\u0062 c", "list": ["x", "y"], "number": 1.10, "yes": true, "no": false,
+                "null": null, "none": [], "object": {"a": [1, "2"]}, "mixed": ["a", 1]} "#,
+        );
+        let claim = |name| claims.get(name).unwrap().clone();
+        assert!(claim("text") == Claim::Text("ab c".into()));
+        assert!(claim("list") == Claim::List(["x".into(), "y".into()].into()));
+        assert!(claim("number") == Claim::Number("1.10".into()));
+        assert!(claim("yes") == Claim::Bool(true) && claim("no") == Claim::Bool(false));
+        assert!(claim("none").is_empty_list());
+        assert!(claim("object") == Claim::Json(r#"{"a":[1,"2"]}"#.into()));
+        assert!(claim("mixed") == Claim::Json(r#"["a",1]"#.into()));
+        assert!(claims.get("null").is_none());
+        assert_eq!((claims.len(), claims.is_empty()), (8, false));
+        let names: Vec<&str> = claims.iter().map(|(name, _)| name).collect();
+        assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn rules_compare_the_elements_of_lists_and_the_spelling_of_scalars() {
+        #[track_caller]
+        fn texts(json: &str, all: &[&str], single: Option<&str>) {
+            let claims = read(&format!(r#"{{"c": {json}}}"#));
+            let claim = claims.get("c").unwrap();
+            assert_eq!(claim.texts().collect::<Vec<_>>(), all, "{json}");
+            assert_eq!(claim.as_text().as_deref(), single, "{json}");
+        }
+        texts(r#""a b""#, &["a b"], Some("a b"));
+        texts(r#"["a", "b c"]"#, &["a", "b c"], None);
+        texts(r#"["a"]"#, &["a"], Some("a"));
+        texts("[]", &[], None);
+        texts("1e3", &["1e3"], Some("1e3"));
+        texts("true", &["true"], Some("true"));
+        texts(r#"{"a": "b"}"#, &[], None);
+        texts("[1]", &[], None);
+    }
+
+    #[test]
+    fn scopes_are_split_at_spaces_and_nothing_else_is() {
+        let claims = read(r#"{"scope": "write read  read", "groups": "dev sre"}"#);
+        assert_eq!(claims.scopes().collect::<Vec<_>>(), ["read", "write"]);
+        assert!(claims.has_scope("read") && !claims.has_scope("rea"));
+        assert_eq!(claims.get("groups").unwrap().as_text().unwrap(), "dev sre");
+        let claims = read(r#"{"scope": ["b c", "a"]}"#);
+        assert_eq!(claims.scopes().collect::<Vec<_>>(), ["a", "b c"]);
+        assert_eq!(read(r#"{"scope": null}"#).scopes().count(), 0);
+        refused(r#"{"scope": 1}"#, "`scope` is neither a string nor a list");
+        refused(r#"{"scope": {"read": true}}"#, "`scope` is neither");
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_as_a_whole() {
+        let list = |count| format!(r#"{{"groups":[{}"x"]}}"#, r#""x","#.repeat(count - 1));
+        assert!(Claims::from_json(&list(MAX_CLAIM_VALUES)).is_ok());
+        refused(
+            &list(MAX_CLAIM_VALUES + 1),
+            "`groups` has more than 1000 values",
+        );
+        refused(&list(10_000), "`groups` has more than 1000 values");
+        refused(&list(100_000), "more than 65536 bytes");
+        let text = |bytes| format!(r#"{{"t":"{}"}}"#, "x".repeat(bytes));
+        assert!(Claims::from_json(&text(MAX_CLAIM_VALUE)).is_ok());
+        refused(
+            &text(MAX_CLAIM_VALUE + 1),
+            "`t` has a value of more than 4096 bytes",
+        );
+        refused(&text(1 << 20), "more than 65536 bytes");
+        refused(
+            &format!(r#"{{"t":["a","{}"]}}"#, "x".repeat(5000)),
+            "`t` has a value",
+        );
+        refused(&format!(r#"{{"t":{}}}"#, "1".repeat(65)), "`t` has a value");
+        let many = |count| {
+            let all: Vec<_> = (0..count).map(|at| format!(r#""c{at}":1"#)).collect();
+            format!("{{{}}}", all.join(","))
+        };
+        assert!(Claims::from_json(&many(MAX_CLAIMS)).is_ok());
+        refused(&many(MAX_CLAIMS + 1), "more than 64 claims");
+        let deep = |depth| {
+            format!(
+                r#"{{"a":{}{}}}"#,
+                "[".repeat(depth - 1),
+                "]".repeat(depth - 1)
+            )
+        };
+        assert!(Claims::from_json(&deep(MAX_CLAIMS_DEPTH)).is_ok());
+        refused(&deep(MAX_CLAIMS_DEPTH + 1), "deeper than 8 levels");
+        refused(&deep(1000), "not a JSON object");
+        let scopes: String = (0..=MAX_CLAIM_VALUES).map(|at| format!("{at} ")).collect();
+        let scopes = format!(r#"{{"scope":"{scopes}"}}"#);
+        refused(&scopes, "`scope` has more than 1000 values");
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused_without_showing_it() {
+        for json in ["", "[]", "null", "{", "{}x", r#"{"a":01}"#, "\u{feff}{}"] {
+            refused(json, "the claims are not a JSON object");
+        }
+        refused(r#"{"a":1,"\u0061":2}"#, "repeats a name");
+        refused(r#"{"a":{"b":1,"b":2}}"#, "repeats a name");
+        refused(r#"{"a":"x\u0000y"}"#, "`a` contains a control character");
+        refused(r#"{"a":["x\ny"]}"#, "`a` contains a control character");
+        refused(r#"{"a":"\ud800"}"#, "or is not valid Unicode");
+        refused(r#"{"":1}"#, "the name of a claim is empty");
+        refused(r#"{"a\nb":1}"#, "the name of a claim");
+        refused(
+            &format!(r#"{{"{}":1}}"#, "n".repeat(257)),
+            "the name of a claim",
+        );
+        assert!(Claims::from_json(r#"{"a":"caf\u00e9 \ud83d\ude00"}"#).is_ok());
+    }
+
+    #[test]
+    fn debug_shows_no_value() {
+        let claims = read(r#"{"a":"hidden","b":["hidden"],"c":{"x":"hidden"}}"#);
+        let values: Vec<_> = claims.iter().collect();
+        let shown = format!("{claims:?} {values:?} {claims:#?}");
+        assert!(!shown.contains("hidden"), "{shown}");
+        assert!(shown.starts_with("Claims(3)"), "{shown}");
+    }
+}

@@ -1,0 +1,509 @@
+//! The principal of a request, and its id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+use crate::claims::Claims;
+
+/// The maximum length of an issuer, of a subject, of a key's name and of a certificate's subject, in bytes.
+///
+/// OpenID Connect Core 1.0, section 2, limits `sub` to 255 characters; distinguished names are longer.
+pub const MAX_IDENTITY: usize = 1024;
+
+/// Who sends a request: who they are, and the claims by which rules recognise them.
+///
+/// | kind | identified by |
+/// |---|---|
+/// | token | `iss` and `sub` of a verified access token (RFC 9068, section 2.2) |
+/// | key | the name of an API key in the configuration |
+/// | certificate | the subject of a verified client certificate |
+/// | stdio | the name that the configuration gives to the client on standard input |
+/// | anonymous | nothing: all anonymous clients are one principal |
+///
+/// # Properties
+///
+/// Two principals are the same if their [`id`](Self::id) is the same. It depends on nothing but the columns above, so a
+/// refreshed token, or one with other groups, belongs to the same principal. `Debug` and `Display` show the kind and the
+/// id only.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_access::{Claims, Principal};
+///
+/// let ann = Principal::token("https://idp.example", "ann", Claims::default())?;
+/// let refreshed = Claims::from_json(r#"{"groups": ["sre"]}"#)?;
+/// assert_eq!(ann.id(), Principal::token("https://idp.example", "ann", refreshed)?.id());
+///
+/// // A key that somebody named like a subject is another principal.
+/// assert_ne!(ann.id(), Principal::key("ann", Claims::default())?.id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Principal {
+    identity: Identity,
+    id: PrincipalId,
+    id_text: Box<str>,
+    certificate: Option<Box<str>>,
+    claims: Claims,
+}
+
+/// How a principal was recognised.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum PrincipalKind {
+    /// By an access token.
+    Token,
+    /// By an API key.
+    Key,
+    /// By a client certificate.
+    Certificate,
+    /// By the configuration, which names the client on standard input.
+    Stdio,
+    /// Not at all.
+    Anonymous,
+}
+
+#[derive(Clone)]
+enum Identity {
+    Token { issuer: Box<str>, subject: Box<str> },
+    Key { name: Box<str> },
+    Certificate { subject: Box<str> },
+    Stdio { name: Box<str> },
+    Anonymous,
+}
+
+/// Why a text cannot identify a principal. It never contains the text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrincipalError {
+    /// The text is empty.
+    #[error("the {0} is empty")]
+    Empty(&'static str),
+    /// The text is longer than [`MAX_IDENTITY`].
+    #[error("the {0} has more than {MAX_IDENTITY} bytes")]
+    TooLong(&'static str),
+    /// The text contains a control character.
+    #[error("the {0} contains a control character")]
+    Control(&'static str),
+}
+
+impl Principal {
+    /// The principal of a verified access token: its `iss` and `sub`.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is empty, longer than [`MAX_IDENTITY`], or contains a control character.
+    pub fn token(issuer: &str, subject: &str, claims: Claims) -> Result<Self, PrincipalError> {
+        let identity = Identity::Token {
+            issuer: checked("issuer", issuer)?,
+            subject: checked("subject", subject)?,
+        };
+        Ok(Self::new(identity, claims))
+    }
+
+    /// The principal of an API key, with the claims that the configuration gives to the key.
+    ///
+    /// # Errors
+    ///
+    /// As [`token`](Self::token).
+    pub fn key(name: &str, claims: Claims) -> Result<Self, PrincipalError> {
+        let name = checked("name of the key", name)?;
+        Ok(Self::new(Identity::Key { name }, claims))
+    }
+
+    /// The principal of a verified client certificate.
+    ///
+    /// # Errors
+    ///
+    /// As [`token`](Self::token).
+    pub fn certificate(subject: &str, claims: Claims) -> Result<Self, PrincipalError> {
+        let subject = checked("subject of the certificate", subject)?;
+        Ok(Self::new(Identity::Certificate { subject }, claims))
+    }
+
+    /// The principal that the configuration gives to the client on standard input.
+    ///
+    /// # Errors
+    ///
+    /// As [`token`](Self::token).
+    pub fn stdio(name: &str, claims: Claims) -> Result<Self, PrincipalError> {
+        let name = checked("name of the principal", name)?;
+        Ok(Self::new(Identity::Stdio { name }, claims))
+    }
+
+    /// The principal of clients that present nothing.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self::new(Identity::Anonymous, Claims::default())
+    }
+
+    /// Adds the subject of the certificate of the connection, over which a token or key arrived.
+    ///
+    /// Rules can require it; the id stays the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`token`](Self::token).
+    pub fn with_certificate(mut self, subject: &str) -> Result<Self, PrincipalError> {
+        self.certificate = Some(checked("subject of the certificate", subject)?);
+        Ok(self)
+    }
+
+    fn new(identity: Identity, claims: Claims) -> Self {
+        let id = identity.id();
+        Self {
+            identity,
+            id,
+            id_text: id.to_string().into(),
+            certificate: None,
+            claims,
+        }
+    }
+
+    /// The id of the principal.
+    #[must_use]
+    pub const fn id(&self) -> PrincipalId {
+        self.id
+    }
+
+    /// The id as text, computed once: 22 characters of base64url.
+    #[must_use]
+    pub fn id_text(&self) -> &str {
+        &self.id_text
+    }
+
+    /// How the principal was recognised.
+    #[must_use]
+    pub const fn kind(&self) -> PrincipalKind {
+        match self.identity {
+            Identity::Token { .. } => PrincipalKind::Token,
+            Identity::Key { .. } => PrincipalKind::Key,
+            Identity::Certificate { .. } => PrincipalKind::Certificate,
+            Identity::Stdio { .. } => PrincipalKind::Stdio,
+            Identity::Anonymous => PrincipalKind::Anonymous,
+        }
+    }
+
+    /// The issuer of the token, if a token was presented.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Token { issuer, .. } => Some(issuer),
+            _ => None,
+        }
+    }
+
+    /// The subject of the token, if a token was presented. It may be personal: do not log it.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Token { subject, .. } => Some(subject),
+            _ => None,
+        }
+    }
+
+    /// The name of the API key, if a key was presented.
+    #[must_use]
+    pub fn key_name(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Key { name } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The name of the client on standard input, if it is the principal.
+    #[must_use]
+    pub fn stdio_name(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Stdio { name } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The subject of the client certificate: of the principal, or of the connection over which it sent its token or key.
+    #[must_use]
+    pub fn certificate_subject(&self) -> Option<&str> {
+        match &self.identity {
+            Identity::Certificate { subject } => Some(subject),
+            _ => self.certificate.as_deref(),
+        }
+    }
+
+    /// Whether the client presented nothing.
+    #[must_use]
+    pub const fn is_anonymous(&self) -> bool {
+        matches!(self.identity, Identity::Anonymous)
+    }
+
+    /// The claims by which rules recognise the principal.
+    #[must_use]
+    pub const fn claims(&self) -> &Claims {
+        &self.claims
+    }
+}
+
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Principal({} {})", self.kind(), self.id)
+    }
+}
+
+/// The kind and the id, such as `token 5Jc2…`.
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.id)
+    }
+}
+
+impl PrincipalKind {
+    /// The kind in reports: `token`, `key`, `certificate`, `stdio` or `anonymous`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Key => "key",
+            Self::Certificate => "certificate",
+            Self::Stdio => "stdio",
+            Self::Anonymous => "anonymous",
+        }
+    }
+}
+
+impl fmt::Display for PrincipalKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Identity {
+    /// No part contains a zero byte, so no two identities have the same text.
+    fn id(&self) -> PrincipalId {
+        let (kind, issuer, subject) = match self {
+            Self::Token { issuer, subject } => ("token", &**issuer, &**subject),
+            Self::Key { name } => ("key", "", &**name),
+            Self::Certificate { subject } => ("certificate", "", &**subject),
+            Self::Stdio { name } => ("stdio", "", &**name),
+            Self::Anonymous => ("anonymous", "", ""),
+        };
+        let mut hash = Sha256::new();
+        for part in [kind, "/", issuer, "\0", subject] {
+            hash.update(part);
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let (id, _) = digest.split_at(PrincipalId::BYTES);
+        let mut bytes = [0; PrincipalId::BYTES];
+        bytes.copy_from_slice(id);
+        PrincipalId(bytes)
+    }
+}
+
+fn checked(part: &'static str, text: &str) -> Result<Box<str>, PrincipalError> {
+    match text {
+        "" => Err(PrincipalError::Empty(part)),
+        _ if text.len() > MAX_IDENTITY => Err(PrincipalError::TooLong(part)),
+        _ if text.chars().any(char::is_control) => Err(PrincipalError::Control(part)),
+        _ => Ok(text.into()),
+    }
+}
+
+/// The id of a principal: the first 16 bytes of SHA-256 over `kind/issuer`, a zero byte, and the subject or name.
+///
+/// # Properties
+///
+/// It is printed as 22 characters of base64url without padding (RFC 4648, section 5) and parses back. Sessions, cursors
+/// and logs contain it instead of the subject. It is a digest without a secret: somebody who guesses issuer and subject
+/// can compute it.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_access::{Claims, Principal, PrincipalId};
+///
+/// let id = Principal::token("https://idp.example", "ann", Claims::default())?.id();
+/// assert_eq!(id.to_string().len(), 22);
+/// assert_eq!(id.to_string().parse(), Ok(id));
+///
+/// // The last character has four unused bits, which must be zero: an id has one spelling.
+/// let anonymous = Principal::anonymous().id().to_string();
+/// let respelt = format!("{}B", &anonymous[..21]);
+/// assert!(respelt.parse::<PrincipalId>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct PrincipalId([u8; 16]);
+
+/// A text is not a [`PrincipalId`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a principal's id is 22 characters of base64url")]
+#[non_exhaustive]
+pub struct PrincipalIdError;
+
+impl PrincipalId {
+    /// The length of an id.
+    pub const BYTES: usize = 16;
+
+    /// The bytes of the id.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+}
+
+impl FromStr for PrincipalId {
+    type Err = PrincipalIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| PrincipalIdError)?;
+        bytes.try_into().map(Self).map_err(|_| PrincipalIdError)
+    }
+}
+
+impl fmt::Display for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl fmt::Debug for PrincipalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PrincipalId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(issuer: &str, subject: &str) -> Principal {
+        Principal::token(issuer, subject, Claims::default()).unwrap()
+    }
+
+    fn all_kinds(name: &str) -> Vec<Principal> {
+        let claims = Claims::default;
+        vec![
+            token(name, name),
+            Principal::key(name, claims()).unwrap(),
+            Principal::certificate(name, claims()).unwrap(),
+            Principal::stdio(name, claims()).unwrap(),
+            Principal::anonymous(),
+        ]
+    }
+
+    /// The value is in sealed texts of running sessions, so it must not change between versions.
+    #[test]
+    fn the_id_is_the_start_of_the_digest_of_kind_issuer_and_subject() {
+        let digest = Sha256::digest(b"token/https://idp.example\0ann");
+        let id = token("https://idp.example", "ann").id();
+        assert_eq!(id.as_bytes()[..], digest[..16]);
+        assert_eq!(id.to_string(), URL_SAFE_NO_PAD.encode(&digest[..16]));
+        let digest = Sha256::digest(b"key/\0ci");
+        let id = Principal::key("ci", Claims::default()).unwrap().id();
+        assert_eq!(id.as_bytes()[..], digest[..16]);
+    }
+
+    #[test]
+    fn principals_differ_by_kind_issuer_and_subject() {
+        let mut ids: Vec<_> = all_kinds("a").iter().map(Principal::id).collect();
+        ids.extend([token("a", "ab").id(), token("aa", "b").id()]);
+        ids.extend([token("a", "b").id(), token("b", "a").id()]);
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+
+    #[test]
+    fn the_id_does_not_depend_on_claims_or_on_the_connection() {
+        let claims = Claims::from_json(r#"{"groups":["sre"]}"#).unwrap();
+        let other = Principal::token("i", "s", claims).unwrap();
+        let other = other.with_certificate("CN=laptop").unwrap();
+        assert_eq!(other.id(), token("i", "s").id());
+        assert_eq!(other.certificate_subject(), Some("CN=laptop"));
+        assert_eq!(token("i", "s").certificate_subject(), None);
+    }
+
+    #[test]
+    fn each_kind_shows_what_identifies_it_and_nothing_else() {
+        for principal in all_kinds("n") {
+            let kind = principal.kind();
+            let is = |wanted| (kind == wanted).then_some("n");
+            assert_eq!(principal.issuer(), is(PrincipalKind::Token));
+            assert_eq!(principal.subject(), is(PrincipalKind::Token));
+            assert_eq!(principal.key_name(), is(PrincipalKind::Key));
+            assert_eq!(principal.stdio_name(), is(PrincipalKind::Stdio));
+            let certificate = is(PrincipalKind::Certificate);
+            assert_eq!(principal.certificate_subject(), certificate);
+            assert_eq!(principal.is_anonymous(), kind == PrincipalKind::Anonymous);
+        }
+    }
+
+    #[test]
+    fn neither_debug_nor_display_shows_subject_or_claims() {
+        let claims = r#"{"email":"confidential@example.com","groups":["confidential"]}"#;
+        for name in ["confidential"] {
+            let mut all = all_kinds(name);
+            let claims = Claims::from_json(claims).unwrap();
+            all.push(Principal::key(name, claims).unwrap());
+            all.push(Principal::anonymous().with_certificate(name).unwrap());
+            for principal in all {
+                let shown = format!("{principal:?} {principal} {principal:#?}");
+                assert!(!shown.contains(name), "{shown}");
+                assert!(shown.contains(principal.id_text()), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_an_identity_is_refused_without_showing_it() {
+        let long = "s".repeat(MAX_IDENTITY);
+        assert!(Principal::token(&long, &long, Claims::default()).is_ok());
+        let longer = "s".repeat(MAX_IDENTITY + 1);
+        let megabyte = "s".repeat(1 << 20);
+        for (text, why) in [
+            ("", "is empty"),
+            (&longer, "has more than 1024 bytes"),
+            (&megabyte, "has more than 1024 bytes"),
+            ("a\0b", "contains a control character"),
+            ("a\nb", "contains a control character"),
+            ("a\u{85}b", "contains a control character"),
+        ] {
+            let none = Claims::default;
+            let refused = [
+                (Principal::token(text, "s", none()), "the issuer"),
+                (Principal::token("i", text, none()), "the subject"),
+                (Principal::key(text, none()), "the name of the key"),
+                (
+                    Principal::certificate(text, none()),
+                    "the subject of the certificate",
+                ),
+                (Principal::stdio(text, none()), "the name of the principal"),
+                (
+                    Principal::anonymous().with_certificate(text),
+                    "the subject of the certificate",
+                ),
+            ];
+            for (principal, what) in refused {
+                let error = principal.unwrap_err().to_string();
+                assert_eq!(error, format!("{what} {why}"));
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_spelling_that_is_printed_is_an_id() {
+        let id = token("i", "s").id();
+        let text = id.to_string();
+        assert_eq!(text.parse(), Ok(id));
+        let longer = format!("{text}A");
+        let padded = format!("{text}==");
+        let spaced = format!(" {text}");
+        for wrong in ["", "A", &text[..21], &longer, &padded, &spaced] {
+            assert_eq!(wrong.parse::<PrincipalId>(), Err(PrincipalIdError));
+        }
+    }
+}
