@@ -78,8 +78,13 @@ pub enum Claim {
     Number(Box<str>),
     /// `true` or `false`.
     Bool(bool),
-    /// An object, or a list that contains something other than strings: compact JSON, which only expressions read.
-    Json(Box<str>),
+    /// An object, or a list that contains something other than strings.
+    Json {
+        /// The value as compact JSON, which expressions read.
+        json: Box<str>,
+        /// The strings of the list, and the spelling of its numbers and booleans, which patterns read.
+        texts: Box<[Box<str>]>,
+    },
 }
 
 /// Why claims were refused. It contains no values.
@@ -233,7 +238,7 @@ impl Claim {
         Ok(Some(match json.as_bytes().first() {
             Some(b'"') => Self::Text(text(name, json)?),
             Some(b'[') => Self::parse_list(name, json)?,
-            Some(b'{') => Self::parse_json(json)?,
+            Some(b'{') => Self::parse_json(json, Vec::new())?,
             Some(b'n') => return Ok(None),
             Some(b't') => Self::Bool(true),
             Some(b'f') => Self::Bool(false),
@@ -245,16 +250,30 @@ impl Claim {
     fn parse_list(name: &str, json: &str) -> Result<Self, ClaimsError> {
         let elements = elements_up_to(json, MAX_CLAIM_VALUES)
             .map_err(|_| ClaimsError::TooManyValues(for_display(name)))?;
-        if !elements.iter().all(|element| element.starts_with('"')) {
-            return Self::parse_json(json);
+        let is_plain = elements.iter().all(|element| element.starts_with('"'));
+        let mut texts = Vec::new();
+        for element in elements {
+            match element.as_bytes().first() {
+                Some(b'"') => texts.push(text(name, element)?),
+                Some(b'{' | b'[' | b'n') => {}
+                _ if element.len() > MAX_NUMBER => {
+                    return Err(ClaimsError::TooLong(for_display(name)));
+                }
+                _ => texts.push(element.into()),
+            }
         }
-        let texts: Result<_, _> = elements.iter().map(|it| text(name, it)).collect();
-        Ok(Self::List(texts?))
+        match is_plain {
+            true => Ok(Self::List(texts.into())),
+            false => Self::parse_json(json, texts),
+        }
     }
 
-    fn parse_json(json: &str) -> Result<Self, ClaimsError> {
+    fn parse_json(json: &str, texts: Vec<Box<str>>) -> Result<Self, ClaimsError> {
         let value = Json::parse(json).map_err(|_| ClaimsError::RepeatedName)?;
-        Ok(Self::Json(value.to_json().into()))
+        Ok(Self::Json {
+            json: value.to_json().into(),
+            texts: texts.into(),
+        })
     }
 
     /// The value, if it is a single string, number or boolean.
@@ -267,18 +286,17 @@ impl Claim {
                 [only] => Some(Cow::Borrowed(only)),
                 _ => None,
             },
-            Self::Json(_) => None,
+            Self::Json { .. } => None,
         }
     }
 
     /// The values that a pattern of a rule is compared with: the string, the elements of the list, the spelling of the
-    /// number, `true` or `false`. An object has none.
+    /// number, `true` or `false`. An object has none, and neither has an object in a list.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (one, list): (Option<&str>, &[Box<str>]) = match self {
             Self::Text(text) | Self::Number(text) => (Some(text), &[]),
             Self::Bool(bool) => (Some(bool_text(*bool)), &[]),
-            Self::List(list) => (None, list),
-            Self::Json(_) => (None, &[]),
+            Self::List(texts) | Self::Json { texts, .. } => (None, texts),
         };
         one.into_iter().chain(list.iter().map(|text| &**text))
     }
@@ -297,7 +315,7 @@ impl fmt::Debug for Claim {
             Self::List(_) => "List(..)",
             Self::Number(_) => "Number(..)",
             Self::Bool(_) => "Bool(..)",
-            Self::Json(_) => "Json(..)",
+            Self::Json { .. } => "Json(..)",
         })
     }
 }
@@ -379,8 +397,12 @@ mod tests {
         assert!(claim("number") == Claim::Number("1.10".into()));
         assert!(claim("yes") == Claim::Bool(true) && claim("no") == Claim::Bool(false));
         assert!(claim("none").is_empty_list());
-        assert!(claim("object") == Claim::Json(r#"{"a":[1,"2"]}"#.into()));
-        assert!(claim("mixed") == Claim::Json(r#"["a",1]"#.into()));
+        let json = |json: &str, texts: &[&str]| Claim::Json {
+            json: json.into(),
+            texts: texts.iter().map(|text| Box::from(*text)).collect(),
+        };
+        assert!(claim("object") == json(r#"{"a":[1,"2"]}"#, &[]));
+        assert!(claim("mixed") == json(r#"["a",1]"#, &["a", "1"]));
         assert!(claims.get("null").is_none());
         assert_eq!((claims.len(), claims.is_empty()), (8, false));
         let names: Vec<&str> = claims.iter().map(|(name, _)| name).collect();
@@ -403,7 +425,11 @@ mod tests {
         texts("1e3", &["1e3"], Some("1e3"));
         texts("true", &["true"], Some("true"));
         texts(r#"{"a": "b"}"#, &[], None);
-        texts("[1]", &[], None);
+        texts(
+            r#"[1, null, "b", {"c": "d"}, true]"#,
+            &["1", "b", "true"],
+            None,
+        );
     }
 
     #[test]

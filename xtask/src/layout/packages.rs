@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-access",
-        uses: &["mcp-vary", "mcp-vary-view"],
+        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
         rmcp: false,
         banned: PURE,
     },

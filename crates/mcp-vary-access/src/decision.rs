@@ -1,0 +1,276 @@
+//! What an access class may do with an item, and what a call of it may.
+
+use mcp_vary::variant::VariantId;
+
+use crate::class::{AccessClass, RuleIndex};
+use crate::expression::{CallContext, EvaluationError};
+use crate::item::Item;
+use crate::policy::AccessPolicy;
+use crate::principal::Principal;
+use crate::rule::AccessRule;
+
+/// What an access class may do with an item. It is computed once for each class and state of the catalogue.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the front must handle each")]
+pub enum Decision {
+    /// The item does not exist for the class: it is not listed, and a call of it is answered like a call of an unknown
+    /// name.
+    Hidden(HiddenBy),
+    /// The item is listed, and every call is allowed by this rule.
+    Allowed(RuleIndex),
+    /// The item is listed, and a call needs the scopes of one of the rules.
+    NeedsScopes(CallCheck),
+    /// The item is listed, and expressions decide on each call.
+    Conditional(CallCheck),
+}
+
+/// Why an item is hidden.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third reason")]
+pub enum HiddenBy {
+    /// No rule allows it.
+    Default,
+    /// A rule denies it.
+    Rule(RuleIndex),
+}
+
+/// What remains to be checked at each call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallCheck {
+    /// The rules that deny the item if their expressions are true, or fail.
+    denying: Box<[RuleIndex]>,
+    /// The rules that allow the item, if the token has their scopes and their expressions are true.
+    allowing: Box<[RuleIndex]>,
+}
+
+/// One call, as expressions see it.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "expressions use all of these and nothing else"
+)]
+pub struct Call<'a> {
+    /// Who calls.
+    pub principal: &'a Principal,
+    /// What is called.
+    pub item: Item<'a>,
+    /// The active variant.
+    pub variant: &'a VariantId,
+    /// The arguments as the JSON text of an object; `None` if there are none.
+    pub arguments: Option<&'a str>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the front must answer each")]
+pub enum Verdict {
+    /// The rule allows the call.
+    Allowed(RuleIndex),
+    /// The call is refused.
+    Denied(Denial),
+    /// The rule would allow the call with all of its scopes: HTTP status 403 with a challenge (RFC 6750, section 3.1).
+    NeedsScopes(RuleIndex),
+}
+
+/// Why a call is refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Denial {
+    /// The rule that decided; `None` if no rule allows the call.
+    pub rule: Option<RuleIndex>,
+    /// The expression that failed, and thereby refused the call, with its rule.
+    pub error: Option<(RuleIndex, EvaluationError)>,
+}
+
+impl Decision {
+    /// Whether the item exists for the class.
+    #[must_use]
+    pub const fn is_visible(&self) -> bool {
+        !matches!(self, Self::Hidden(_))
+    }
+}
+
+impl AccessPolicy {
+    /// What `class` may do with `item`.
+    ///
+    /// # Properties
+    ///
+    /// It depends on the rules of the class and on nothing else of the principal. With another rule that denies, no item
+    /// becomes visible.
+    #[must_use]
+    pub fn decide(&self, class: &AccessClass, item: &Item<'_>) -> Decision {
+        let denying = self
+            .rules_of(class)
+            .filter(|(_, rule)| rule.denying(item).is_some());
+        let mut denying_at_call = Vec::new();
+        for (index, rule) in denying {
+            if rule.condition().is_none() {
+                return Decision::Hidden(HiddenBy::Rule(index));
+            }
+            denying_at_call.push(index);
+        }
+        let allowing: Vec<(RuleIndex, &AccessRule)> = self
+            .rules_of(class)
+            .filter(|(_, rule)| rule.allowing(item).is_some())
+            .collect();
+        if allowing.is_empty() {
+            return Decision::Hidden(HiddenBy::Default);
+        }
+        let is_free = |rule: &AccessRule| rule.condition().is_none() && rule.scopes().count() == 0;
+        let free = allowing.iter().find(|(_, rule)| is_free(rule));
+        let is_conditional = allowing.iter().any(|(_, rule)| rule.condition().is_some());
+        match free {
+            Some((index, _)) if denying_at_call.is_empty() => Decision::Allowed(*index),
+            _ => {
+                let is_conditional = !denying_at_call.is_empty() || is_conditional;
+                let check = CallCheck {
+                    denying: denying_at_call.into(),
+                    allowing: allowing.iter().map(|(index, _)| *index).collect(),
+                };
+                match is_conditional {
+                    true => Decision::Conditional(check),
+                    false => Decision::NeedsScopes(check),
+                }
+            }
+        }
+    }
+
+    /// Whether a call is allowed, by the decision on its item for the class of the principal.
+    ///
+    /// # Properties
+    ///
+    /// Expressions are evaluated only if the decision is [`Decision::Conditional`], and at most once each. An expression
+    /// that fails allows nothing, and denies what its rule denies.
+    #[must_use]
+    pub fn check(&self, decision: &Decision, call: &Call<'_>) -> Verdict {
+        match decision {
+            Decision::Allowed(rule) => Verdict::Allowed(*rule),
+            Decision::Hidden(HiddenBy::Default) => Verdict::Denied(Denial::default()),
+            Decision::Hidden(HiddenBy::Rule(rule)) => Verdict::Denied(Denial {
+                rule: Some(*rule),
+                error: None,
+            }),
+            Decision::NeedsScopes(check) | Decision::Conditional(check) => {
+                self.check_call(check, call)
+            }
+        }
+    }
+
+    fn check_call(&self, check: &CallCheck, call: &Call<'_>) -> Verdict {
+        let context = CallContext::new(call);
+        for (index, rule) in self.select(&check.denying) {
+            let error = match holds(rule, &context) {
+                Ok(false) => continue,
+                Ok(true) => None,
+                Err(error) => Some((index, error)),
+            };
+            let rule = Some(index);
+            return Verdict::Denied(Denial { rule, error });
+        }
+        let mut denial = Denial::default();
+        let mut challenge: Option<(RuleIndex, &AccessRule)> = None;
+        for (index, rule) in self.select(&check.allowing) {
+            let has_scopes = rule
+                .scopes()
+                .all(|scope| call.principal.claims().has_scope(scope));
+            match holds(rule, &context) {
+                Ok(true) if has_scopes => return Verdict::Allowed(index),
+                Ok(true) => {
+                    let is_better = challenge.is_none_or(|(_, best)| cost(rule) < cost(best));
+                    challenge = if is_better {
+                        Some((index, rule))
+                    } else {
+                        challenge
+                    };
+                }
+                Ok(false) => {}
+                Err(error) => denial.error = denial.error.or(Some((index, error))),
+            }
+        }
+        match challenge {
+            Some((index, _)) => Verdict::NeedsScopes(index),
+            None => Verdict::Denied(denial),
+        }
+    }
+
+    fn select(&self, indices: &[RuleIndex]) -> impl Iterator<Item = (RuleIndex, &AccessRule)> {
+        let rules = indices.iter().copied();
+        rules.filter_map(|index| Some((index, self.rule(index)?)))
+    }
+}
+
+impl Default for Denial {
+    /// No rule allows the call.
+    fn default() -> Self {
+        Self {
+            rule: None,
+            error: None,
+        }
+    }
+}
+
+/// Of several challenges, the one with the fewest scopes is sent, whatever the order of the rules.
+fn cost(rule: &AccessRule) -> (usize, Vec<&str>) {
+    (rule.scopes().count(), rule.scopes().collect())
+}
+
+fn holds(rule: &AccessRule, context: &CallContext<'_>) -> Result<bool, EvaluationError> {
+    rule.condition()
+        .map_or(Ok(true), |condition| condition.evaluate(context))
+}
+
+/// The decisions of one access class on all items of a catalogue, in the order of the items.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_access::{AccessPolicy, AccessRule, DecisionTable, Item, ItemPattern, Principal, When};
+/// use mcp_vary_view::Rule;
+///
+/// let prompts = ItemPattern::prompts(Rule::by_name("*".parse()?));
+/// let policy = AccessPolicy::new([AccessRule::new(When::anyone()).with_allow([prompts])])?;
+/// let class = policy.class_of(&Principal::anonymous());
+/// let items = [Item::resource("a:b", "a:b", "s"), Item::prompt("p", "p", "s")];
+/// let table = DecisionTable::new(&policy, &class, &items);
+/// assert_eq!(table.visible().collect::<Vec<_>>(), [1]);
+///
+/// // What is not in the catalogue has no decision.
+/// assert!(table.get(2).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DecisionTable {
+    decisions: Box<[Decision]>,
+}
+
+impl DecisionTable {
+    /// Decides on each item.
+    #[must_use]
+    pub fn new<'i>(
+        policy: &AccessPolicy,
+        class: &AccessClass,
+        items: impl IntoIterator<Item = &'i Item<'i>>,
+    ) -> Self {
+        let items = items.into_iter();
+        Self {
+            decisions: items.map(|item| policy.decide(class, item)).collect(),
+        }
+    }
+
+    /// The decision on the item at `position`.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<&Decision> {
+        self.decisions.get(position)
+    }
+
+    /// The positions of the items that exist for the class.
+    pub fn visible(&self) -> impl Iterator<Item = usize> {
+        let decisions = self.decisions.iter().enumerate();
+        decisions
+            .filter(|(_, decision)| decision.is_visible())
+            .map(|(position, _)| position)
+    }
+}
+
+#[cfg(test)]
+mod tests;

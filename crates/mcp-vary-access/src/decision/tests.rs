@@ -1,0 +1,254 @@
+use super::*;
+use crate::{Claims, Expression, ItemPattern, Presence, When};
+use mcp_vary_view::{Rule, ToolHints};
+
+fn pattern(json: &str) -> ItemPattern {
+    let rule: Rule = serde_json::from_str(json).unwrap();
+    ItemPattern::any(rule)
+}
+
+fn anyone() -> AccessRule {
+    AccessRule::new(When::anyone())
+}
+
+fn allow(json: &str) -> AccessRule {
+    anyone().with_allow([pattern(json)])
+}
+
+fn deny(json: &str) -> AccessRule {
+    anyone().with_deny([pattern(json)])
+}
+
+fn condition(source: &str) -> Expression {
+    Expression::compile(source).unwrap()
+}
+
+fn tool(name: &str) -> Item<'_> {
+    Item::tool(name, name, "s", ToolHints::default(), false)
+}
+
+fn with_scopes(scopes: &str) -> Principal {
+    let claims = Claims::from_json(&format!(r#"{{"scope":"{scopes}"}}"#)).unwrap();
+    Principal::token("i", "s", claims).unwrap()
+}
+
+fn policy(rules: &[AccessRule]) -> AccessPolicy {
+    AccessPolicy::new(rules.iter().cloned()).unwrap()
+}
+
+/// The decision on `tool`, as one word with the rules that it names.
+#[track_caller]
+fn decides(rules: &[AccessRule], name: &str, expected: &str) {
+    let policy = policy(rules);
+    let class = policy.class_of(&Principal::anonymous());
+    let positions = |rules: &[RuleIndex]| {
+        let all: Vec<String> = rules.iter().map(|it| it.position().to_string()).collect();
+        all.join(" ")
+    };
+    let both = |check: &CallCheck| {
+        format!(
+            "deny [{}] allow [{}]",
+            positions(&check.denying),
+            positions(&check.allowing)
+        )
+    };
+    let shown = match policy.decide(&class, &tool(name)) {
+        Decision::Hidden(HiddenBy::Default) => "hidden".to_owned(),
+        Decision::Hidden(HiddenBy::Rule(rule)) => format!("hidden by {}", rule.position()),
+        Decision::Allowed(rule) => format!("allowed by {}", rule.position()),
+        Decision::NeedsScopes(check) => format!("scopes: {}", both(&check)),
+        Decision::Conditional(check) => format!("if: {}", both(&check)),
+    };
+    assert_eq!(shown, expected);
+}
+
+/// The verdict on a call of `a`, as one word with the rule that it names.
+#[track_caller]
+fn calls(rules: &[AccessRule], principal: &Principal, arguments: &str, expected: &str) {
+    let policy = policy(rules);
+    let class = policy.class_of(principal);
+    let item = tool("a");
+    let call = Call {
+        principal,
+        item,
+        variant: &"standard".parse().unwrap(),
+        arguments: Some(arguments),
+    };
+    let verdict = policy.check(&policy.decide(&class, &item), &call);
+    let position = |rule: RuleIndex| rule.position();
+    let shown = match verdict {
+        Verdict::Allowed(rule) => format!("allowed by {}", position(rule)),
+        Verdict::NeedsScopes(rule) => format!("needs scopes of {}", position(rule)),
+        Verdict::Denied(denial) => {
+            let rule = denial.rule.map(|rule| format!(" by {}", position(rule)));
+            let error = denial
+                .error
+                .map(|(rule, why)| format!(", {}: {why}", position(rule)));
+            format!(
+                "denied{}{}",
+                rule.unwrap_or_default(),
+                error.unwrap_or_default()
+            )
+        }
+    };
+    assert_eq!(shown, expected, "for {arguments}");
+}
+
+/// SV-20: what no rule allows is hidden.
+#[test]
+fn nothing_is_allowed_by_default() {
+    decides(&[], "a", "hidden");
+    decides(&[allow(r#""b""#)], "a", "hidden");
+    decides(
+        &[anyone().with_variant("x".parse().unwrap())],
+        "a",
+        "hidden",
+    );
+    let others = When::new().with_key(Presence::of(["ci"]).unwrap()).unwrap();
+    let rule = AccessRule::new(others).with_allow([pattern(r#""*""#)]);
+    decides(&[rule], "a", "hidden");
+}
+
+/// SV-20: a deny wins over every allow, in the same rule and in others.
+#[test]
+fn deny_wins_over_all_rules() {
+    decides(&[allow(r#""*""#)], "a", "allowed by 0");
+    decides(&[allow(r#""*""#), deny(r#""a""#)], "a", "hidden by 1");
+    decides(&[deny(r#""a""#), allow(r#""*""#)], "a", "hidden by 0");
+    let both = allow(r#""*""#).with_deny([pattern(r#""a""#)]);
+    decides(&[both.clone()], "a", "hidden by 0");
+    decides(&[both], "b", "allowed by 0");
+    let others = When::new().with_key(Presence::of(["ci"]).unwrap()).unwrap();
+    let rule = AccessRule::new(others).with_deny([pattern(r#""*""#)]);
+    decides(&[rule, allow(r#""a""#)], "a", "allowed by 1");
+}
+
+#[test]
+fn scopes_matter_only_if_nothing_allows_without() {
+    let scoped = || allow(r#""a*""#).with_scopes(["write"]);
+    decides(&[scoped()], "a", "scopes: deny [] allow [0]");
+    decides(&[scoped(), allow(r#""*""#)], "a", "allowed by 1");
+    decides(&[scoped(), deny(r#""a""#)], "a", "hidden by 1");
+    decides(&[scoped()], "b", "hidden");
+}
+
+#[test]
+fn expressions_matter_only_if_something_depends_on_them() {
+    let conditional = || allow(r#""a*""#).with_condition(condition("args.x == 1"));
+    decides(&[conditional()], "a", "if: deny [] allow [0]");
+    decides(&[conditional(), allow(r#""*""#)], "a", "allowed by 1");
+    let denies = || deny(r#""a""#).with_condition(condition("args.x == 1"));
+    decides(&[denies(), allow(r#""*""#)], "a", "if: deny [0] allow [1]");
+    decides(&[denies()], "a", "hidden");
+    decides(
+        &[denies(), conditional(), deny(r#""a""#)],
+        "a",
+        "hidden by 2",
+    );
+    let scoped = conditional().with_scopes(["write"]);
+    decides(&[scoped], "a", "if: deny [] allow [0]");
+}
+
+#[test]
+fn a_call_without_the_scopes_is_challenged() {
+    let rule = || allow(r#""*""#).with_scopes(["read", "write"]);
+    calls(
+        &[rule()],
+        &with_scopes("write read x"),
+        "{}",
+        "allowed by 0",
+    );
+    calls(&[rule()], &with_scopes("write"), "{}", "needs scopes of 0");
+    calls(
+        &[rule()],
+        &Principal::anonymous(),
+        "{}",
+        "needs scopes of 0",
+    );
+    let cheap = || allow(r#""a""#).with_scopes(["any"]);
+    calls(
+        &[rule(), cheap()],
+        &with_scopes("x"),
+        "{}",
+        "needs scopes of 1",
+    );
+    calls(
+        &[cheap(), rule()],
+        &with_scopes("x"),
+        "{}",
+        "needs scopes of 0",
+    );
+    calls(
+        &[rule(), cheap()],
+        &with_scopes("any"),
+        "{}",
+        "allowed by 1",
+    );
+}
+
+#[test]
+fn a_call_is_allowed_if_the_expression_is_true() {
+    let rule = || allow(r#""*""#).with_condition(condition("args.x == 1"));
+    let nobody = Principal::anonymous();
+    calls(&[rule()], &nobody, r#"{"x":1}"#, "allowed by 0");
+    calls(&[rule()], &nobody, r#"{"x":2}"#, "denied");
+    let missing = "an argument or claim that the expression reads does not exist";
+    calls(&[rule()], &nobody, "{}", &format!("denied, 0: {missing}"));
+    let other = || allow(r#""a""#).with_condition(condition("args.y == 1"));
+    calls(&[rule(), other()], &nobody, r#"{"y":1}"#, "allowed by 1");
+    let scoped = || rule().with_scopes(["write"]);
+    calls(&[scoped()], &nobody, r#"{"x":1}"#, "needs scopes of 0");
+    calls(&[scoped()], &nobody, r#"{"x":2}"#, "denied");
+    calls(
+        &[scoped()],
+        &with_scopes("write"),
+        r#"{"x":1}"#,
+        "allowed by 0",
+    );
+}
+
+#[test]
+fn a_call_is_denied_if_the_expression_is_true_or_fails() {
+    let rules = [
+        allow(r#""*""#),
+        deny(r#""a""#).with_condition(condition("args.x == 1")),
+    ];
+    let nobody = Principal::anonymous();
+    calls(&rules, &nobody, r#"{"x":2}"#, "allowed by 0");
+    calls(&rules, &nobody, r#"{"x":1}"#, "denied by 1");
+    let missing = "an argument or claim that the expression reads does not exist";
+    calls(&rules, &nobody, "{}", &format!("denied by 1, 1: {missing}"));
+    let malformed = "the arguments are not a JSON object with unique names and ordinary numbers";
+    let repeated = r#"{"x":2,"x":1}"#;
+    calls(
+        &rules,
+        &nobody,
+        repeated,
+        &format!("denied by 1, 1: {malformed}"),
+    );
+}
+
+#[test]
+fn a_call_of_what_is_hidden_is_denied() {
+    let nobody = Principal::anonymous();
+    calls(&[], &nobody, "{}", "denied");
+    calls(
+        &[allow(r#""*""#), deny(r#""a""#)],
+        &nobody,
+        "{}",
+        "denied by 1",
+    );
+}
+
+#[test]
+fn a_table_has_a_decision_for_each_item() {
+    let policy = policy(&[allow(r#""a*""#), deny(r#""ab""#)]);
+    let class = policy.class_of(&Principal::anonymous());
+    let items = ["a", "b", "ab", "ac"].map(tool);
+    let table = DecisionTable::new(&policy, &class, &items);
+    assert_eq!(table.visible().collect::<Vec<_>>(), [0, 3]);
+    for (position, item) in items.iter().enumerate() {
+        assert_eq!(table.get(position), Some(&policy.decide(&class, item)));
+    }
+    assert_eq!(table.get(4), None);
+}

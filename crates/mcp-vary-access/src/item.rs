@@ -1,0 +1,472 @@
+//! The items of servers, and patterns over them.
+
+use std::fmt;
+
+use mcp_vary_view::{Candidate, Rule, Selection, ToolHints};
+
+/// An item as access rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    kind: ItemKind,
+    candidate: Candidate<'a>,
+    trusts_annotations: bool,
+}
+
+/// The kind of an item.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum ItemKind {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+    /// A resource that a server lists.
+    Resource,
+    /// A URI template that a server lists.
+    ResourceTemplate,
+    /// A resource that no server lists, under the URI that a client wrote.
+    UnlistedResource,
+}
+
+impl<'a> Item<'a> {
+    /// A tool.
+    ///
+    /// `name` is the tool's name in the variant `standard`, after naming and before overrides, and `upstream_name` its
+    /// name on the server. The hints decide only if the configuration trusts the annotations of the server.
+    #[must_use]
+    pub const fn tool(
+        name: &'a str,
+        upstream_name: &'a str,
+        server: &'a str,
+        hints: ToolHints,
+        trusts_annotations: bool,
+    ) -> Self {
+        let candidate = Candidate {
+            name,
+            upstream_name,
+            server,
+            hints: Some(hints),
+        };
+        Self {
+            kind: ItemKind::Tool,
+            candidate,
+            trusts_annotations,
+        }
+    }
+
+    /// A prompt, with its names as a [`tool`](Self::tool) has them.
+    #[must_use]
+    pub const fn prompt(name: &'a str, upstream_name: &'a str, server: &'a str) -> Self {
+        Self::without_hints(ItemKind::Prompt, name, upstream_name, server)
+    }
+
+    /// A resource that a server lists, by its URI in the variant `standard` and its URI on the server.
+    #[must_use]
+    pub const fn resource(uri: &'a str, upstream_uri: &'a str, server: &'a str) -> Self {
+        Self::without_hints(ItemKind::Resource, uri, upstream_uri, server)
+    }
+
+    /// A URI template that a server lists, as in the variant `standard` and as on the server.
+    #[must_use]
+    pub const fn template(template: &'a str, upstream_template: &'a str, server: &'a str) -> Self {
+        let kind = ItemKind::ResourceTemplate;
+        Self::without_hints(kind, template, upstream_template, server)
+    }
+
+    /// A resource that no server lists, by the URI that goes to the server.
+    #[must_use]
+    pub const fn unlisted_resource(upstream_uri: &'a str, server: &'a str) -> Self {
+        let kind = ItemKind::UnlistedResource;
+        Self::without_hints(kind, upstream_uri, upstream_uri, server)
+    }
+
+    const fn without_hints(
+        kind: ItemKind,
+        name: &'a str,
+        upstream_name: &'a str,
+        server: &'a str,
+    ) -> Self {
+        let candidate = Candidate {
+            name,
+            upstream_name,
+            server,
+            hints: None,
+        };
+        Self {
+            kind,
+            candidate,
+            trusts_annotations: false,
+        }
+    }
+
+    /// The kind.
+    #[must_use]
+    pub const fn kind(&self) -> ItemKind {
+        self.kind
+    }
+
+    /// The name, URI or template in the variant `standard`.
+    #[must_use]
+    pub const fn name(&self) -> &'a str {
+        self.candidate.name
+    }
+
+    /// The key of the server.
+    #[must_use]
+    pub const fn server(&self) -> &'a str {
+        self.candidate.server
+    }
+}
+
+impl ItemKind {
+    /// The kind in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+            Self::ResourceTemplate => "resource template",
+            Self::UnlistedResource => "unlisted resource",
+        }
+    }
+
+    const fn is_resource(self) -> bool {
+        matches!(
+            self,
+            Self::Resource | Self::ResourceTemplate | Self::UnlistedResource
+        )
+    }
+}
+
+impl fmt::Display for ItemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One entry of `allow` or `deny`: a rule as selections of variants have it, and the kinds of items to which it applies.
+///
+/// # Properties
+///
+/// It matches what a [`Selection`] with this rule includes or excludes. So a pattern without a server allows items by
+/// the names that clients see, but denies also by the names on the servers; and resources are denied in every spelling
+/// of their URIs.
+///
+/// Hints count only if the configuration trusts the annotations of the server:
+///
+/// | server | `allow` | `deny` |
+/// |---|---|---|
+/// | trusted | if the hints match | if the hints match |
+/// | not trusted | never | if the hints match, or would match if the tool declared none |
+///
+/// A server that is not trusted cannot gain access for its tools by what it declares about them: it can only lose some.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_access::{Item, ItemPattern};
+/// use mcp_vary_view::{Rule, ToolHints};
+///
+/// let read_only = ItemPattern::any(serde_json::from_str::<Rule>(r#"{"readOnlyHint": true}"#)?);
+/// let hints = ToolHints::from_tool(r#"{"annotations": {"readOnlyHint": true}}"#);
+/// assert!(read_only.allows(&Item::tool("search", "search", "web", hints, true)));
+///
+/// // The server declares that its tool is read-only, but nobody vouches for it.
+/// assert!(!read_only.allows(&Item::tool("search", "search", "web", hints, false)));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ItemPattern {
+    kinds: Kinds,
+    rule: Rule,
+    including: Selection,
+    excluding: Selection,
+}
+
+/// The kinds to which a pattern applies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kinds {
+    All,
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl ItemPattern {
+    /// A pattern over items of all kinds.
+    #[must_use]
+    pub fn any(rule: Rule) -> Self {
+        Self::new(Kinds::All, rule)
+    }
+
+    /// A pattern over tools.
+    #[must_use]
+    pub fn tools(rule: Rule) -> Self {
+        Self::new(Kinds::Tools, rule)
+    }
+
+    /// A pattern over prompts.
+    #[must_use]
+    pub fn prompts(rule: Rule) -> Self {
+        Self::new(Kinds::Prompts, rule)
+    }
+
+    /// A pattern over the URIs of resources, and over URI templates.
+    #[must_use]
+    pub fn resources(rule: Rule) -> Self {
+        Self::new(Kinds::Resources, rule)
+    }
+
+    fn new(kinds: Kinds, rule: Rule) -> Self {
+        let including = Selection {
+            include: vec![rule.clone()],
+            exclude: Vec::new(),
+        };
+        let excluding = Selection {
+            include: Vec::new(),
+            exclude: vec![rule.clone()],
+        };
+        Self {
+            kinds,
+            rule,
+            including,
+            excluding,
+        }
+    }
+
+    /// Whether the pattern has no conditions at all, and would match every item by accident.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rule == Rule::default()
+    }
+
+    /// Whether the pattern has a condition on hints, which servers declare.
+    #[must_use]
+    pub fn uses_annotations(&self) -> bool {
+        !self.rule.hints.is_empty()
+    }
+
+    /// Whether the item is allowed by this entry of `allow`.
+    #[must_use]
+    pub fn allows(&self, item: &Item<'_>) -> bool {
+        let is_known = item.trusts_annotations || !self.uses_annotations();
+        is_known
+            && self.kinds.contains(item.kind)
+            && selects(&self.including, item.kind, item.candidate)
+    }
+
+    /// Whether the item is denied by this entry of `deny`.
+    #[must_use]
+    pub fn denies(&self, item: &Item<'_>) -> bool {
+        let undeclared = Candidate {
+            hints: item.candidate.hints.map(|_| ToolHints::default()),
+            ..item.candidate
+        };
+        let excludes = |candidate| !selects(&self.excluding, item.kind, candidate);
+        self.kinds.contains(item.kind)
+            && (excludes(item.candidate) || !item.trusts_annotations && excludes(undeclared))
+    }
+}
+
+fn selects(selection: &Selection, kind: ItemKind, candidate: Candidate<'_>) -> bool {
+    match kind {
+        ItemKind::Tool | ItemKind::Prompt => selection.selects(candidate),
+        ItemKind::Resource | ItemKind::ResourceTemplate => selection.selects_resource(candidate),
+        ItemKind::UnlistedResource => selection.selects_unlisted_resource(candidate),
+    }
+}
+
+impl Kinds {
+    fn contains(self, kind: ItemKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Tools => kind == ItemKind::Tool,
+            Self::Prompts => kind == ItemKind::Prompt,
+            Self::Resources => kind.is_resource(),
+        }
+    }
+}
+
+/// The conditions as they are written, such as `tools git_*, server: git`.
+impl fmt::Display for ItemPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = match self.kinds {
+            Kinds::All => "",
+            Kinds::Tools => "tools ",
+            Kinds::Prompts => "prompts ",
+            Kinds::Resources => "resources ",
+        };
+        write!(f, "{kinds}{}", self.rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(json: &str) -> Rule {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn hints(annotations: &str) -> ToolHints {
+        ToolHints::from_tool(&format!(r#"{{"annotations":{annotations}}}"#))
+    }
+
+    fn tool(name: &'static str, server: &'static str) -> Item<'static> {
+        let upstream_name = name.split_once('_').map_or(name, |(_, end)| end);
+        Item::tool(name, upstream_name, server, ToolHints::default(), true)
+    }
+
+    #[track_caller]
+    fn is(pattern: &ItemPattern, item: &Item<'_>, allows: bool, denies: bool) {
+        let both = (pattern.allows(item), pattern.denies(item));
+        assert_eq!(both, (allows, denies), "{pattern} for {item:?}");
+    }
+
+    #[test]
+    fn a_pattern_matches_names_and_servers() {
+        let pattern = ItemPattern::any(rule(r#""git_*""#));
+        is(&pattern, &tool("git_push", "git"), true, true);
+        is(&pattern, &tool("svn_push", "svn"), false, false);
+        is(
+            &pattern,
+            &Item::prompt("git_help", "help", "git"),
+            true,
+            true,
+        );
+        let pattern = ItemPattern::any(rule(r#"{"server": "git"}"#));
+        is(&pattern, &tool("git_push", "git"), true, true);
+        is(&pattern, &tool("git_push", "other"), false, false);
+        is(&pattern, &Item::resource("a:b", "a:b", "git"), true, true);
+    }
+
+    #[test]
+    fn names_on_servers_are_denied_and_not_allowed() {
+        let pattern = ItemPattern::any(rule(r#""push""#));
+        is(&pattern, &tool("git_push", "git"), false, true);
+        let pattern = ItemPattern::any(rule(r#"{"name": "push", "server": "git"}"#));
+        is(&pattern, &tool("git_push", "git"), true, true);
+    }
+
+    #[test]
+    fn kinds_limit_a_pattern() {
+        let items = [
+            tool("a", "s"),
+            Item::prompt("a", "a", "s"),
+            Item::resource("a", "a", "s"),
+            Item::template("a", "a", "s"),
+            Item::unlisted_resource("a", "s"),
+        ];
+        #[track_caller]
+        fn limits(pattern: &ItemPattern, items: &[Item<'_>], expected: [bool; 5]) {
+            for (item, expected) in items.iter().zip(expected) {
+                is(pattern, item, expected, expected);
+            }
+        }
+        let any = || rule(r#""a""#);
+        limits(&ItemPattern::any(any()), &items, [true; 5]);
+        let tools = [true, false, false, false, false];
+        limits(&ItemPattern::tools(any()), &items, tools);
+        let prompts = [false, true, false, false, false];
+        limits(&ItemPattern::prompts(any()), &items, prompts);
+        let resources = [false, false, true, true, true];
+        limits(&ItemPattern::resources(any()), &items, resources);
+    }
+
+    /// SV-20: annotations are declared by servers, so they grant nothing unless the operator trusts them.
+    #[test]
+    fn annotations_of_a_server_that_is_not_trusted_cannot_grant_access() {
+        let all = [
+            (
+                r#"{"readOnlyHint": true}"#,
+                "{}",
+                [false, false],
+                [false, false],
+            ),
+            (
+                r#"{"readOnlyHint": true}"#,
+                r#"{"readOnlyHint": true}"#,
+                [true, false],
+                [true, true],
+            ),
+            (
+                r#"{"destructiveHint": true}"#,
+                "{}",
+                [true, false],
+                [true, true],
+            ),
+            (
+                r#"{"destructiveHint": true}"#,
+                r#"{"destructiveHint": false}"#,
+                [false, false],
+                [false, true],
+            ),
+            (
+                r#"{"destructiveHint": "absent"}"#,
+                r#"{"destructiveHint": false}"#,
+                [false, false],
+                [false, true],
+            ),
+        ];
+        for (pattern, annotations, allows, denies) in all {
+            let pattern = ItemPattern::any(rule(pattern));
+            assert!(pattern.uses_annotations());
+            for (at, is_trusted) in [true, false].into_iter().enumerate() {
+                let item = Item::tool("a", "a", "s", hints(annotations), is_trusted);
+                is(&pattern, &item, allows[at], denies[at]);
+            }
+            is(&pattern, &Item::prompt("a", "a", "s"), false, false);
+        }
+        let named = ItemPattern::any(rule(r#"{"name": "a", "destructiveHint": true}"#));
+        let other = Item::tool("b", "b", "s", hints("{}"), false);
+        is(&named, &other, false, false);
+    }
+
+    #[test]
+    fn resources_are_denied_in_every_spelling() {
+        let pattern = ItemPattern::resources(rule(r#""file:///srv/secret""#));
+        for uri in [
+            "file:///srv/secret",
+            "file:///srv/%73ecret",
+            "file:///srv/secret?x",
+            "file:///srv/secret#",
+        ] {
+            assert!(pattern.denies(&Item::unlisted_resource(uri, "s")), "{uri}");
+        }
+        let pattern = ItemPattern::resources(rule(r#""file:///srv/*.md""#));
+        is(
+            &pattern,
+            &Item::unlisted_resource("file:///srv/a.md", "s"),
+            true,
+            true,
+        );
+        is(
+            &pattern,
+            &Item::unlisted_resource("file:///srv/key?.md", "s"),
+            false,
+            true,
+        );
+        let pattern = ItemPattern::resources(rule(r#""a:[{]x[}]""#));
+        is(&pattern, &Item::template("a:{x}", "a:{x}", "s"), true, true);
+    }
+
+    #[test]
+    fn a_pattern_without_conditions_is_known() {
+        assert!(ItemPattern::any(rule("{}")).is_empty());
+        assert!(!ItemPattern::any(rule(r#""*""#)).is_empty());
+        assert!(!ItemPattern::tools(rule(r#"{"readOnlyHint": false}"#)).is_empty());
+    }
+
+    #[test]
+    fn patterns_are_shown_as_they_are_written() {
+        let pattern = ItemPattern::tools(rule(r#"{"name": "a*", "readOnlyHint": true}"#));
+        assert_eq!(pattern.to_string(), "tools a*, readOnlyHint: true");
+        assert_eq!(ItemPattern::any(rule(r#""*""#)).to_string(), "*");
+        let kinds = [
+            ItemPattern::prompts(rule(r#""p""#)),
+            ItemPattern::resources(rule(r#""r""#)),
+        ];
+        assert_eq!(kinds.map(|it| it.to_string()), ["prompts p", "resources r"]);
+    }
+}
