@@ -50,7 +50,8 @@ pub const MAX_WORK: u64 = 1 << 20;
 /// - Evaluation takes at most [`MAX_WORK`] operations. The work is estimated from the sizes of the claims and arguments
 ///   before anything is evaluated.
 /// - What fails is never true: a claim or argument that does not exist (check it with `has`), values of other types,
-///   a result that is not a boolean.
+///   a result that is not a boolean. As CEL defines it, `a || b` is true if one of them is, even if the other fails,
+///   and `a && b` is false if one of them is.
 ///
 /// # Examples
 ///

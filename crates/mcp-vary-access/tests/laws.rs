@@ -109,8 +109,9 @@ impl RuleSpec {
             }
         };
         let patterns = |all: &[PatternSpec]| {
-            let all: Vec<ItemPattern> = all.iter().map(|it| ItemPattern::any(it.rule())).collect();
-            all
+            all.iter()
+                .map(|it| ItemPattern::any(it.rule()))
+                .collect::<Vec<_>>()
         };
         let rule = AccessRule::new(when)
             .with_allow(patterns(&self.allow))
@@ -387,7 +388,7 @@ proptest! {
     fn a_printed_path_parses_to_the_same_path(names in proptest::collection::vec("[a-c.\\\\/]{1,5}", 1..8)) {
         let path = ClaimPath::from_names(names.iter().map(String::as_str)).unwrap();
         let text = path.to_string();
-        prop_assert!(text.contains("://") || text.parse() == Ok(path));
+        prop_assert_eq!(text.parse(), Ok(path));
     }
 }
 

@@ -96,6 +96,16 @@ fn an_expression_reads_arguments() {
     assert_eq!(evaluated("size(args) == 0", None), Ok(true));
 }
 
+/// The language defines that one side decides if it can.
+#[test]
+fn one_side_decides_though_the_other_fails() {
+    is("args.missing == 1 || args.x == 1", r#"{"x": 1}"#, true);
+    is("args.missing == 1 && args.x == 2", r#"{"x": 1}"#, false);
+    let missing = EvaluationError::Missing;
+    fails("args.missing == 1 || args.x == 2", r#"{"x": 1}"#, missing);
+    fails("args.missing == 1 && args.x == 1", r#"{"x": 1}"#, missing);
+}
+
 #[test]
 fn an_expression_reads_claims_and_the_call() {
     for source in [
