@@ -72,8 +72,8 @@ pub enum Verdict {
     NeedsScopes(RuleIndex),
 }
 
-/// Why a call is refused.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// Why a call is refused. By default, because no rule allows it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Denial {
     /// The rule that decided; `None` if no rule allows the call.
@@ -196,16 +196,6 @@ impl AccessPolicy {
     fn select(&self, indices: &[RuleIndex]) -> impl Iterator<Item = (RuleIndex, &AccessRule)> {
         let rules = indices.iter().copied();
         rules.filter_map(|index| Some((index, self.rule(index)?)))
-    }
-}
-
-impl Default for Denial {
-    /// No rule allows the call.
-    fn default() -> Self {
-        Self {
-            rule: None,
-            error: None,
-        }
     }
 }
 

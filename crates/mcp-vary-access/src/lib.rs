@@ -33,7 +33,7 @@ pub use decision::{Call, CallCheck, Decision, DecisionTable, Denial, HiddenBy, V
 pub use explain::{AccessReport, ItemReport, Reason};
 pub use expression::{
     EvaluationError, Expression, ExpressionError, MAX_ARGUMENTS, MAX_EXPRESSION,
-    MAX_EXPRESSION_DEPTH, MAX_WORK,
+    MAX_EXPRESSION_BRACKETS, MAX_EXPRESSION_DEPTH, MAX_WORK,
 };
 pub use item::{Item, ItemKind, ItemPattern};
 pub use mapping::{ClaimMapping, ClaimPath, ClaimPathError, MAX_PATH_SEGMENTS};

@@ -296,6 +296,14 @@ mod tests {
     }
 
     #[test]
+    fn threads_can_share_a_policy() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<AccessPolicy>();
+        is_shared::<Principal>();
+        is_shared::<crate::DecisionTable>();
+    }
+
+    #[test]
     fn a_rule_is_shown_by_its_name_or_position() {
         let rules = [
             allows_all(group("a")).with_name("team"),

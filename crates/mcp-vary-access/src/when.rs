@@ -317,7 +317,7 @@ mod tests {
         let by_client = new().with_client(presence(&["CN=*"])).unwrap();
         assert_eq!(matched(by_client), [false, true, true, false, false]);
         let no_client = new().with_client(Presence::Absent).unwrap();
-        assert_eq!(matched(no_client.clone()), [true, false, false, true, true]);
+        assert_eq!(matched(no_client), [true, false, false, true, true]);
         let key_only = by_key.with_client(Presence::Absent).unwrap();
         assert_eq!(matched(key_only), [true, false, false, false, false]);
     }

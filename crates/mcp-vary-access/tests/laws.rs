@@ -124,7 +124,8 @@ impl RuleSpec {
     }
 
     fn applies_to(&self, principal: &PrincipalSpec) -> bool {
-        self.group.is_none_or(|group| principal.groups.contains(&group))
+        self.group
+            .is_none_or(|group| principal.groups.contains(&group))
     }
 }
 
@@ -170,10 +171,10 @@ fn model(rules: &[RuleSpec], principal: &PrincipalSpec, item: ItemSpec) -> (bool
     let denying = || applying().filter(|rule| rule.deny.iter().any(|it| it.denies(item)));
     let allowing = || applying().filter(|rule| rule.allow.iter().any(|it| it.allows(item)));
     let is_hidden = denying().any(|rule| rule.condition.is_none()) || allowing().count() == 0;
-    let is_denied =
-        is_hidden || denying().any(|rule| rule.condition != Some(Condition::False));
+    let is_denied = is_hidden || denying().any(|rule| rule.condition != Some(Condition::False));
     let has_scopes = |rule: &&RuleSpec| rule.scopes.iter().all(|it| principal.scopes.contains(it));
-    let granting = || allowing().filter(|rule| matches!(rule.condition, None | Some(Condition::True)));
+    let granting =
+        || allowing().filter(|rule| matches!(rule.condition, None | Some(Condition::True)));
     let outcome = match () {
         () if is_denied => Outcome::Denied,
         () if granting().any(|rule| has_scopes(&rule)) => Outcome::Allowed,
@@ -253,7 +254,12 @@ fn principal() -> impl Strategy<Value = PrincipalSpec> {
 }
 
 fn items() -> Vec<ItemSpec> {
-    let names = [("x", "x", "s"), ("y", "y", "t"), ("s_x", "x", "s"), ("s_x", "y", "t")];
+    let names = [
+        ("x", "x", "s"),
+        ("y", "y", "t"),
+        ("s_x", "x", "s"),
+        ("s_x", "y", "t"),
+    ];
     let flags = (0..8).map(|bits| [bits & 1 != 0, bits & 2 != 0, bits & 4 != 0]);
     let all = flags.flat_map(|[is_tool, is_read_only, is_trusted]| {
         names.map(|(name, upstream_name, server)| ItemSpec {
