@@ -116,7 +116,7 @@ fn deny_wins_over_all_rules() {
     decides(&[allow(r#""*""#), deny(r#""a""#)], "a", "hidden by 1");
     decides(&[deny(r#""a""#), allow(r#""*""#)], "a", "hidden by 0");
     let both = allow(r#""*""#).with_deny([pattern(r#""a""#)]);
-    decides(&[both.clone()], "a", "hidden by 0");
+    decides(std::slice::from_ref(&both), "a", "hidden by 0");
     decides(&[both], "b", "allowed by 0");
     let others = When::new().with_key(Presence::of(["ci"]).unwrap()).unwrap();
     let rule = AccessRule::new(others).with_deny([pattern(r#""*""#)]);
