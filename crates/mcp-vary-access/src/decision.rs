@@ -1,12 +1,10 @@
 //! What an access class may do with an item, and what a call of it may.
 
-use mcp_vary::variant::VariantId;
-
+use crate::call::Call;
 use crate::class::{AccessClass, RuleIndex};
 use crate::expression::{CallContext, EvaluationError};
 use crate::item::Item;
 use crate::policy::AccessPolicy;
-use crate::principal::Principal;
 use crate::rule::AccessRule;
 
 /// What an access class may do with an item. It is computed once for each class and state of the catalogue.
@@ -41,23 +39,6 @@ pub struct CallCheck {
     denying: Box<[RuleIndex]>,
     /// The rules that allow the item, if the token has their scopes and their expressions are true.
     allowing: Box<[RuleIndex]>,
-}
-
-/// One call, as expressions see it.
-#[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "expressions use all of these and nothing else"
-)]
-pub struct Call<'a> {
-    /// Who calls.
-    pub principal: &'a Principal,
-    /// What is called.
-    pub item: Item<'a>,
-    /// The active variant.
-    pub variant: &'a VariantId,
-    /// The arguments as the JSON text of an object; `None` if there are none.
-    pub arguments: Option<&'a str>,
 }
 
 /// What becomes of a call.

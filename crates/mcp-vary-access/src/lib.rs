@@ -12,6 +12,7 @@
 //! Everything is a value: no IO, no clock, no randomness. What a token or a call contains is not trusted: reading it is
 //! bounded and cannot panic, and no `Debug`, `Display` or error shows a subject, an argument or the value of a claim.
 
+mod call;
 mod claims;
 mod class;
 mod decision;
@@ -24,12 +25,13 @@ mod principal;
 mod rule;
 mod when;
 
+pub use call::Call;
 pub use claims::{
     Claim, Claims, ClaimsError, MAX_CLAIM_NAME, MAX_CLAIM_VALUE, MAX_CLAIM_VALUES, MAX_CLAIMS,
     MAX_CLAIMS_DEPTH, MAX_CLAIMS_JSON,
 };
 pub use class::{AccessClass, MAX_RULES, RuleIndex, RuleSet, VariantAccess};
-pub use decision::{Call, CallCheck, Decision, DecisionTable, Denial, HiddenBy, Verdict};
+pub use decision::{CallCheck, Decision, DecisionTable, Denial, HiddenBy, Verdict};
 pub use explain::{AccessReport, ItemReport, Reason};
 pub use expression::{
     EvaluationError, Expression, ExpressionError, MAX_ARGUMENTS, MAX_EXPRESSION,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Claims, Expression, ItemPattern, Presence, When};
+use crate::{Claims, Expression, ItemPattern, Presence, Principal, When};
 use mcp_vary_view::{Rule, ToolHints};
 
 fn pattern(json: &str) -> ItemPattern {

@@ -9,8 +9,8 @@ use mcp_vary::json::Json;
 use super::cost::Sizes;
 use super::structure::PRINCIPAL;
 use super::{EvaluationError, Expression, MAX_ARGUMENTS};
+use crate::call::Call;
 use crate::claims::Claim;
-use crate::decision::Call;
 use crate::item::ItemKind;
 
 /// A call whose arguments are read at most once, and only if an expression needs them.
