@@ -54,6 +54,12 @@ pub(super) const RULES: &[Rule] = &[
         banned: PURE,
     },
     Rule {
+        package: "mcp-vary-auth",
+        uses: &["mcp-vary", "mcp-vary-access", "mcp-vary-json"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
         package: "mcp-vary-wire",
         uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
         rmcp: false,

@@ -1,0 +1,222 @@
+//! From the credential of a request to its principal, or to the reason why there is none.
+
+use std::sync::Arc;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
+
+use crate::address::Target;
+use crate::cache::{TokenCache, TokenDigest};
+use crate::challenge::Refusal;
+use crate::credential::{BearerToken, Credential};
+use crate::jwks::KeySet;
+use crate::key::KeyTable;
+use crate::refresh::KeysUnavailable;
+use crate::token::{
+    InvalidToken, IssuerIndex, Refused, TokenError, TokenVerifier, UnverifiedToken,
+};
+
+/// Who may pass.
+///
+/// # Properties
+///
+/// A credential that is not accepted is refused even where clients without one may pass: nobody becomes somebody else
+/// by sending something wrong.
+#[derive(Debug, Default)]
+pub struct Authenticator {
+    keys: KeyTable,
+    tokens: Option<TokenVerifier>,
+    cache: TokenCache,
+    allows_anonymous: bool,
+}
+
+/// A request that may pass.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Admission {
+    /// Who sends it.
+    pub principal: Arc<Principal>,
+    /// The end of the credential, in seconds since 1970-01-01 UTC, if it has one.
+    pub expires_at: Option<u64>,
+    /// The variant that the credential is pinned to.
+    pub pin: Option<VariantId>,
+    /// The client that the token was issued to, for audit.
+    pub client_id: Option<Box<str>>,
+}
+
+/// A request that may not pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Denial {
+    /// What to answer.
+    pub refusal: Refusal,
+    /// Which check of the token failed, for logs at level debug.
+    pub reason: Option<TokenError>,
+    /// The issuer whose keys should be fetched, after which the request may pass.
+    pub fetch: Option<IssuerIndex>,
+}
+
+impl Authenticator {
+    /// Accepts the API keys of `keys` and the tokens that `tokens` verifies.
+    #[must_use]
+    pub fn new(keys: KeyTable, tokens: Option<TokenVerifier>) -> Self {
+        Self {
+            keys,
+            tokens,
+            cache: TokenCache::default(),
+            allows_anonymous: false,
+        }
+    }
+
+    /// Sets whether clients without a credential may pass, as nobody.
+    #[must_use]
+    pub const fn with_anonymous(mut self, allows: bool) -> Self {
+        self.allows_anonymous = allows;
+        self
+    }
+
+    /// The verifier of tokens, if an issuer is configured.
+    #[must_use]
+    pub const fn tokens(&self) -> Option<&TokenVerifier> {
+        self.tokens.as_ref()
+    }
+
+    /// The tokens that were verified.
+    #[must_use]
+    pub const fn cache(&self) -> &TokenCache {
+        &self.cache
+    }
+
+    /// Decides on a request to `target` at `now`, in seconds since 1970-01-01 UTC.
+    ///
+    /// `key_set` returns the keys of an issuer. It is called for tokens that were not verified lately.
+    ///
+    /// # Errors
+    ///
+    /// When the request may not pass.
+    pub fn authenticate(
+        &self,
+        credential: Credential<'_>,
+        target: &Target,
+        now: u64,
+        key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
+    ) -> Result<Admission, Denial> {
+        match credential {
+            Credential::None if self.allows_anonymous => Ok(Admission::of(Principal::anonymous())),
+            Credential::None => Err(Refusal::NoCredential.into()),
+            Credential::Bearer(token) if KeyTable::looks_like_a_key(token.as_str()) => {
+                self.find_key(token, now)
+            }
+            Credential::Bearer(token) => self.verify_token(token, target, now, key_set),
+        }
+    }
+
+    fn find_key(&self, token: BearerToken<'_>, now: u64) -> Result<Admission, Denial> {
+        let refuse = |reason| Refusal::InvalidToken(reason).into();
+        let key = self.keys.find(token.as_str());
+        let key = key.ok_or_else(|| refuse(InvalidToken::Malformed))?;
+        if key.is_expired(now) {
+            return Err(refuse(InvalidToken::Expired));
+        }
+        Ok(Admission {
+            principal: Arc::clone(&key.principal),
+            expires_at: key.expires_at,
+            pin: None,
+            client_id: None,
+        })
+    }
+
+    fn verify_token(
+        &self,
+        token: BearerToken<'_>,
+        target: &Target,
+        now: u64,
+        key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
+    ) -> Result<Admission, Denial> {
+        let tokens = self.tokens.as_ref().ok_or(TokenError::Issuer)?;
+        let digest = TokenDigest::of(token.as_str());
+        let verified = match self.cache.get(digest, now) {
+            Some(verified) => verified,
+            None => {
+                let unverified = UnverifiedToken::parse(token.as_str())?;
+                let issuer = tokens.find_issuer(&unverified)?;
+                let keys = key_set(issuer).map_err(|_| Denial::without_keys(issuer))?;
+                let verified = tokens.verify(&unverified, &keys, now);
+                let verified =
+                    Arc::new(verified.map_err(|reason| Denial::of_token(reason, issuer))?);
+                self.cache.insert(digest, Arc::clone(&verified), now);
+                verified
+            }
+        };
+        let pin = verified
+            .admit(target, now)
+            .map_err(|refused| match refused {
+                Refused::Token(reason) => reason.into(),
+                Refused::Scopes => {
+                    let issuer = tokens.issuer(verified.issuer());
+                    Refusal::InsufficientScope(
+                        issuer
+                            .map(|issuer| issuer.scopes.clone())
+                            .unwrap_or_default(),
+                    )
+                    .into()
+                }
+            });
+        let pin: Result<_, Denial> = pin;
+        Ok(Admission {
+            principal: Arc::clone(verified.principal()),
+            expires_at: Some(verified.expires_at()),
+            pin: pin?.cloned(),
+            client_id: verified.client_id().map(Into::into),
+        })
+    }
+}
+
+impl Admission {
+    fn of(principal: Principal) -> Self {
+        Self {
+            principal: Arc::new(principal),
+            expires_at: None,
+            pin: None,
+            client_id: None,
+        }
+    }
+}
+
+impl Denial {
+    const fn without_keys(issuer: IssuerIndex) -> Self {
+        Self {
+            refusal: Refusal::KeysUnavailable,
+            reason: None,
+            fetch: Some(issuer),
+        }
+    }
+
+    fn of_token(reason: TokenError, issuer: IssuerIndex) -> Self {
+        let fetch = (reason == TokenError::UnknownKey).then_some(issuer);
+        Self {
+            fetch,
+            ..reason.into()
+        }
+    }
+}
+
+impl From<TokenError> for Denial {
+    fn from(reason: TokenError) -> Self {
+        Self {
+            refusal: Refusal::InvalidToken(reason.answer()),
+            reason: Some(reason),
+            fetch: None,
+        }
+    }
+}
+
+impl From<Refusal> for Denial {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            refusal,
+            reason: None,
+            fetch: None,
+        }
+    }
+}

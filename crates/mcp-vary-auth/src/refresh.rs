@@ -1,0 +1,261 @@
+//! When the keys of an issuer are fetched again, as a state machine over given instants.
+
+use std::sync::Arc;
+
+use crate::jwks::KeySet;
+
+/// Keys are fetched again after this many seconds.
+pub const REFRESH_AFTER: u64 = 3600;
+
+/// Tokens with unknown key ids cause at most one fetch in this many seconds.
+pub const UNKNOWN_KEY_PAUSE: u64 = 30;
+
+/// After a failure the next attempt waits this many seconds.
+pub const RETRY_PAUSE: u64 = 10;
+
+/// The last good keys are used for this many seconds, if no newer ones can be fetched.
+pub const USABLE_FOR: u64 = 24 * 3600;
+
+/// A fetch that did not report its end after this many seconds is taken for lost.
+pub const LOST_AFTER: u64 = 60;
+
+/// The keys of one issuer, and when they are to be fetched.
+///
+/// The caller fetches: it asks [`begin`](Self::begin), fetches if that returns true, and reports with
+/// [`succeed`](Self::succeed) or [`fail`](Self::fail).
+///
+/// Instants are seconds of a clock that does not go back, such as the time since the process started. If it does go
+/// back, nothing is fetched until it has caught up.
+///
+/// # Properties
+///
+/// - One fetch at a time.
+/// - However many tokens name unknown keys, they cause one fetch in [`UNKNOWN_KEY_PAUSE`] at most. A scheduled fetch
+///   does not delay them, so that the tokens of a new key are accepted at once.
+/// - A failed fetch never removes keys before they are [`USABLE_FOR`] old.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+///
+/// let mut keys = IssuerKeys::default();
+/// assert_eq!(keys.usable(0).unwrap_err(), KeysUnavailable::NeverLoaded);
+/// assert!(keys.begin(0, FetchReason::Schedule));
+/// assert!(!keys.begin(1, FetchReason::Schedule), "one fetch at a time");
+///
+/// // Without any keys, the next attempt still waits after a failure.
+/// keys.fail(2);
+/// assert!(!keys.begin(3, FetchReason::Schedule));
+/// assert!(keys.begin(12, FetchReason::Schedule));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct IssuerKeys {
+    loaded: Option<Loaded>,
+    /// The end of the last attempt, if it failed.
+    failed_at: Option<u64>,
+    /// The start of the last fetch for an unknown key.
+    unknown_key_at: Option<u64>,
+    /// The start of the fetch that is under way.
+    began_at: Option<u64>,
+    fetches: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Loaded {
+    set: Arc<KeySet>,
+    at: u64,
+}
+
+/// Why keys should be fetched.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum FetchReason {
+    /// There are none, or it is time.
+    Schedule,
+    /// A token names a key that is not in the set.
+    UnknownKey,
+}
+
+/// Why no token of the issuer can be verified now. The answer is 503, not 401: clients throw their tokens away at 401.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeysUnavailable {
+    /// The keys could never be fetched.
+    #[error("the keys of the issuer were never loaded")]
+    NeverLoaded,
+    /// The keys are older than [`USABLE_FOR`].
+    #[error("the keys of the issuer could not be fetched for 24 hours")]
+    TooOld,
+}
+
+impl IssuerKeys {
+    /// The keys to verify with.
+    ///
+    /// # Errors
+    ///
+    /// When there are none, or they are too old.
+    pub fn usable(&self, now: u64) -> Result<&Arc<KeySet>, KeysUnavailable> {
+        let loaded = self.loaded.as_ref().ok_or(KeysUnavailable::NeverLoaded)?;
+        let is_usable = elapsed(loaded.at, now) < USABLE_FOR;
+        is_usable
+            .then_some(&loaded.set)
+            .ok_or(KeysUnavailable::TooOld)
+    }
+
+    /// Whether to fetch now. If so, the fetch is under way from now on.
+    pub fn begin(&mut self, now: u64, reason: FetchReason) -> bool {
+        let is_under_way = self
+            .began_at
+            .is_some_and(|began| elapsed(began, now) < LOST_AFTER);
+        if is_under_way || !self.is_due(now, reason) {
+            return false;
+        }
+        if reason == FetchReason::UnknownKey {
+            self.unknown_key_at = Some(now);
+        }
+        self.began_at = Some(now);
+        self.fetches += 1;
+        true
+    }
+
+    fn is_due(&self, now: u64, reason: FetchReason) -> bool {
+        let is_past = |at: Option<u64>, pause: u64| at.is_none_or(|at| elapsed(at, now) >= pause);
+        match reason {
+            FetchReason::UnknownKey => is_past(self.unknown_key_at, UNKNOWN_KEY_PAUSE),
+            FetchReason::Schedule => {
+                let loaded_at = self.loaded.as_ref().map(|loaded| loaded.at);
+                is_past(loaded_at, REFRESH_AFTER) && is_past(self.failed_at, RETRY_PAUSE)
+            }
+        }
+    }
+
+    /// The fetch succeeded.
+    pub fn succeed(&mut self, now: u64, set: Arc<KeySet>) {
+        self.loaded = Some(Loaded { set, at: now });
+        self.failed_at = None;
+        self.began_at = None;
+    }
+
+    /// The fetch failed: no answer, or not a usable set. The keys stay.
+    pub fn fail(&mut self, now: u64) {
+        self.failed_at = Some(now);
+        self.began_at = None;
+    }
+
+    /// The seconds until the next scheduled fetch; 0 if it is due.
+    #[must_use]
+    pub fn due_in(&self, now: u64) -> u64 {
+        let left = |at: u64, pause: u64| pause.saturating_sub(elapsed(at, now));
+        let loaded = self
+            .loaded
+            .as_ref()
+            .map_or(0, |loaded| left(loaded.at, REFRESH_AFTER));
+        loaded.max(self.failed_at.map_or(0, |at| left(at, RETRY_PAUSE)))
+    }
+
+    /// The number of fetches that were begun.
+    #[must_use]
+    pub const fn fetches(&self) -> u64 {
+        self.fetches
+    }
+}
+
+const fn elapsed(since: u64, now: u64) -> u64 {
+    now.saturating_sub(since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set() -> Arc<KeySet> {
+        let x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+        let text = format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","x":"{x}"}}]}}"#);
+        Arc::new(KeySet::parse(text.as_bytes()).unwrap())
+    }
+
+    fn loaded_at(now: u64) -> IssuerKeys {
+        let mut keys = IssuerKeys::default();
+        assert!(keys.begin(now, FetchReason::Schedule));
+        keys.succeed(now, set());
+        keys
+    }
+
+    #[test]
+    fn keys_are_fetched_at_start_and_every_hour() {
+        let mut keys = loaded_at(100);
+        assert_eq!(keys.due_in(100), 3600);
+        assert!(!keys.begin(3699, FetchReason::Schedule));
+        assert_eq!(keys.due_in(3700), 0);
+        assert!(keys.begin(3700, FetchReason::Schedule));
+    }
+
+    #[test]
+    fn a_thousand_unknown_keys_cause_one_fetch_in_30_seconds() {
+        let mut keys = loaded_at(0);
+        for now in (0..1000).map(|step| 10 + step / 34) {
+            if keys.begin(now, FetchReason::UnknownKey) {
+                keys.succeed(now, set());
+            }
+        }
+        assert_eq!(
+            keys.fetches(),
+            2,
+            "the first at the start, one for all unknown keys"
+        );
+        assert!(keys.begin(40, FetchReason::UnknownKey));
+    }
+
+    #[test]
+    fn an_unknown_key_is_looked_for_at_once_after_a_scheduled_fetch() {
+        let mut keys = loaded_at(0);
+        assert!(keys.begin(0, FetchReason::UnknownKey));
+    }
+
+    #[test]
+    fn only_one_fetch_is_under_way() {
+        let mut keys = loaded_at(0);
+        assert!(keys.begin(5000, FetchReason::Schedule));
+        assert!(!keys.begin(5001, FetchReason::UnknownKey));
+        assert!(!keys.begin(5059, FetchReason::Schedule));
+        assert!(keys.begin(5060, FetchReason::Schedule), "the first is lost");
+    }
+
+    #[test]
+    fn the_last_good_keys_are_used_for_24_hours() {
+        let mut keys = loaded_at(0);
+        for now in (3600..USABLE_FOR).step_by(3600) {
+            assert!(keys.begin(now, FetchReason::Schedule));
+            keys.fail(now);
+            assert!(keys.usable(now).is_ok());
+        }
+        assert!(keys.usable(USABLE_FOR - 1).is_ok());
+        assert_eq!(
+            keys.usable(USABLE_FOR).unwrap_err(),
+            KeysUnavailable::TooOld
+        );
+        assert!(keys.begin(USABLE_FOR, FetchReason::Schedule));
+        keys.succeed(USABLE_FOR, set());
+        assert!(keys.usable(USABLE_FOR).is_ok());
+    }
+
+    #[test]
+    fn after_a_failure_the_next_attempt_waits() {
+        let mut keys = IssuerKeys::default();
+        assert_eq!(keys.due_in(0), 0);
+        assert!(keys.begin(0, FetchReason::Schedule));
+        keys.fail(5);
+        assert_eq!(keys.due_in(5), RETRY_PAUSE);
+        assert!(!keys.begin(14, FetchReason::Schedule));
+        assert!(keys.begin(15, FetchReason::Schedule));
+        assert_eq!(keys.usable(15).unwrap_err(), KeysUnavailable::NeverLoaded);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_causes_no_fetch() {
+        let mut keys = loaded_at(10_000);
+        assert!(!keys.begin(0, FetchReason::Schedule));
+        assert!(keys.usable(0).is_ok());
+    }
+}

@@ -1,0 +1,100 @@
+//! A token that was verified.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
+
+use super::error::TokenError;
+use super::{IssuerIndex, is_expired};
+use crate::address::Target;
+
+/// A token that was verified: who presents it, and what it was issued for. `Debug` shows no claim.
+#[derive(Clone)]
+pub struct VerifiedToken {
+    pub(super) principal: Arc<Principal>,
+    pub(super) expires_at: u64,
+    pub(super) client_id: Option<Box<str>>,
+    pub(super) issuer: IssuerIndex,
+    pub(super) audience: Audience,
+    pub(super) has_scopes: bool,
+}
+
+/// What a token was issued for.
+#[derive(Clone, Debug)]
+pub(super) enum Audience {
+    /// This server, at any of its addresses.
+    Server,
+    /// The addresses of these variants, which may not exist.
+    Variants(Vec<VariantId>),
+}
+
+/// Why a verified token does not admit a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// 401: it is not for this address, or it has expired since it was verified.
+    Token(TokenError),
+    /// 403: it lacks a scope that every request needs.
+    Scopes,
+}
+
+impl VerifiedToken {
+    /// Whether the token is good for a request to `target` at `now`, in seconds since 1970-01-01 UTC; and the variant
+    /// that it is pinned to.
+    ///
+    /// A token for the addresses of variants only is good at these addresses and pins the request to the variant
+    /// (SV-9); at `/mcp` it is another resource's.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refused`].
+    pub fn admit(&self, target: &Target, now: u64) -> Result<Option<&VariantId>, Refused> {
+        if is_expired(self.expires_at, now) {
+            return Err(Refused::Token(TokenError::Expired));
+        }
+        let pin = match &self.audience {
+            Audience::Server => None,
+            Audience::Variants(variants) => {
+                let pin = variants.iter().find(|id| target.variant() == Some(id));
+                Some(pin.ok_or(Refused::Token(TokenError::Audience))?)
+            }
+        };
+        self.has_scopes.then_some(pin).ok_or(Refused::Scopes)
+    }
+
+    /// Who presents the token.
+    #[must_use]
+    pub const fn principal(&self) -> &Arc<Principal> {
+        &self.principal
+    }
+
+    /// `exp`, in seconds since 1970-01-01 UTC.
+    #[must_use]
+    pub const fn expires_at(&self) -> u64 {
+        self.expires_at
+    }
+
+    /// The client that the token was issued to, if it says so, for audit.
+    #[must_use]
+    pub fn client_id(&self) -> Option<&str> {
+        self.client_id.as_deref()
+    }
+
+    /// The issuer.
+    #[must_use]
+    pub const fn issuer(&self) -> IssuerIndex {
+        self.issuer
+    }
+}
+
+impl fmt::Debug for VerifiedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut token = f.debug_struct("VerifiedToken");
+        token.field("principal", &self.principal);
+        token
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
