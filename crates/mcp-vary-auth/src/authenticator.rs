@@ -8,12 +8,12 @@ use mcp_vary_access::Principal;
 use crate::address::Target;
 use crate::cache::{TokenCache, TokenDigest};
 use crate::challenge::Refusal;
-use crate::credential::{BearerToken, Credential};
+use crate::credential::{BearerToken, Credential, CredentialError};
 use crate::jwks::KeySet;
 use crate::key::KeyTable;
 use crate::refresh::KeysUnavailable;
 use crate::token::{
-    InvalidToken, IssuerIndex, Refused, TokenError, TokenVerifier, UnverifiedToken,
+    InvalidToken, IssuerIndex, Refused, TokenError, TokenVerifier, TrustedIssuer, UnverifiedToken,
 };
 
 /// Who may pass.
@@ -41,7 +41,7 @@ pub struct Admission {
     /// The variant that the credential is pinned to.
     pub pin: Option<VariantId>,
     /// The client that the token was issued to, for audit.
-    pub client_id: Option<Box<str>>,
+    pub client_id: Option<Arc<str>>,
 }
 
 /// A request that may not pass.
@@ -148,27 +148,25 @@ impl Authenticator {
                 verified
             }
         };
-        let pin = verified
-            .admit(target, now)
-            .map_err(|refused| match refused {
-                Refused::Token(reason) => reason.into(),
-                Refused::Scopes => {
-                    let issuer = tokens.issuer(verified.issuer());
-                    Refusal::InsufficientScope(
-                        issuer
-                            .map(|issuer| issuer.scopes.clone())
-                            .unwrap_or_default(),
-                    )
-                    .into()
-                }
-            });
-        let pin: Result<_, Denial> = pin;
+        let pin = verified.admit(target, now);
+        let pin = pin.map_err(|refused| denial(refused, tokens.issuer(verified.issuer())))?;
         Ok(Admission {
             principal: Arc::clone(verified.principal()),
             expires_at: Some(verified.expires_at()),
-            pin: pin?.cloned(),
-            client_id: verified.client_id().map(Into::into),
+            pin: pin.cloned(),
+            client_id: verified.client_id().cloned(),
         })
+    }
+}
+
+/// The answer to a token that was verified and does not admit the request.
+fn denial(refused: Refused, issuer: Option<&TrustedIssuer>) -> Denial {
+    match refused {
+        Refused::Token(reason) => reason.into(),
+        Refused::Scopes => {
+            let scopes = issuer.map(|issuer| issuer.scopes.clone());
+            Refusal::InsufficientScope(scopes.unwrap_or_default()).into()
+        }
     }
 }
 
@@ -208,6 +206,12 @@ impl From<TokenError> for Denial {
             reason: Some(reason),
             fetch: None,
         }
+    }
+}
+
+impl From<CredentialError> for Denial {
+    fn from(error: CredentialError) -> Self {
+        Refusal::BadRequest(error).into()
     }
 }
 

@@ -234,3 +234,6 @@ const MAX_MODULUS: usize = 1024;
 
 /// `ring` verifies with exponents of up to 33 bits.
 const MAX_EXPONENT: usize = 5;
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fuzz_checks::gateway::Check;
-use fuzz_checks::{gateway, protocol};
+use fuzz_checks::{auth, gateway, protocol};
+use mcp_vary_auth::token::UnverifiedToken;
 use mcp_vary_config::Source;
 use mcp_vary_gateway::fuzzing;
 use mcp_vary_upstream::Answer;
@@ -15,7 +16,10 @@ use mcp_vary_wire::sse;
 
 /// Every check, after the name of its target and corpus.
 fn checks() -> impl Iterator<Item = &'static Check> {
-    protocol::CHECKS.iter().chain(gateway::CHECKS)
+    protocol::CHECKS
+        .iter()
+        .chain(auth::CHECKS)
+        .chain(gateway::CHECKS)
 }
 
 /// EXT-5: no input makes a parser fail its check or panic.
@@ -138,6 +142,9 @@ fn the_corpora_of_the_gateway_reach_both_outcomes() {
         let text = String::from_utf8_lossy(data);
         let schema = text.lines().next().unwrap_or_default();
         fuzzing::headers_agree(schema, &[], "{}").is_ok()
+    });
+    parsed("token", |data| {
+        std::str::from_utf8(data).is_ok_and(|text| UnverifiedToken::parse(text).is_ok())
     });
     parsed("tool", |data| {
         std::str::from_utf8(data).is_ok_and(|text| compact_tool(text).is_ok())

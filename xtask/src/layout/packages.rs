@@ -174,6 +174,8 @@ pub(super) const RULES: &[Rule] = &[
         package: "fuzz-checks",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-auth",
             "mcp-vary-catalog",
             "mcp-vary-config",
             "mcp-vary-gateway",

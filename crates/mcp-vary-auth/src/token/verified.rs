@@ -15,7 +15,7 @@ use crate::address::Target;
 pub struct VerifiedToken {
     pub(super) principal: Arc<Principal>,
     pub(super) expires_at: u64,
-    pub(super) client_id: Option<Box<str>>,
+    pub(super) client_id: Option<Arc<str>>,
     pub(super) issuer: IssuerIndex,
     pub(super) audience: Audience,
     pub(super) has_scopes: bool,
@@ -78,8 +78,8 @@ impl VerifiedToken {
 
     /// The client that the token was issued to, if it says so, for audit.
     #[must_use]
-    pub fn client_id(&self) -> Option<&str> {
-        self.client_id.as_deref()
+    pub const fn client_id(&self) -> Option<&Arc<str>> {
+        self.client_id.as_ref()
     }
 
     /// The issuer.

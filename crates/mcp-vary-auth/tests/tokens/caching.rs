@@ -1,0 +1,129 @@
+//! Verified tokens are remembered: not for long, not many, and not beyond what they allow.
+
+use std::sync::Arc;
+
+use mcp_vary_auth::address::Target;
+use mcp_vary_auth::cache::{MAX_AGE, TokenCache, TokenDigest};
+use mcp_vary_auth::challenge::Refusal;
+use mcp_vary_auth::credential::{BearerToken, Credential};
+use mcp_vary_auth::refresh::KeysUnavailable;
+use mcp_vary_auth::token::{InvalidToken, UnverifiedToken, VerifiedToken};
+
+use crate::clients::{bearer, decide, gateway, published, verifier};
+use crate::keys;
+use crate::making::{NOW, PUBLIC, good};
+
+fn verified(exp: u64) -> Arc<VerifiedToken> {
+    let token = good().claim("exp", exp).sign();
+    let token = UnverifiedToken::parse(&token).unwrap();
+    Arc::new(verifier().verify(&token, &keys::published(), NOW).unwrap())
+}
+
+/// Whether a token with this `exp`, remembered at `NOW`, is there at `at`.
+fn is_remembered(exp: u64, at: u64) -> bool {
+    let cache = TokenCache::default();
+    let digest = TokenDigest::of("a");
+    cache.insert(digest, verified(exp), NOW);
+    cache.get(digest, at).is_some()
+}
+
+#[test]
+fn a_token_is_remembered_until_it_expires_and_for_five_minutes_at_most() {
+    assert!(is_remembered(NOW + 10, NOW + 9));
+    assert!(!is_remembered(NOW + 10, NOW + 10));
+    assert!(is_remembered(NOW + 9999, NOW + MAX_AGE - 1));
+    assert!(!is_remembered(NOW + 9999, NOW + MAX_AGE));
+    assert!(
+        !is_remembered(NOW - 30, NOW),
+        "it is accepted by the leeway, and not remembered"
+    );
+}
+
+#[test]
+fn an_expired_entry_is_forgotten() {
+    let cache = TokenCache::default();
+    cache.insert(TokenDigest::of("a"), verified(NOW + 10), NOW);
+    assert_eq!(cache.len(), 1);
+    assert!(cache.get(TokenDigest::of("a"), NOW + 10).is_none());
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn the_cache_is_bounded() {
+    let cache = TokenCache::with_capacity(64);
+    let token = verified(NOW + 10);
+    for number in 0..1000 {
+        cache.insert(
+            TokenDigest::of(&number.to_string()),
+            Arc::clone(&token),
+            NOW,
+        );
+    }
+    assert!((32..=64).contains(&cache.len()), "{}", cache.len());
+}
+
+#[test]
+fn a_remembered_token_is_still_checked_against_the_address_and_the_clock() {
+    let gateway = gateway();
+    let token = good()
+        .claim("aud", format!("{PUBLIC}/mcp/v/a"))
+        .claim("exp", NOW + 100)
+        .sign();
+    assert!(decide(&gateway, &bearer(&token).at("/mcp/v/a"), published()).is_ok());
+    assert_eq!(gateway.cache().len(), 1);
+    let denial = decide(&gateway, &bearer(&token).at("/mcp/v/b"), published()).unwrap_err();
+    assert_eq!(
+        denial.refusal,
+        Refusal::InvalidToken(InvalidToken::NotForThisServer)
+    );
+    let later = gateway.authenticate(
+        Credential::Bearer(BearerToken::parse(token.as_bytes()).unwrap()),
+        &Target::parse("/mcp/v/a").unwrap(),
+        NOW + 160,
+        |_| published(),
+    );
+    assert_eq!(
+        later.unwrap_err().refusal,
+        Refusal::InvalidToken(InvalidToken::Expired)
+    );
+}
+
+#[test]
+fn what_was_refused_is_not_remembered() {
+    let gateway = gateway();
+    for token in [
+        good().key("p256-other").sign(),
+        good().claim("exp", 1).sign(),
+        good().claim("aud", "x").sign(),
+    ] {
+        assert!(decide(&gateway, &bearer(token), published()).is_err());
+    }
+    assert!(gateway.cache().is_empty());
+    // It lacks a scope for now; which is no reason to verify its signature each time.
+    assert!(
+        decide(
+            &gateway,
+            &bearer(good().without("scope").sign()),
+            published()
+        )
+        .is_err()
+    );
+    assert_eq!(gateway.cache().len(), 1);
+}
+
+#[test]
+fn a_token_that_differs_in_one_character_is_another_one() {
+    let gateway = gateway();
+    let token = good().alg("EdDSA").sign();
+    assert!(decide(&gateway, &bearer(&token), published()).is_ok());
+    let last = if token.ends_with('A') { "Q" } else { "A" };
+    let other = format!("{}{last}", &token[..token.len() - 1]);
+    assert!(decide(&gateway, &bearer(other), published()).is_err());
+}
+
+#[test]
+fn keys_do_not_come_from_the_cache_of_another_configuration() {
+    let token = bearer(good().sign());
+    assert!(decide(&gateway(), &token, published()).is_ok());
+    assert!(decide(&gateway(), &token, Err(KeysUnavailable::NeverLoaded)).is_err());
+}

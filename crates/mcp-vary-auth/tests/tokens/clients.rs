@@ -1,0 +1,179 @@
+//! Requests to a gateway that knows its clients, and its answers.
+
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use mcp_vary_access::{ClaimMapping, Claims};
+use mcp_vary_auth::address::{PublicUrl, Target};
+use mcp_vary_auth::authenticator::{Admission, Authenticator, Denial};
+use mcp_vary_auth::challenge::{Challenge, Challenges};
+use mcp_vary_auth::credential::Credential;
+use mcp_vary_auth::discovery::Issuer;
+use mcp_vary_auth::jwks::KeySet;
+use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::refresh::KeysUnavailable;
+use mcp_vary_auth::scope::Scope;
+use mcp_vary_auth::token::{TokenVerifier, TrustedIssuer};
+use serde_json::Value;
+
+use crate::keys;
+use crate::making::{ISSUER, NOW, PUBLIC};
+
+/// The second issuer, which asks for no scope and has an audience of its own.
+pub(crate) const OTHER_ISSUER: &str = "https://other.example";
+
+/// The API key of `ci`; that of `old` has expired.
+pub(crate) const KEY_OF_CI: [u8; 32] = [1; 32];
+pub(crate) const KEY_OF_OLD: [u8; 32] = [2; 32];
+
+/// The head of a request.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) authorization: Vec<Vec<u8>>,
+    pub(crate) query: Option<String>,
+    pub(crate) path: String,
+}
+
+/// A request to `/mcp` with this bearer token.
+pub(crate) fn bearer(token: impl AsRef<str>) -> Request {
+    header(&format!("Bearer {}", token.as_ref()))
+}
+
+/// A request to `/mcp` with this `Authorization`.
+pub(crate) fn header(value: &str) -> Request {
+    Request {
+        authorization: vec![value.as_bytes().to_vec()],
+        query: None,
+        path: "/mcp".to_owned(),
+    }
+}
+
+impl Request {
+    pub(crate) fn at(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+}
+
+pub(crate) fn public() -> PublicUrl {
+    PublicUrl::parse(PUBLIC).unwrap()
+}
+
+pub(crate) fn trusted() -> Vec<TrustedIssuer> {
+    let issuer = |name: &str, audiences: &[&str], scopes: &[&str]| TrustedIssuer {
+        issuer: Issuer::parse(name).unwrap(),
+        audiences: audiences
+            .iter()
+            .map(|audience| (*audience).to_owned())
+            .collect(),
+        scopes: scopes
+            .iter()
+            .map(|scope| Scope::parse(scope).unwrap())
+            .collect(),
+        claims: ClaimMapping::default().with_names(["groups"]).unwrap(),
+    };
+    vec![
+        issuer(ISSUER, &["api://vary", "client-of-vary"], &["mcp:read"]),
+        issuer(OTHER_ISSUER, &[], &[]),
+    ]
+}
+
+pub(crate) fn verifier() -> TokenVerifier {
+    TokenVerifier::new(Provider::install().unwrap(), public(), trusted()).unwrap()
+}
+
+pub(crate) fn gateway() -> Authenticator {
+    let entry = |name: &str, random: [u8; 32], expires_at: Option<u64>| KeyEntry {
+        name: name.to_owned(),
+        digest: ApiKey::from_random(random).digest(),
+        claims: Claims::from_json(r#"{"groups": ["build"]}"#).unwrap(),
+        expires_at,
+    };
+    let keys = vec![
+        entry("ci", KEY_OF_CI, None),
+        entry("old", KEY_OF_OLD, Some(NOW)),
+    ];
+    Authenticator::new(KeyTable::new(keys).unwrap(), Some(verifier()))
+}
+
+pub(crate) fn challenges() -> Challenges {
+    Challenges::new(public(), trusted()[0].scopes.clone())
+}
+
+/// The keys of every issuer.
+pub(crate) fn published() -> Result<Arc<KeySet>, KeysUnavailable> {
+    Ok(keys::published())
+}
+
+/// What `gateway` decides on `request` with these keys.
+pub(crate) fn decide(
+    gateway: &Authenticator,
+    request: &Request,
+    keys: Result<Arc<KeySet>, KeysUnavailable>,
+) -> Result<Admission, Denial> {
+    let mut headers = HeaderMap::new();
+    for value in &request.authorization {
+        headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
+    }
+    let target = Target::parse(&request.path).unwrap();
+    let credential = Credential::read(&headers, request.query.as_deref())?;
+    gateway.authenticate(credential, &target, NOW, |_| keys)
+}
+
+/// The answer to `denial`.
+pub(crate) fn challenge(denial: &Denial, request: &Request) -> Challenge {
+    challenges().answer(&denial.refusal, &Target::parse(&request.path).unwrap())
+}
+
+/// The outcome in a line: `200 KIND PIN`, or status, error and description.
+pub(crate) fn outcome(gateway: &Authenticator, request: &Request) -> String {
+    match decide(gateway, request, published()) {
+        Ok(admission) => {
+            let pin = admission
+                .pin
+                .map_or_else(String::new, |pin| format!(" pinned to {}", pin.as_str()));
+            format!("200 {}{pin}", admission.principal.kind())
+        }
+        Err(denial) => {
+            let challenge = challenge(&denial, request);
+            let body: Value = serde_json::from_str(&challenge.body).unwrap();
+            let text = |name: &str| body[name].as_str().unwrap().to_owned();
+            check_header(&challenge, &text("error"), &text("error_description"));
+            format!(
+                "{} {}: {}",
+                challenge.status.as_u16(),
+                text("error"),
+                text("error_description")
+            )
+        }
+    }
+}
+
+/// The header says what the body says, and where the metadata is; without a credential it names no error.
+#[track_caller]
+fn check_header(challenge: &Challenge, error: &str, description: &str) {
+    let header = challenge
+        .www_authenticate
+        .as_ref()
+        .map(|header| header.to_str().unwrap());
+    if matches!(challenge.status.as_u16(), 400 | 401 | 403) {
+        let header = header.unwrap();
+        assert!(
+            header.contains("resource_metadata=\"https://mcp.example/.well-known/"),
+            "{header}"
+        );
+        let named = header.contains(&format!(
+            "error=\"{error}\", error_description=\"{description}\""
+        ));
+        assert_eq!(named, error != "unauthorized", "{header}");
+        assert_eq!(
+            header.contains("scope=\"mcp:read\""),
+            challenge.status != 400,
+            "{header}"
+        );
+    } else {
+        assert_eq!(header, None);
+    }
+}

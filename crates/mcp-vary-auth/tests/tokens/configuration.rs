@@ -1,0 +1,175 @@
+//! What the configuration says about issuers, and what becomes of a good token.
+
+use mcp_vary_access::{Claim, ClaimMapping};
+use mcp_vary_auth::authenticator::Authenticator;
+use mcp_vary_auth::challenge::Refusal;
+use mcp_vary_auth::discovery::Issuer;
+use mcp_vary_auth::key::KeyTable;
+use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::token::{InvalidToken, IssuersError, MAX_ISSUERS, TokenVerifier, TrustedIssuer};
+
+use crate::clients::{
+    Request, bearer, decide, gateway, header, public, published, trusted, verifier,
+};
+use crate::making::{ISSUER, NOW, good};
+
+fn build(issuers: Vec<TrustedIssuer>) -> Result<TokenVerifier, IssuersError> {
+    TokenVerifier::new(Provider::install().unwrap(), public(), issuers)
+}
+
+fn issuer(name: &str) -> TrustedIssuer {
+    TrustedIssuer {
+        issuer: Issuer::parse(name).unwrap(),
+        audiences: Vec::new(),
+        scopes: Vec::new(),
+        claims: ClaimMapping::default(),
+    }
+}
+
+#[test]
+fn the_provider_can_be_installed_again() {
+    assert!(Provider::install().is_ok() && Provider::install().is_ok());
+}
+
+#[test]
+fn issuers_are_different_and_few() {
+    let error = build(vec![
+        issuer(ISSUER),
+        issuer("https://a.example"),
+        issuer(ISSUER),
+    ])
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "issuer 3 is `https://idp.example/realms/a`, as an earlier one is; put its audiences and scopes into one entry"
+    );
+    let many = (0..=MAX_ISSUERS).map(|number| issuer(&format!("https://a.example/{number}")));
+    assert_eq!(build(many.collect()).unwrap_err(), IssuersError::TooMany);
+    let mut empty = issuer(ISSUER);
+    empty.audiences.push(String::new());
+    let error = build(vec![empty]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "issuer 1 has an empty audience; leave it out"
+    );
+}
+
+#[test]
+fn issuers_with_and_without_a_slash_are_two() {
+    assert!(
+        build(vec![
+            issuer("https://a.example"),
+            issuer("https://a.example/")
+        ])
+        .is_ok()
+    );
+}
+
+#[test]
+fn a_token_gives_the_principal_and_the_claims_that_rules_use() {
+    let admission = decide(&gateway(), &bearer(good().sign()), published()).unwrap();
+    let principal = &admission.principal;
+    assert_eq!(
+        (principal.issuer(), principal.subject()),
+        (Some(ISSUER), Some("ann"))
+    );
+    assert_eq!(
+        principal.claims().get("groups"),
+        Some(&Claim::List(vec!["dev".into()].into()))
+    );
+    assert!(principal.claims().has_scope("profile"));
+    assert_eq!(admission.expires_at, Some(NOW + 600));
+    assert_eq!(admission.client_id.as_deref(), Some("cli"));
+    assert_eq!(admission.pin, None);
+}
+
+#[test]
+fn a_refreshed_token_is_the_same_principal() {
+    let id = |token: String| {
+        decide(&gateway(), &bearer(token), published())
+            .unwrap()
+            .principal
+            .id()
+    };
+    let first = id(good().sign());
+    assert_eq!(
+        first,
+        id(good()
+            .alg("EdDSA")
+            .claim("exp", NOW + 9)
+            .claim("groups", vec!["other"])
+            .sign())
+    );
+    assert_ne!(first, id(good().claim("sub", "bob").sign()));
+    assert_ne!(
+        first,
+        id(good().claim("iss", crate::clients::OTHER_ISSUER).sign())
+    );
+}
+
+#[test]
+fn anonymous_clients_pass_only_where_they_may_and_never_with_a_wrong_credential() {
+    let nobody = Request {
+        authorization: Vec::new(),
+        ..header("")
+    };
+    assert_eq!(
+        decide(&gateway(), &nobody, published())
+            .unwrap_err()
+            .refusal,
+        Refusal::NoCredential
+    );
+    let open = gateway().with_anonymous(true);
+    assert!(
+        decide(&open, &nobody, published())
+            .unwrap()
+            .principal
+            .is_anonymous()
+    );
+    assert!(decide(&open, &bearer("opaque"), published()).is_err());
+    assert!(decide(&open, &bearer("vary_x"), published()).is_err());
+    assert!(decide(&open, &header("Basic x"), published()).is_err());
+}
+
+#[test]
+fn without_issuers_every_token_is_somebody_elses() {
+    let gateway = Authenticator::new(KeyTable::default(), None);
+    let denial = decide(&gateway, &bearer(good().sign()), published()).unwrap_err();
+    assert_eq!(
+        denial.refusal,
+        Refusal::InvalidToken(InvalidToken::NotForThisServer)
+    );
+}
+
+#[test]
+fn the_client_of_a_token_is_recorded_if_it_can_be_printed() {
+    let client = |draft: crate::making::Draft| {
+        decide(&gateway(), &bearer(draft.sign()), published())
+            .unwrap()
+            .client_id
+    };
+    assert_eq!(client(good().without("client_id")), None);
+    assert_eq!(
+        client(good().without("client_id").claim("azp", "web")).as_deref(),
+        Some("web")
+    );
+    assert_eq!(client(good().claim("client_id", "a\u{7}b")), None);
+    assert_eq!(client(good().claim("client_id", 7)), None);
+}
+
+#[test]
+fn issuers_are_in_the_order_of_the_configuration() {
+    let verifier = verifier();
+    let names: Vec<&str> = verifier
+        .issuers()
+        .iter()
+        .map(|trusted| trusted.issuer.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        trusted()
+            .iter()
+            .map(|trusted| trusted.issuer.as_str())
+            .collect::<Vec<_>>()
+    );
+}

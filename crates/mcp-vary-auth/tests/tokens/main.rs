@@ -1,0 +1,11 @@
+//! Tokens and keys at the door of a gateway: what passes, and what is answered to everything else.
+
+mod caching;
+mod clients;
+mod configuration;
+mod differential;
+mod keys;
+mod making;
+mod rotation;
+mod secrecy;
+mod table;
