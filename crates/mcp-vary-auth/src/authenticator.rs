@@ -1,5 +1,6 @@
 //! From the credential of a request to its principal, or to the reason why there is none.
 
+use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
@@ -30,8 +31,8 @@ pub struct Authenticator {
     allows_anonymous: bool,
 }
 
-/// A request that may pass.
-#[derive(Clone, Debug)]
+/// A request that may pass. `Debug` shows no claim.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Admission {
     /// Who sends it.
@@ -167,6 +168,15 @@ fn denial(refused: Refused, issuer: Option<&TrustedIssuer>) -> Denial {
             let scopes = issuer.map(|issuer| issuer.scopes.clone());
             Refusal::InsufficientScope(scopes.unwrap_or_default()).into()
         }
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut admission = f.debug_struct("Admission");
+        admission.field("principal", &self.principal);
+        admission.field("expires_at", &self.expires_at);
+        admission.field("pin", &self.pin).finish_non_exhaustive()
     }
 }
 

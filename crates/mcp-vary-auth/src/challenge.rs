@@ -1,4 +1,6 @@
-//! What a client gets that may not pass: status, `WWW-Authenticate` and body (RFC 6750, section 3; RFC 9728, section 5.1).
+//! What a client gets that may not pass: status, `WWW-Authenticate` and body.
+//!
+//! RFC 6750, section 3, and RFC 9728, section 5.1.
 
 use std::time::Duration;
 
@@ -98,7 +100,8 @@ impl Challenges {
     /// let challenge = challenges.answer(&Refusal::NoCredential, &Target::Endpoint);
     /// assert_eq!(challenge.status, 401);
     /// let header = challenge.www_authenticate.unwrap();
-    /// assert_eq!(header, r#"Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp""#);
+    /// let metadata = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+    /// assert_eq!(header, format!(r#"Bearer resource_metadata="{metadata}""#));
     ///
     /// // While keys are missing it is not 401, at which clients throw their tokens away.
     /// assert_eq!(challenges.answer(&Refusal::KeysUnavailable, &Target::Endpoint).status, 503);

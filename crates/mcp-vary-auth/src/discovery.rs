@@ -12,8 +12,8 @@ pub const MAX_METADATA: usize = 64 << 10;
 /// An authorization server that issues tokens, by its identifier.
 ///
 /// The identifier is an `https` URL without query and fragment (RFC 8414, section 2); `http` is accepted for loopback
-/// hosts, for tests. It is compared byte for byte and never normalised: `https://idp.example` and `https://idp.example/`
-/// are two issuers.
+/// hosts, for tests. It is compared byte for byte and never normalised: with and without a final slash it is two
+/// issuers.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Issuer(Box<str>);
 

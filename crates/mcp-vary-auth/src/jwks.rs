@@ -21,10 +21,9 @@ pub const MAX_KEY_ID: usize = 512;
 /// # Properties
 ///
 /// It has at least one key and at most [`MAX_KEYS`]. Keys that cannot verify a token are skipped and counted: other
-/// types and curves, symmetric and private keys, keys for encryption, keys for another algorithm, RSA keys of fewer than
-/// 2048 or more than 8192 bits, and malformed ones. An issuer may publish a new kind of key without breaking the others
-/// (RFC 7517, section 5: "Implementations SHOULD ignore JWKs within a JWK Set that use "kty" values that are not
-/// understood by them").
+/// types and curves, symmetric and private keys, keys for encryption, keys for another algorithm, RSA keys of fewer
+/// than 2048 or more than 8192 bits, and malformed ones. So an issuer can publish a new kind of key without breaking
+/// the others (RFC 7517, section 5).
 ///
 /// # Examples
 ///
@@ -32,7 +31,8 @@ pub const MAX_KEY_ID: usize = 512;
 /// use mcp_vary_auth::jwks::KeySet;
 ///
 /// let x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
-/// let set = format!(r#"{{"keys": [{{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": "{x}"}}, {{"kty": "oct", "k": "AA"}}]}}"#);
+/// let key = format!(r#"{{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": "{x}"}}"#);
+/// let set = format!(r#"{{"keys": [{key}, {{"kty": "oct", "k": "AA"}}]}}"#);
 /// let set = KeySet::parse(set.as_bytes())?;
 /// assert_eq!((set.len(), set.skipped()), (1, 1));
 ///
@@ -97,7 +97,7 @@ impl KeySet {
         let all = keys.len();
         let keys = keys
             .iter()
-            .filter_map(|key| VerificationKey::read(key.clone().try_into().ok()?));
+            .filter_map(|key| VerificationKey::read(&key.clone().try_into().ok()?));
         let keys: Vec<_> = keys.collect();
         if keys.is_empty() {
             return Err(KeySetError::NoneUsable(all));
@@ -108,8 +108,8 @@ impl KeySet {
 
     /// The key that verifies a token with this `kid` and algorithm.
     ///
-    /// A token without `kid` is verified only if the set has exactly one key for the algorithm (OpenID Connect Core 1.0,
-    /// section 10.1). A key without an id verifies no token that names one.
+    /// A token without `kid` is verified only if the set has exactly one key for the algorithm (OpenID Connect Core
+    /// 1.0, section 10.1). A key without an id verifies no token that names one.
     #[must_use]
     pub fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&VerificationKey> {
         let mut fitting = self.keys.iter().filter(|key| key.verifies(algorithm));
@@ -141,7 +141,7 @@ impl KeySet {
 
 impl VerificationKey {
     /// Reads a key; `None` if it cannot verify a token.
-    fn read(jwk: Object<'_>) -> Option<Self> {
+    fn read(jwk: &Object<'_>) -> Option<Self> {
         // A set that publishes a private key has given it away. `d` is of RSA, EC and OKP alike.
         let is_private = jwk.contains("d") || jwk.contains("k");
         let is_for_signatures = jwk
@@ -161,7 +161,7 @@ impl VerificationKey {
         {
             return None;
         }
-        let (key_type, key) = public_key(&jwk)?;
+        let (key_type, key) = public_key(jwk)?;
         let algorithm = match jwk.optional_text("alg").ok()? {
             None => None,
             Some(name) => Some(key_type.algorithm(name)?),

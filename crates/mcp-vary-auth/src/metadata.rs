@@ -12,8 +12,8 @@ use crate::scope::Scope;
 ///
 /// # Properties
 ///
-/// - There is a document for `/mcp`, for every `/mcp/v/NAME` whether a variant has the name or not, and one at the root,
-///   which is that of `/mcp`. So nobody learns from them which variants exist.
+/// - There is a document for `/mcp`, for every `/mcp/v/NAME` whether a variant has the name or not, and one at the
+///   root, which is that of `/mcp`. So nobody learns from them which variants exist.
 /// - `resource` is the address itself, character for character, which clients compare with what their users typed
 ///   (RFC 9728, section 3.3).
 ///

@@ -27,7 +27,7 @@ pub enum ScopeError {
         "a scope is 1 to 256 visible ASCII characters without spaces, quotation marks and backslashes"
     )]
     Syntax,
-    /// It is `offline_access`. The MCP specification: "Protected resources SHOULD NOT" ask for it.
+    /// It is `offline_access`, which the MCP specification says a resource should not ask for.
     #[error("`offline_access` is not a scope of a resource; leave it out")]
     OfflineAccess,
 }

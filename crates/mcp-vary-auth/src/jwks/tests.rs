@@ -4,7 +4,7 @@ use super::*;
 
 const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
-fn parse(keys: Vec<Value>) -> Result<KeySet, KeySetError> {
+fn parse(keys: &[Value]) -> Result<KeySet, KeySetError> {
     KeySet::parse(json!({"keys": keys, "issuer": "x"}).to_string().as_bytes())
 }
 
@@ -33,7 +33,7 @@ fn with(mut key: Value, members: &Value) -> Value {
 #[track_caller]
 fn is_usable(key: Value, expected: bool) {
     let shown = key.to_string();
-    let set = parse(vec![good(), key]).unwrap();
+    let set = parse(&[good(), key]).unwrap();
     assert_eq!(
         (set.len() == 2, set.skipped() == 0),
         (expected, expected),
@@ -132,14 +132,14 @@ fn refuses(text: &[u8], error: KeySetError) {
 
 #[test]
 fn sets_are_bounded_and_well_formed() {
-    assert_eq!(parse(vec![good(); MAX_KEYS]).unwrap().len(), MAX_KEYS);
+    assert_eq!(parse(&vec![good(); MAX_KEYS]).unwrap().len(), MAX_KEYS);
     assert_eq!(
-        parse(vec![good(); MAX_KEYS + 1]).unwrap_err(),
+        parse(&vec![good(); MAX_KEYS + 1]).unwrap_err(),
         KeySetError::TooMany
     );
-    assert_eq!(parse(vec![]).unwrap_err(), KeySetError::NoneUsable(0));
+    assert_eq!(parse(&[]).unwrap_err(), KeySetError::NoneUsable(0));
     assert_eq!(
-        parse(vec![json!({}); 2]).unwrap_err(),
+        parse(&[json!({}), json!({})]).unwrap_err(),
         KeySetError::NoneUsable(2)
     );
     refuses(&vec![b' '; MAX_KEY_SET + 1], KeySetError::TooLarge);
@@ -160,7 +160,7 @@ fn sets_are_bounded_and_well_formed() {
 
 #[test]
 fn a_key_is_found_by_its_id_and_its_type() {
-    let set = parse(vec![good(), rsa(&number(256, 0xff), "AQAB")]).unwrap();
+    let set = parse(&[good(), rsa(&number(256, 0xff), "AQAB")]).unwrap();
     let found = |id: Option<&str>, algorithm| set.find(id, algorithm).map(|key| key.id.as_deref());
     assert_eq!(found(Some("good"), Algorithm::EdDSA), Some(Some("good")));
     assert_eq!(found(Some("good"), Algorithm::RS256), None);
@@ -179,7 +179,7 @@ fn a_key_is_found_by_its_id_and_its_type() {
 #[test]
 fn without_an_id_there_is_no_choice_between_two_keys() {
     let second = with(good(), &json!({"kid": "second"}));
-    let set = parse(vec![good(), second]).unwrap();
+    let set = parse(&[good(), second]).unwrap();
     assert!(set.find(None, Algorithm::EdDSA).is_none());
     assert!(set.find(Some("second"), Algorithm::EdDSA).is_some());
 }
@@ -187,7 +187,7 @@ fn without_an_id_there_is_no_choice_between_two_keys() {
 #[test]
 fn a_key_for_one_algorithm_verifies_no_other() {
     let key = with(rsa(&number(256, 0xff), "AQAB"), &json!({"alg": "PS256"}));
-    let set = parse(vec![key]).unwrap();
+    let set = parse(&[key]).unwrap();
     assert!(set.find(None, Algorithm::PS256).is_some());
     assert!(set.find(None, Algorithm::RS256).is_none());
 }

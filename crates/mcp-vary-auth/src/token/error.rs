@@ -63,7 +63,7 @@ pub enum TokenError {
     NotYetValid(&'static str),
 }
 
-/// What a client is told about a token that is not accepted: one of six texts, which say nothing of the token.
+/// What a client learns of a token that is not accepted: one of six texts, which say nothing of the token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum InvalidToken {
@@ -82,7 +82,7 @@ pub enum InvalidToken {
 }
 
 impl TokenError {
-    /// What the client is told.
+    /// What the client learns.
     #[must_use]
     pub const fn answer(&self) -> InvalidToken {
         match self {

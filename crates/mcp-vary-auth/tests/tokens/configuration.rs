@@ -6,7 +6,10 @@ use mcp_vary_auth::challenge::Refusal;
 use mcp_vary_auth::discovery::Issuer;
 use mcp_vary_auth::key::KeyTable;
 use mcp_vary_auth::provider::Provider;
-use mcp_vary_auth::token::{InvalidToken, IssuersError, MAX_ISSUERS, TokenVerifier, TrustedIssuer};
+use mcp_vary_auth::token::{
+    InvalidToken, IssuersError, MAX_HEADER, MAX_ISSUERS, MAX_PAYLOAD, TokenError, TokenVerifier,
+    TrustedIssuer, UnverifiedToken,
+};
 
 use crate::clients::{
     Request, bearer, decide, gateway, header, public, published, trusted, verifier,
@@ -155,6 +158,25 @@ fn the_client_of_a_token_is_recorded_if_it_can_be_printed() {
     );
     assert_eq!(client(good().claim("client_id", "a\u{7}b")), None);
     assert_eq!(client(good().claim("client_id", 7)), None);
+}
+
+/// In a header the limit of a bearer token comes first; elsewhere these two hold by themselves.
+#[test]
+fn header_and_payload_are_bounded_whatever_brings_them() {
+    let with_header = |size: usize| {
+        let empty = good().header("x", "");
+        let text = "x".repeat(size - empty.header.to_string().len());
+        UnverifiedToken::parse(&empty.header("x", text).with_signature(&[1; 64])).err()
+    };
+    let with_payload = |size: usize| {
+        let empty = good().claim("x", "");
+        let text = "x".repeat(size - empty.claims.to_string().len());
+        UnverifiedToken::parse(&empty.claim("x", text).with_signature(&[1; 64])).err()
+    };
+    assert_eq!(with_header(MAX_HEADER), None);
+    assert_eq!(with_header(MAX_HEADER + 1), Some(TokenError::Header));
+    assert_eq!(with_payload(MAX_PAYLOAD), None);
+    assert_eq!(with_payload(MAX_PAYLOAD + 1), Some(TokenError::Payload));
 }
 
 #[test]

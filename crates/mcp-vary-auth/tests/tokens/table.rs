@@ -103,9 +103,9 @@ const SIGNATURES: &[Case] = &[
     ("a signature of zeros", || bearer(good().with_signature(&[0; 64])), SIGNATURE),
     ("no signature", || bearer(good().with_signature(b"")), SIGNATURE),
     ("a signature in DER", || bearer(good().with_signature(&[0x30, 0x06, 2, 1, 1, 2, 1, 1])), SIGNATURE),
-    ("a changed payload", || bearer(resigned(good(), good().claim("sub", "bob"))), SIGNATURE),
-    ("a changed header", || bearer(resigned(good(), good().header("typ", "JWT"))), SIGNATURE),
-    ("a signature of another token", || bearer(resigned(good().claim("sub", "bob"), good())), SIGNATURE),
+    ("a changed payload", || bearer(resigned(&good(), &good().claim("sub", "bob"))), SIGNATURE),
+    ("a changed header", || bearer(resigned(&good(), &good().header("typ", "JWT"))), SIGNATURE),
+    ("a signature of another token", || bearer(resigned(&good().claim("sub", "bob"), &good())), SIGNATURE),
 ];
 
 #[rustfmt::skip]
@@ -122,7 +122,7 @@ const FORMS: &[Case] = &[
     ("unused bits in the signature", || bearer(with_unused_bits(2)), SIGNATURE),
     ("a header that is a list", || bearer(good().header_text("{\"typ\":\"at+jwt\",\"alg\":\"ES256\",\"kid\":\"p256\"}", "[]").sign()), MALFORMED),
     ("a header of more than 1 KiB", || bearer(good().header("x", "y".repeat(1 << 10)).sign()), MALFORMED),
-    ("a payload of more than 6 KiB", || bearer(compact().claim("x", "y".repeat(5900)).sign()), MALFORMED),
+    ("a payload of more than 6 KiB", || bearer(compact().claim("x", "y".repeat(5900)).sign()), TOO_LONG),
     ("a payload that is not JSON", || bearer(good().payload_text("\"iss\"", "iss").sign()), MALFORMED),
     ("a payload with something after it", || bearer(good().payload_text("\"groups\":[\"dev\"]}", "\"groups\":[]} {}").sign()), MALFORMED),
     ("a claim twice", || bearer(good().payload_text("\"sub\":\"ann\"", "\"sub\":\"bob\",\"sub\":\"ann\"").sign()), MALFORMED),
@@ -251,7 +251,7 @@ fn the_table_has_each_case_once_and_every_answer() {
     assert_eq!(names.len(), cases.len());
     assert!(cases.len() >= 150, "{}", cases.len());
     let answers: BTreeSet<&str> = cases.iter().map(|case| case.2).collect();
-    assert_eq!(answers.len(), 18);
+    assert_eq!(answers.len(), 19);
 }
 
 /// OpenSSL signs what we verify.
@@ -298,7 +298,7 @@ fn nested(depth: usize) -> String {
 }
 
 /// The message of `token` with the signature of `signed`.
-fn resigned(signed: Draft, token: Draft) -> String {
+fn resigned(signed: &Draft, token: &Draft) -> String {
     let signature = signed.sign();
     let (_, signature) = signature.rsplit_once('.').unwrap();
     format!("{}.{signature}", token.message())
@@ -322,7 +322,10 @@ fn with_unused_bits(part: usize) -> String {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     // A length that leaves unused bits.
     let mut draft = good();
-    while keys::encode(draft.claims.to_string()).len() % 4 == 0 {
+    while keys::encode(draft.claims.to_string())
+        .len()
+        .is_multiple_of(4)
+    {
         draft = draft.clone().claim(
             "x",
             draft.claims["x"].as_str().unwrap_or_default().to_owned() + "y",
