@@ -5,6 +5,7 @@
 mod caching;
 mod clients;
 mod configuration;
+mod corpus;
 mod differential;
 mod keys;
 mod making;
