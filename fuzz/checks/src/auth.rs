@@ -13,8 +13,11 @@ use mcp_vary_auth::key::ApiKey;
 use mcp_vary_auth::provider::Provider;
 use mcp_vary_auth::token::{TokenVerifier, TrustedIssuer, UnverifiedToken};
 
+/// A check, after the name of its target and corpus.
+pub type Check = (&'static str, fn(&[u8]));
+
 /// Every check.
-pub const CHECKS: &[(&str, fn(&[u8]))] = &[("token", token)];
+pub const CHECKS: &[Check] = &[("token", token)];
 
 /// Only the token that the issuer signed is accepted, letter by letter; and what the readers of keys, of metadata and of
 /// addresses accept, they write as they read it.
