@@ -1,0 +1,206 @@
+//! Checks operations against all limits.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use governor::clock::{Clock, Reference as _};
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+
+use crate::caller::{Bucket, Caller, Operation};
+use crate::limit::Limit;
+use crate::refusal::LimitExceeded;
+use crate::table::{SharedTable, Table};
+
+/// The maximum number of limits.
+pub const MAX_LIMITS: usize = 64;
+
+/// How many buckets each limit remembers by default.
+pub const DEFAULT_CAPACITY: usize = 16_384;
+
+/// The largest number of buckets that a limit can remember.
+pub const MAX_CAPACITY: usize = 1_048_576;
+
+/// All limits of a gateway, with what was counted. `P` identifies a principal.
+///
+/// # Properties
+///
+/// An operation is counted by each limit that applies to it, or by none. An operation without a limit is always
+/// allowed.
+///
+/// A memory bound holds for any number of clients: each limit remembers at most its capacity, rounded up to shards of
+/// 1,024. What it forgets is the bucket that has used the least.
+#[derive(Debug)]
+pub struct RateLimiter<P: Clone + Eq + Hash, C: Clock> {
+    limits: Vec<ActiveLimit<P, C>>,
+    clock: C,
+    start: C::Instant,
+}
+
+#[derive(Debug)]
+struct ActiveLimit<P: Clone + Eq + Hash, C: Clock> {
+    limit: Limit,
+    interval: Nanos,
+    /// How far in the future a bucket may be full again so that one more operation is allowed.
+    tolerance: Nanos,
+    table: Arc<Table<Bucket<P>>>,
+    limiter: Governor<P, C>,
+}
+
+type Governor<P, C> = governor::RateLimiter<
+    Bucket<P>,
+    SharedTable<Bucket<P>>,
+    C,
+    NoOpMiddleware<<C as Clock>::Instant>,
+>;
+
+/// Values do not make a [`RateLimiter`].
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RateLimiterError {
+    /// There are too many limits.
+    #[error("there are {0} limits; at most {MAX_LIMITS} are allowed")]
+    TooManyLimits(usize),
+    /// Two limits have the same name, so that a refused client could not tell them apart.
+    #[error("two limits have the name `{0}`; rename one")]
+    SameName(String),
+    /// The number of buckets is out of range.
+    #[error("a limit must remember 1 to {MAX_CAPACITY} clients, not {0}")]
+    Capacity(usize),
+    /// The interval of a rate is shorter than a nanosecond.
+    #[error("the rate of the limit `{0}` is too high")]
+    Rate(String),
+}
+
+impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
+    /// A limiter that has counted nothing yet. Each limit remembers `capacity` buckets.
+    ///
+    /// # Errors
+    ///
+    /// If the number of limits or the capacity is out of range, or two limits have one name.
+    pub fn new(limits: Vec<Limit>, capacity: usize, clock: C) -> Result<Self, RateLimiterError> {
+        if limits.len() > MAX_LIMITS {
+            return Err(RateLimiterError::TooManyLimits(limits.len()));
+        }
+        if capacity == 0 || capacity > MAX_CAPACITY {
+            return Err(RateLimiterError::Capacity(capacity));
+        }
+        let start = clock.now();
+        let mut active: Vec<ActiveLimit<P, C>> = Vec::with_capacity(limits.len());
+        for limit in limits {
+            if active
+                .iter()
+                .any(|other| other.limit.name() == limit.name())
+            {
+                return Err(RateLimiterError::SameName(limit.name().to_owned()));
+            }
+            active.push(ActiveLimit::new(limit, capacity, clock.clone())?);
+        }
+        Ok(Self {
+            limits: active,
+            clock,
+            start,
+        })
+    }
+
+    /// Counts the operation, unless a limit refuses it.
+    ///
+    /// # Errors
+    ///
+    /// The limit that blocks the operation the longest. Then no limit has counted it.
+    pub fn check(
+        &self,
+        caller: &Caller<'_, P>,
+        operation: &Operation<'_>,
+    ) -> Result<(), LimitExceeded<'_>> {
+        let mut refusal = None;
+        for (index, limit) in self.limits.iter().enumerate() {
+            let Some(bucket) = limit.limit.bucket(caller, operation) else {
+                continue;
+            };
+            let Err(blocked) = limit.limiter.check_key(&bucket) else {
+                continue;
+            };
+            refusal = Some(LimitExceeded {
+                limit: limit.limit.name(),
+                wait: blocked.wait_time_from(self.clock.now()),
+            });
+            for counted in self.limits.iter().take(index) {
+                counted.refund(caller, operation);
+            }
+            break;
+        }
+        match refusal {
+            None => Ok(()),
+            Some(first) => Err(self.longest(first, caller, operation)),
+        }
+    }
+
+    /// The limit that would refuse the operation, without counting it.
+    ///
+    /// For what is counted only afterwards: before a credential is verified, ask whether its sender has failed too
+    /// often; count a failure when it has failed.
+    #[must_use]
+    pub fn blocked(
+        &self,
+        caller: &Caller<'_, P>,
+        operation: &Operation<'_>,
+    ) -> Option<LimitExceeded<'_>> {
+        let elapsed = self.clock.now().duration_since(self.start);
+        let refusals = self.limits.iter().filter_map(|limit| {
+            let bucket = limit.limit.bucket(caller, operation)?;
+            let free_at = limit
+                .table
+                .full_at(&bucket)?
+                .saturating_sub(limit.tolerance);
+            (elapsed < free_at).then(|| LimitExceeded {
+                limit: limit.limit.name(),
+                wait: free_at.saturating_sub(elapsed).into(),
+            })
+        });
+        refusals.max_by_key(LimitExceeded::wait)
+    }
+
+    /// The number of buckets that all limits remember at the moment.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        self.limits.iter().map(|limit| limit.table.len()).sum()
+    }
+
+    /// Of `first` and the other limits that refuse the operation, the one that does so the longest.
+    fn longest<'a>(
+        &'a self,
+        first: LimitExceeded<'a>,
+        caller: &Caller<'_, P>,
+        operation: &Operation<'_>,
+    ) -> LimitExceeded<'a> {
+        let other = self.blocked(caller, operation);
+        other
+            .filter(|other| other.wait > first.wait)
+            .unwrap_or(first)
+    }
+}
+
+impl<P: Clone + Eq + Hash, C: Clock> ActiveLimit<P, C> {
+    fn new(limit: Limit, capacity: usize, clock: C) -> Result<Self, RateLimiterError> {
+        let rate = limit.rate();
+        let too_high = || RateLimiterError::Rate(limit.name().to_owned());
+        let quota = rate.quota().ok_or_else(too_high)?;
+        let interval: Nanos = quota.replenish_interval().into();
+        let table = Arc::new(Table::new(capacity));
+        Ok(Self {
+            interval,
+            tolerance: interval * u64::from(rate.burst() - 1),
+            limiter: Governor::new(quota, SharedTable(Arc::clone(&table)), clock),
+            table,
+            limit,
+        })
+    }
+
+    /// Gives back one operation, if this limit counted it.
+    fn refund(&self, caller: &Caller<'_, P>, operation: &Operation<'_>) {
+        if let Some(bucket) = self.limit.bucket(caller, operation) {
+            self.table.refund(&bucket, self.interval);
+        }
+    }
+}
