@@ -42,6 +42,12 @@ pub(super) const RULES: &[Rule] = &[
         banned: PURE,
     },
     Rule {
+        package: "mcp-vary-audit",
+        uses: &["mcp-vary", "mcp-vary-base"],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
         package: "mcp-vary-rates",
         uses: &["mcp-vary-base"],
         rmcp: false,
