@@ -16,6 +16,7 @@ if IS_FIRST:
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared.exceptions import McpError as MCPError
 else:
+    import discover_timeout  # noqa: F401
     import mcp_types as types
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters

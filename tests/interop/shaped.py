@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import discover_timeout  # noqa: F401
 from mcp.client.client import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters

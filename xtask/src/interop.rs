@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -21,9 +22,6 @@ use crate::{behind, npm, process, python, shaped};
 
 /// The time limit of a job: the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
-
-/// The number of concurrent jobs. They mostly wait for programs to start and stop.
-const AT_ONCE: usize = 3;
 
 /// A client: its name and script, and the eras that it speaks.
 struct Client {
@@ -308,7 +306,7 @@ fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     let jobs = Mutex::new(jobs);
     let found = Mutex::new((Outcome::default(), Table::default()));
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..at_once() {
             scope.spawn(|| {
                 while let Some(job) = next(&jobs) {
                     let started = Instant::now();
@@ -331,6 +329,12 @@ fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     let documented = table.held_against_the_document(workspace);
     outcome.add(&documented.unwrap_or_else(Outcome::failure));
     outcome
+}
+
+/// The number of concurrent jobs: they start programs most of the time, which takes all cores.
+fn at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    cores.clamp(2, 3)
 }
 
 fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
