@@ -10,6 +10,7 @@ IS_FIRST = version("mcp").startswith("1.")
 IS_FASTMCP = find_spec("fastmcp") is not None
 
 if IS_FIRST:
+    import anyio
     import mcp.types as types
     from mcp.client.session import ClientSession
     from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -65,10 +66,17 @@ async def _connected(target, message_handler, more):
             await message_handler(getattr(message, "root", message))
 
     limit = timedelta(seconds=60)
-    async with over(target) as (reads, writes, *_):
-        async with ClientSession(reads, writes, limit, message_handler=hear, **more) as session:
-            await session.initialize()
-            yield First(session)
+    is_over = False
+    try:
+        async with over(target) as (reads, writes, *_):
+            async with ClientSession(reads, writes, limit, message_handler=hear, **more) as session:
+                await session.initialize()
+                yield First(session)
+                is_over = True
+    except* anyio.BrokenResourceError:
+        # The SDK 1.x fails when a message comes while it closes.
+        if not is_over:
+            raise
 
 
 class First:
