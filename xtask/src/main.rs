@@ -19,6 +19,7 @@ mod outcome;
 mod phases;
 mod process;
 mod python;
+mod recall;
 mod requirements;
 mod rust;
 mod server;
@@ -108,6 +109,7 @@ enum Task {
         #[command(flatten)]
         options: extra::Options,
     },
+    Recall(recall::Recall),
     /// Print the cost in tokens of the recorded tool lists, results and rows, and update docs/tokens.md
     Tokens {
         /// Change nothing; fail if the page is not up to date
@@ -141,6 +143,7 @@ fn main() -> ExitCode {
             only, vary, write, ..
         } => exit_code(amplify::amplify(&workspace, vary, &only, write)),
         Task::TestExtra { phases, options } => exit_code(extra::run(&workspace, &phases, &options)),
+        Task::Recall(options) => exit_code(recall::recall(&workspace, &options)),
         Task::Tokens { check } => exit_code(tokens::tokens(&workspace, check)),
     }
 }

@@ -54,6 +54,12 @@ pub(super) const RULES: &[Rule] = &[
         banned: QUIET,
     },
     Rule {
+        package: "mcp-vary-search",
+        uses: &[],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
         package: "mcp-vary-view",
         uses: &["mcp-vary"],
         rmcp: false,
@@ -224,6 +230,7 @@ pub(super) const RULES: &[Rule] = &[
             "mcp-vary",
             "mcp-vary-config",
             "mcp-vary-gateway",
+            "mcp-vary-search",
             "mcp-vary-view",
         ],
         rmcp: false,
