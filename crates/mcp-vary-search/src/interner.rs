@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 
 /// A table of texts. A number is used again after its text was removed, so the table is as large as what it contains.
 #[derive(Clone, Debug)]
 pub(crate) struct Interner<T> {
-    numbers: IndexMap<Arc<str>, u32>,
+    numbers: IndexMap<Arc<str>, u32, RandomState>,
     entries: Vec<(Arc<str>, T)>,
     free: Vec<u32>,
 }
@@ -15,7 +16,7 @@ pub(crate) struct Interner<T> {
 impl<T> Default for Interner<T> {
     fn default() -> Self {
         Self {
-            numbers: IndexMap::new(),
+            numbers: IndexMap::default(),
             entries: Vec::new(),
             free: Vec::new(),
         }

@@ -1,7 +1,5 @@
 //! How a text is split into words, and a word into terms.
 
-use std::borrow::Cow;
-
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
@@ -40,8 +38,13 @@ pub fn terms(text: &str) -> Vec<String> {
 
 /// Calls `visit` with each folded word of `text`, which it may change.
 pub(crate) fn for_each_word(text: &str, visit: &mut impl FnMut(&mut String)) {
-    let text = without_accents(text);
     let mut buffer = String::new();
+    if text.is_ascii() {
+        // What UAX 29 divides in ASCII is divided at signs in any case.
+        split(text, &mut buffer, visit);
+        return;
+    }
+    let text = without_accents(text);
     let mut start = 0;
     let mut unspaced = false;
     for (at, c) in text.char_indices() {
@@ -56,12 +59,9 @@ pub(crate) fn for_each_word(text: &str, visit: &mut impl FnMut(&mut String)) {
 }
 
 /// Normal form KC, without the accents that Unicode lists as combining diacritical marks.
-fn without_accents(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return Cow::Borrowed(text);
-    }
+fn without_accents(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
-    Cow::Owned(text.nfkd().filter(|c| !is_accent(c)).nfc().collect())
+    text.nfkd().filter(|c| !is_accent(c)).nfc().collect()
 }
 
 /// Visits the words of a part of `text` that is of one kind.
@@ -75,9 +75,6 @@ fn run(
     let part = text.get(range).unwrap_or_default();
     if unspaced {
         pairs(part, buffer, visit);
-    } else if part.is_ascii() {
-        // What UAX 29 divides in ASCII is divided at signs in any case.
-        split(part, buffer, visit);
     } else {
         for word in part.unicode_words() {
             split(word, buffer, visit);
@@ -190,9 +187,10 @@ impl Kind {
 
 /// Whether `c` is of a script that writes no spaces between words.
 fn is_unspaced(c: char) -> bool {
-    UNSPACED.iter().any(|range| range.contains(&c)) && c.is_alphanumeric()
+    c >= FIRST_UNSPACED && UNSPACED.iter().any(|range| range.contains(&c)) && c.is_alphanumeric()
 }
 
+const FIRST_UNSPACED: char = '\u{e00}';
 /// The blocks of such scripts.
 const UNSPACED: &[std::ops::RangeInclusive<char>] = &[
     '\u{e00}'..='\u{eff}',     // Thai, Lao

@@ -103,7 +103,11 @@ fn the_other_tools_of_a_server_speak_for_a_tool() {
     ];
     let index: ToolIndex = tools.iter().collect();
     let found = index.search(&Query::new("create spreadsheet").unwrap(), 10);
-    let rank = |name: &str| found.iter().position(|result| names[result.position] == name);
+    let rank = |name: &str| {
+        found
+            .iter()
+            .position(|result| names[result.position] == name)
+    };
     assert!(rank("create in two") < rank("create in one"), "{found:?}");
 }
 
