@@ -16,7 +16,8 @@ pub const MAX_TOOLS: usize = 100_000;
 /// - A change costs as much as the tool has terms, times the logarithm of the tools that have them, and moves the
 ///   postings behind. It does not depend on how many tools there are otherwise.
 /// - An index after changes equals one that was built from the same tools, to the last bit of every score.
-/// - The memory is bounded by the tools that it contains now: [`MAX_TOOL_TERMS`](crate::MAX_TOOL_TERMS) each.
+/// - The memory is bounded by the most tools that it had at once, with [`MAX_TOOL_TERMS`](crate::MAX_TOOL_TERMS) each. Tools
+///   that were replaced leave nothing.
 ///
 /// # Examples
 ///

@@ -39,7 +39,7 @@ pub struct Query {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clause {
     /// Each word that is searched for.
-    pub(crate) words: Vec<Word>,
+    pub(crate) keywords: Vec<Word>,
     /// The terms of neighbouring words that are written together: `filesystem` of "file system".
     pub(crate) compounds: Vec<String>,
 }
@@ -78,7 +78,9 @@ impl Query {
         let all = read(text);
         let of_all = |ignored: fn(&str) -> bool| -> Vec<Clause> {
             let clauses = all.iter().map(|words| clause(words, ignored));
-            clauses.filter(|clause| !clause.words.is_empty()).collect()
+            clauses
+                .filter(|clause| !clause.keywords.is_empty())
+                .collect()
         };
         let mut clauses = of_all(|word| is_stop_word(word) || is_about_tools(word));
         if clauses.is_empty() {
@@ -124,12 +126,12 @@ fn read(text: &str) -> Vec<Vec<String>> {
 fn clause(words: &[String], ignored: fn(&str) -> bool) -> Clause {
     let mut clause = Clause::default();
     for word in words.iter().filter(|word| !ignored(word)) {
-        clause.words.push(Word {
+        clause.keywords.push(Word {
             written: word.clone(),
             term: stemmed(word),
         });
     }
-    if !clause.words.is_empty() {
+    if !clause.keywords.is_empty() {
         let neighbours = words.iter().zip(words.iter().skip(1));
         let compounds =
             neighbours.filter(|(first, second)| is_joinable(first) && is_joinable(second));
@@ -165,7 +167,11 @@ mod tests {
     fn has_clauses(text: &str, expected: &[&str]) {
         let query = Query::new(text).unwrap();
         let terms = |clause: &Clause| {
-            let words: Vec<&str> = clause.words.iter().map(|word| word.term.as_str()).collect();
+            let words: Vec<&str> = clause
+                .keywords
+                .iter()
+                .map(|word| word.term.as_str())
+                .collect();
             words.join(" ")
         };
         let clauses: Vec<String> = query.clauses().iter().map(terms).collect();
@@ -209,6 +215,6 @@ mod tests {
         let empty = "the query has no words; describe in a few words what the tool should do";
         assert_eq!([error(""), error(" ,_-!")], [empty, empty]);
         let bound = Query::new(&"ab ".repeat(600)).unwrap();
-        assert_eq!(bound.clauses()[0].words.len(), MAX_QUERY_WORDS);
+        assert_eq!(bound.clauses()[0].keywords.len(), MAX_QUERY_WORDS);
     }
 }

@@ -79,7 +79,7 @@ impl<'a> Scores<'a> {
 
     /// Adds the squares of the scores for `clause`: one clause that matches well counts more than two that match a little.
     fn add(&mut self, clause: &Clause) {
-        for word in &clause.words {
+        for word in &clause.keywords {
             match self.index.postings(&word.term) {
                 Some(postings) => self.add_term(postings),
                 None => self.add_halves(word),

@@ -80,23 +80,6 @@ proptest! {
     }
 
     #[test]
-    fn an_index_uses_no_memory_for_what_it_had(texts in proptest::collection::vec(texts(), 1..12)) {
-        let mut index = ToolIndex::new();
-        index.push(&tool(&texts[0]));
-        for _ in 0..4 {
-            for texts in &texts {
-                index.replace(0, &tool(texts)).unwrap();
-            }
-        }
-        index.replace(0, &Tool::new("a", "b")).unwrap();
-        let mut largest = ToolIndex::new();
-        for texts in &texts {
-            largest.push(&tool(texts));
-        }
-        prop_assert!(index.memory() <= 2 * largest.memory() + 1024, "{}", index.memory());
-    }
-
-    #[test]
     fn any_text_can_be_indexed_and_searched_for(texts in any::<Texts>(), query in any::<String>(), limit: usize) {
         let mut index = ToolIndex::new();
         index.push(&tool(&texts));

@@ -84,12 +84,13 @@ fn a_name_counts_more_than_a_sentence_and_a_sentence_more_than_the_description()
 }
 
 #[test]
-fn one_good_match_is_better_than_two_halves() {
-    let names = ["write_file", "write_docs_index", "file_docs_index"];
-    let query = "write file, write email, file upload";
-    let tools: Vec<Tool<'_>> = names.iter().map(|name| Tool::new(name, "")).collect();
-    let index: ToolIndex = tools.iter().collect();
-    assert_eq!(index.search(&Query::new(query).unwrap(), 1)[0].position, 0);
+fn one_clause_that_matches_whole_is_better_than_two_halves() {
+    let names = ["gamma_delta", "alpha_beta"];
+    names_found(
+        &names,
+        "alpha beta, gamma epsilon or delta zeta",
+        &["alpha_beta", "gamma_delta"],
+    );
 }
 
 #[test]
@@ -152,4 +153,40 @@ fn a_removed_tool_is_not_found_and_the_others_stay_where_they_are() {
         error,
         "there is no tool at position 2; the index has 2 positions"
     );
+}
+
+#[test]
+fn an_index_stores_nothing_of_tools_that_were_replaced() {
+    let names: Vec<String> = (0..2000).map(|number| format!("tool_{number}")).collect();
+    let mut index = ToolIndex::new();
+    for (position, name) in names.iter().enumerate().take(10) {
+        assert_eq!(index.push(&Tool::new(name, name)), Some(position));
+    }
+    let before = index.memory();
+    for (number, name) in names.iter().enumerate() {
+        index.replace(number % 10, &Tool::new(name, name)).unwrap();
+    }
+    assert!(
+        index.memory() < 2 * before,
+        "{} after {before}",
+        index.memory()
+    );
+}
+
+#[test]
+fn a_tool_of_the_usual_size_takes_less_than_4_kb() {
+    let letters = |word: usize| -> String {
+        let digit = |place| char::from(b"bcdfghklmn"[word / place % 10]);
+        [1000, 100, 10, 1].map(digit).iter().collect()
+    };
+    let description = |number: usize| {
+        let words = (0..100).map(|word| letters((number * 31 + word * 17) % 3000));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let descriptions: Vec<String> = (0..1000).map(description).collect();
+    let mut index = ToolIndex::new();
+    for text in &descriptions {
+        index.push(&Tool::new("tool", "server").description(text));
+    }
+    assert!(index.memory() < 4096 * 1000, "{}", index.memory());
 }
