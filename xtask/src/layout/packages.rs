@@ -163,6 +163,13 @@ pub(super) const RULES: &[Rule] = &[
         rmcp: false,
         banned: &[],
     },
+    // It checks anybody's servers, so it must not share a mistake with ours.
+    Rule {
+        package: "mcp-vary-conformance",
+        uses: &[],
+        rmcp: false,
+        banned: QUIET,
+    },
     // What tests share. It uses none of the crates that use it.
     Rule {
         package: "mcp-vary-testkit",
@@ -359,6 +366,15 @@ mod tests {
     fn the_protocol_uses_nobody() {
         let broken = ["`mcp-vary` must not use `mcp-vary-gateway`"];
         assert_eq!(uses("mcp-vary", "mcp-vary-gateway", None), broken);
+    }
+
+    #[test]
+    fn the_conformance_checks_use_nobody() {
+        let ours = RULES.iter().map(|rule| rule.package);
+        for used in ours.chain(["rmcp"]) {
+            let broken = [format!("`mcp-vary-conformance` must not use `{used}`")];
+            assert_eq!(uses("mcp-vary-conformance", used, None), broken);
+        }
     }
 
     #[test]

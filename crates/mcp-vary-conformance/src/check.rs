@@ -1,0 +1,193 @@
+//! A check: one sentence of the documents, and the function that tests a server against it.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+use crate::probe::Probe;
+
+/// A requirement as an executable check.
+///
+/// The identifier is the requirement's, a slash, and a short name: `SV-1/unique-ids`. It is stable.
+#[derive(Debug)]
+pub struct Check {
+    pub(crate) id: &'static str,
+    pub(crate) level: Level,
+    pub(crate) source: &'static str,
+    pub(crate) sentence: &'static str,
+    pub(crate) does: &'static str,
+    pub(crate) scope: Scope,
+    pub(crate) eras: &'static [Era],
+    pub(crate) test: Test,
+}
+
+impl Check {
+    /// The identifier, such as `SV-1/unique-ids`.
+    #[must_use]
+    pub const fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// How binding the sentence is.
+    #[must_use]
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The document and section that the sentence is from.
+    #[must_use]
+    pub const fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// The sentence, as its document has it. For [`Level::Decision`]: the decision, in our words.
+    #[must_use]
+    pub const fn sentence(&self) -> &'static str {
+        self.sentence
+    }
+
+    /// What the check sends and compares.
+    #[must_use]
+    pub const fn does(&self) -> &'static str {
+        self.does
+    }
+
+    /// The eras of the protocol in which the check makes sense.
+    #[must_use]
+    pub const fn eras(&self) -> &'static [Era] {
+        self.eras
+    }
+
+    /// Whether `selector` names this check: its whole identifier, or its requirement (`SV-1`).
+    #[must_use]
+    pub fn matches(&self, selector: &str) -> bool {
+        let requirement = self.id.split('/').next();
+        self.id == selector || requirement == Some(selector)
+    }
+}
+
+/// How binding the sentence of a check is, and so what a violation means.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Level {
+    /// The document says MUST, or its schema requires it: a violation fails the run.
+    Must,
+    /// The document says SHOULD, or shows what it expects: a violation is a warning.
+    Should,
+    /// The document says MAY: a deviation is only reported.
+    May,
+    /// `MUST*`: the documents are silent or contradict each other, and the authors of this crate decided. A deviation is
+    /// only reported.
+    Decision,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Must => "MUST",
+            Self::Should => "SHOULD",
+            Self::May => "MAY",
+            Self::Decision => "MUST*",
+        })
+    }
+}
+
+/// A form of the protocol.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Era {
+    /// Revision 2025-11-25 and earlier: `initialize` opens a session, capabilities are declared once.
+    Legacy,
+    /// Revision 2026-07-28: no session; each request declares the client's capabilities in its `_meta`.
+    Modern,
+}
+
+impl Era {
+    /// The revision of the protocol that the checks speak in this era.
+    #[must_use]
+    pub const fn revision(self) -> &'static str {
+        match self {
+            Self::Legacy => "2025-11-25",
+            Self::Modern => "2026-07-28",
+        }
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.revision())
+    }
+}
+
+pub(crate) const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
+pub(crate) const LEGACY: &[Era] = &[Era::Legacy];
+pub(crate) const MODERN: &[Era] = &[Era::Modern];
+
+/// The servers that a check applies to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scope {
+    /// Every server.
+    Any,
+    /// Servers that declare content negotiation.
+    Negotiation,
+    /// Servers that declare server variants, with or without any on offer.
+    DeclaredVariants,
+    /// Servers that offer at least one variant.
+    Variants,
+    /// Servers that do not declare server variants.
+    NoVariants,
+}
+
+impl Scope {
+    /// Why a server is outside.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Self::Any => "every server is checked",
+            Self::Negotiation => "the server does not declare content negotiation",
+            Self::DeclaredVariants => "the server does not declare server variants",
+            Self::Variants => "the server offers no variants",
+            Self::NoVariants => "the server declares server variants",
+        }
+    }
+}
+
+pub(crate) type Test = for<'a> fn(&'a Probe<'a>) -> BoxFuture<'a, Verdict>;
+
+/// The outcome of a test function.
+pub(crate) type Verdict = Result<(), Objection>;
+
+/// Why a check did not pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Objection {
+    /// The server does not do what the sentence requires.
+    Violation(String),
+    /// The server has nothing that the check could test.
+    NotApplicable(String),
+    /// The server did not answer as MCP requires, or in time.
+    NoAnswer(String),
+}
+
+impl Objection {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Violation(text) | Self::NotApplicable(text) | Self::NoAnswer(text) => text,
+        }
+    }
+}
+
+pub(crate) fn violation<T>(finding: impl Into<String>) -> Result<T, Objection> {
+    Err(Objection::Violation(finding.into()))
+}
+
+pub(crate) fn not_applicable<T>(reason: impl Into<String>) -> Result<T, Objection> {
+    Err(Objection::NotApplicable(reason.into()))
+}
+
+/// Objects with `finding` if `condition` is false.
+pub(crate) fn require(condition: bool, finding: impl FnOnce() -> String) -> Verdict {
+    if condition {
+        Ok(())
+    } else {
+        violation(finding())
+    }
+}

@@ -1,0 +1,47 @@
+//! Checks of an MCP server, in any language, against the documents of two extensions: content negotiation and server
+//! variants (SEP-2053), and against the extension framework (SEP-2133) and the visibility of tool results.
+//!
+//! A [`Check`] is one sentence of a document. Violations of MUST fail a run, those of SHOULD are warnings. Where the
+//! documents are silent or contradict each other, a check has the level [`Level::Decision`] (`MUST*`) and only informs. What
+//! a server does not declare is not applicable.
+//!
+//! The checks speak literal JSON over streamable HTTP, in both eras of the protocol: sessions (2025-11-25) and stateless
+//! requests (2026-07-28). They call only tools that declare `readOnlyHint: true`, with arguments made from the input schema.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use mcp_vary_conformance::{Format, Options, Target};
+//!
+//! let target = Target::http("http://127.0.0.1:8800/mcp")?;
+//! let options = Options::default().only(["SV-9", "CN-7/undeclared-gets-the-default"])?;
+//! let report = mcp_vary_conformance::run(&target, &options).await?;
+//! let text = report.render(Format::Plain);
+//! assert!(report.passes(), "{text}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A server that stops answering cannot hold a run up: each request and the whole run have time limits ([`Options`]), and a
+//! check that was not answered does not pass.
+
+mod check;
+mod checks;
+mod client;
+mod http;
+mod json;
+mod options;
+mod probe;
+pub mod registry;
+mod report;
+mod run;
+mod sse;
+mod survey;
+mod target;
+mod traffic;
+
+pub use check::{Check, Era, Level};
+pub use options::{Options, UnknownCheck};
+pub use report::{Finding, Format, Outcome, Report};
+pub use run::{RunError, run};
+pub use target::{InvalidTarget, Target};
+pub use traffic::Exchange;

@@ -1,0 +1,67 @@
+//! All checks, as one list.
+
+use crate::check::Check;
+use crate::checks;
+
+/// All checks, in the order in which they run.
+///
+/// ```
+/// let ids: Vec<&str> = mcp_vary_conformance::registry::checks().map(|check| check.id()).collect();
+/// assert!(ids.contains(&"SV-1/unique-ids"));
+/// ```
+pub fn checks() -> impl Iterator<Item = &'static Check> {
+    let groups = [
+        checks::framework::CHECKS,
+        checks::features::CHECKS,
+        checks::formats::CHECKS,
+        checks::offers::CHECKS,
+        checks::hints::CHECKS,
+        checks::selection::CHECKS,
+        checks::unknown_variants::CHECKS,
+        checks::identifiers::CHECKS,
+        checks::cursors::CHECKS,
+        checks::results::CHECKS,
+    ];
+    groups.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn identifiers_are_unique() {
+        let ids: BTreeSet<_> = checks().map(Check::id).collect();
+        assert_eq!(ids.len(), checks().count());
+    }
+
+    #[test]
+    fn an_identifier_is_a_requirement_and_a_name() {
+        for check in checks() {
+            let (requirement, name) = check.id().split_once('/').unwrap();
+            let (area, number) = requirement.split_once('-').unwrap();
+            assert!(["EXT", "CN", "SV", "TR"].contains(&area), "{}", check.id());
+            assert!(number.parse::<u8>().is_ok(), "{}", check.id());
+            assert!(
+                name.chars()
+                    .all(|letter| letter.is_ascii_lowercase() || "-.".contains(letter)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_requirement_selects_its_checks_and_no_others() {
+        let selected = |selector| checks().filter(|check| check.matches(selector)).count();
+        assert_eq!(selected("SV-1/unique-ids"), 1);
+        assert!(selected("SV-1") > 1);
+        assert_eq!(selected("SV"), 0);
+        assert!(
+            checks()
+                .filter(|check| check.matches("SV-1"))
+                .all(|check| check.id().starts_with("SV-1/"))
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! What a run found, and how it is written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::check::{Check, Era, Level};
+use crate::traffic::Exchange;
+
+mod junit;
+mod plain;
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Lines for a terminal. Control characters of the server are escaped.
+    Plain,
+    /// One JSON object.
+    Json,
+    /// XML as JUnit writes it. Warnings are not failures there: they are in `system-out`.
+    Junit,
+}
+
+/// The result of one check in one era.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The server does what the sentence requires.
+    Passed,
+    /// It does not; the text says what it does instead.
+    Violated(String),
+    /// The server has nothing that the check could test, for this reason.
+    NotApplicable(String),
+    /// The server did not answer as MCP requires, or in time.
+    Unanswered(String),
+}
+
+/// A check, and what it found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The check.
+    pub check: &'static Check,
+    /// The era in which it ran.
+    pub era: Era,
+    /// What it found.
+    pub outcome: Outcome,
+    /// The last messages, if it did not pass.
+    pub exchanges: Vec<Exchange>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl Finding {
+    /// Whether the check did not pass: a violation, or no answer.
+    #[must_use]
+    pub fn is_objection(&self) -> bool {
+        matches!(self.outcome, Outcome::Violated(_) | Outcome::Unanswered(_))
+    }
+
+    /// Whether the run fails by it: an objection to a MUST.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.is_objection() && self.check.level() == Level::Must
+    }
+
+    /// One word, as reports have it.
+    fn word(&self) -> &'static str {
+        match (&self.outcome, self.check.level()) {
+            (Outcome::Passed, _) => "pass",
+            (Outcome::NotApplicable(_), _) => "skip",
+            (_, Level::Must) => "fail",
+            (_, Level::Should) => "warn",
+            (_, Level::May | Level::Decision) => "info",
+        }
+    }
+
+    /// The finding or reason, in the server's words where it has some.
+    fn text(&self) -> &str {
+        match &self.outcome {
+            Outcome::Passed => "",
+            Outcome::Violated(text) | Outcome::NotApplicable(text) | Outcome::Unanswered(text) => {
+                text
+            }
+        }
+    }
+}
+
+/// What a run found, in the order of the checks.
+#[derive(Clone, Debug)]
+pub struct Report {
+    target: String,
+    findings: Vec<Finding>,
+    skipped: Vec<(Era, String)>,
+}
+
+impl Report {
+    pub(crate) fn new(target: String) -> Self {
+        Self {
+            target,
+            findings: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    pub(crate) fn skip_era(&mut self, era: Era, reason: String) {
+        self.skipped.push((era, reason));
+    }
+
+    /// The findings, era by era.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The eras in which the server does not answer, with the reasons.
+    #[must_use]
+    pub fn skipped_eras(&self) -> &[(Era, String)] {
+        &self.skipped
+    }
+
+    /// Whether no check of a MUST objects.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        !self.findings.iter().any(Finding::is_failure)
+    }
+
+    /// The report as text.
+    #[must_use]
+    pub fn render(&self, format: Format) -> String {
+        match format {
+            Format::Plain => plain::render(self),
+            Format::Json => format!("{:#}\n", self.to_json()),
+            Format::Junit => junit::render(self),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let findings = self.findings.iter().map(finding_to_json);
+        let skipped = self.skipped.iter();
+        json!({
+            "target": self.target,
+            "passes": self.passes(),
+            "counts": self.counts(),
+            "skippedEras": skipped.map(|(era, reason)| json!({"era": era.revision(), "reason": reason})).collect::<Vec<_>>(),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    }
+
+    /// How many findings there are of each word.
+    fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let words = ["pass", "fail", "warn", "info", "skip"];
+        let count = |word| {
+            self.findings
+                .iter()
+                .filter(|finding| finding.word() == word)
+                .count()
+        };
+        words.into_iter().map(|word| (word, count(word))).collect()
+    }
+}
+
+fn finding_to_json(finding: &Finding) -> Value {
+    let check = finding.check;
+    let exchanges = finding.exchanges.iter();
+    let exchanges =
+        exchanges.map(|exchange| json!({"sent": exchange.sent, "received": exchange.received}));
+    json!({
+        "id": check.id(),
+        "era": finding.era.revision(),
+        "level": check.level().to_string(),
+        "outcome": finding.word(),
+        "finding": finding.text(),
+        "sentence": check.sentence(),
+        "source": check.source(),
+        "does": check.does(),
+        "milliseconds": u64::try_from(finding.duration.as_millis()).unwrap_or(u64::MAX),
+        "traffic": exchanges.collect::<Vec<_>>(),
+    })
+}
+
+/// `text` with everything escaped that a terminal or reader could take for something else: control characters, and signs
+/// that change the direction of text.
+fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_direction = matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if letter.is_control() || is_direction {
+            _ = write!(visible, "{}", letter.escape_unicode());
+        } else {
+            visible.push(letter);
+        }
+    }
+    visible
+}
+
+#[cfg(test)]
+mod tests;

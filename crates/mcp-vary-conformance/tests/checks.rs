@@ -1,0 +1,214 @@
+//! Every check, against a server that is right and against one with its fault.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod peer;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use mcp_vary_conformance::{
+    Check, Era, Finding, Options, Outcome, Report, RunError, Target, registry, run,
+};
+
+use peer::{NO_FAULT, NO_VARIANTS};
+
+async fn check(fault: &'static str) -> Report {
+    let target = peer::start(fault).await;
+    run(&target, &Options::default()).await.unwrap()
+}
+
+fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
+    let objections = report
+        .findings()
+        .iter()
+        .filter(|finding| finding.is_objection());
+    objections
+        .map(|finding| (finding.era, finding.check.id()))
+        .collect()
+}
+
+fn describe(report: &Report) -> String {
+    let objections = report
+        .findings()
+        .iter()
+        .filter(|finding| finding.is_objection());
+    let lines = objections.map(|finding| {
+        format!(
+            "{} {}: {:?}\n",
+            finding.era,
+            finding.check.id(),
+            finding.outcome
+        )
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn a_right_server_has_no_objections() {
+    for fault in [NO_FAULT, NO_VARIANTS] {
+        let report = check(fault).await;
+        assert!(objections(&report).is_empty(), "{}", describe(&report));
+        assert!(report.skipped_eras().is_empty());
+        assert!(report.passes());
+    }
+}
+
+#[tokio::test]
+async fn every_check_passes_somewhere_in_each_of_its_eras() {
+    let reports = [check(NO_FAULT).await, check(NO_VARIANTS).await];
+    let findings = || reports.iter().flat_map(Report::findings);
+    for check in registry::checks() {
+        for era in check.eras() {
+            let passed = |finding: &Finding| {
+                finding.check.id() == check.id()
+                    && finding.era == *era
+                    && finding.outcome == Outcome::Passed
+            };
+            assert!(findings().any(passed), "{} in {era}", check.id());
+        }
+    }
+}
+
+/// Asserts that the fault of each check of an area is found by it, in each of its eras, and by no other.
+async fn are_found_by_their_checks_alone(area: &str) {
+    let mut wrong = String::new();
+    for found_by in registry::checks().filter(|check| check.id().starts_with(area)) {
+        let report = check(found_by.id()).await;
+        let expected = found_by
+            .eras()
+            .iter()
+            .map(|era| (*era, found_by.id()))
+            .collect();
+        if objections(&report) != expected {
+            wrong += &format!("fault {}:\n{}", found_by.id(), describe(&report));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[tokio::test]
+async fn faults_of_declarations_are_found_by_their_checks_alone() {
+    are_found_by_their_checks_alone("EXT-").await;
+}
+
+#[tokio::test]
+async fn faults_of_negotiation_are_found_by_their_checks_alone() {
+    are_found_by_their_checks_alone("CN-").await;
+}
+
+#[tokio::test]
+async fn faults_of_variants_are_found_by_their_checks_alone() {
+    are_found_by_their_checks_alone("SV-").await;
+}
+
+#[tokio::test]
+async fn faults_of_results_are_found_by_their_checks_alone() {
+    are_found_by_their_checks_alone("TR-").await;
+}
+
+#[tokio::test]
+async fn a_violation_shows_what_was_sent_and_received() {
+    let report = check("SV-9/unknown-variant-in-tools-list").await;
+    let finding = report
+        .findings()
+        .iter()
+        .find(|finding| finding.is_objection())
+        .unwrap();
+    let last = finding.exchanges.last().unwrap();
+    assert!(
+        last.sent.contains("mcp-vary-conformance-unknown"),
+        "{}",
+        last.sent
+    );
+    assert!(last.received.starts_with("HTTP 200 "), "{}", last.received);
+    assert!(
+        last.received.contains("Unknown variant"),
+        "{}",
+        last.received
+    );
+}
+
+#[tokio::test]
+async fn only_what_is_selected_runs() {
+    let target = peer::start(NO_FAULT).await;
+    let options = Options::default()
+        .only(["SV-13", "SV-1/unique-ids"])
+        .unwrap()
+        .era(Era::Modern);
+    let report = run(&target, &options).await.unwrap();
+    let is_selected = |check: &Check| check.matches("SV-13") || check.id() == "SV-1/unique-ids";
+    assert!(
+        report
+            .findings()
+            .iter()
+            .all(|finding| is_selected(finding.check) && finding.era == Era::Modern)
+    );
+    assert!(report.findings().len() > 2);
+}
+
+#[test]
+fn a_selector_that_matches_nothing_is_an_error() {
+    let error = Options::default().only(["SV-99"]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("no check is called \"SV-99\""),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_answers_nothing_ends_the_run_in_time() {
+    let target = peer::silent().await;
+    let options = Options::default().request_limit(Duration::from_millis(50));
+    let started = Instant::now();
+    let RunError::NoEra(reasons) = run(&target, &options).await.unwrap_err() else {
+        panic!("another error");
+    };
+    assert!(
+        reasons.contains("2025-11-25: no response within"),
+        "{reasons}"
+    );
+    assert!(
+        reasons.contains("2026-07-28: no response within"),
+        "{reasons}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn checks_that_the_time_limit_left_out_do_not_pass() {
+    let target = peer::start(NO_FAULT).await;
+    let options = Options::default()
+        .run_limit(Duration::from_millis(60))
+        .era(Era::Modern);
+    match run(&target, &options).await {
+        Ok(report) => {
+            assert!(!report.passes());
+            let last = report.findings().last().unwrap();
+            assert_eq!(
+                last.outcome,
+                Outcome::Unanswered("the time limit of the run passed".to_owned())
+            );
+        }
+        // The survey was not over.
+        Err(error) => assert!(
+            error.to_string().contains("the time limit passed"),
+            "{error}"
+        ),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error() {
+    let target = Target::http("http://127.0.0.1:1/mcp").unwrap();
+    let error = run(&target, &Options::default())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("Connection refused") || error.contains("connect"),
+        "{error}"
+    );
+}

@@ -1,0 +1,157 @@
+//! What the scripted server has: tools, resources and prompts, and what calls of its tools answer.
+
+use serde_json::{Value, json};
+
+use super::{Asked, NEGOTIATION, Peer};
+
+/// The elements of a list in a variant. `compact` lacks the last one of each.
+pub(super) fn elements(method: &str, variant: &str) -> Vec<Value> {
+    let describe = |text: &str| format!("{text}, as {variant} has it.");
+    let read_only = json!({"readOnlyHint": true});
+    let mut elements = match method {
+        "tools/list" => vec![
+            json!({"name": "delete", "description": describe("Deletes all"), "inputSchema": {"type": "object"}}),
+            json!({"name": "weather", "description": describe("The weather"), "annotations": read_only,
+                "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}),
+            json!({"name": "forecast", "description": describe("The forecast"), "annotations": read_only,
+                "inputSchema": {"type": "object"},
+                "outputSchema": {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}}),
+            json!({"name": "debug", "description": describe("What happened"), "annotations": read_only,
+                "inputSchema": {"type": "object"}}),
+        ],
+        "resources/list" => ["test://a", "test://log"]
+            .map(|uri| json!({"uri": uri, "name": uri, "description": describe(uri)}))
+            .to_vec(),
+        "prompts/list" => ["greet", "explain"]
+            .map(|name| json!({"name": name, "description": describe(name)}))
+            .to_vec(),
+        _ => Vec::new(),
+    };
+    if variant == "compact" {
+        elements.pop();
+    }
+    elements
+}
+
+impl Peer {
+    /// The result of a tool, shaped by the client's tags.
+    pub(super) fn call(&self, asked: &Asked<'_>, name: &str) -> Value {
+        match name {
+            "weather" => self.weather(asked),
+            "forecast" => self.forecast(asked),
+            "delete" => panic!("a check called a tool that changes something"),
+            _ => json!({"content": [text("nothing happened")]}),
+        }
+    }
+
+    fn weather(&self, asked: &Asked<'_>) -> Value {
+        assert_eq!(asked.params["arguments"], json!({"city": "test"}));
+        let structure = json!({"location": "Bern", "temperature": 8});
+        let mut default =
+            json!({"content": [text(&structure.to_string())], "structuredContent": structure});
+        match self.fault {
+            "TR-3/structure-comes-with-content" => default["content"] = json!([]),
+            "TR-2/text-does-not-contradict" => {
+                default["content"] = json!([text(r#"{"temperature":9}"#)])
+            }
+            _ => {}
+        }
+        let markdown = json!({"content": [text("**Bern**: 8")]});
+        let declared = asked.settings(NEGOTIATION);
+        let declares_nothing = declared.is_some_and(|settings| settings["features"] == json!([]));
+        let tags = asked.tags(self);
+        let has = |tag: &str| {
+            tags.as_ref()
+                .is_some_and(|tags| tags.iter().any(|has| has == tag))
+        };
+        let count = tags.as_ref().map_or(0, Vec::len);
+        match self.fault {
+            "CN-7/no-features-are-the-default" if declares_nothing => {
+                return markdown;
+            }
+            "CN-7/unsupported-features-are-the-default" if has("example-nobody=1") => {
+                return markdown;
+            }
+            "CN-1/invalid-tags-are-ignored" if has("format==json") && count == 2 => {
+                return markdown;
+            }
+            "CN-1/line-breaks-in-tags" if has("format=\n") => {
+                return json!({"content": [], "isError": true});
+            }
+            "CN-1/valid-beside-invalid" if has("format==text") => return default,
+            "CN-1/negations-are-accepted" if has("!interactive") => {
+                return json!({"content": [], "isError": true});
+            }
+            "CN-2/many-tags" if count > 100 => return markdown,
+            "CN-6/explicit-format-wins" if has("sampling") => return markdown,
+            _ => {}
+        }
+        if has("agent") && has("format=json") {
+            self.calls.follows("agent", &[]);
+            let session = asked.session.map(str::to_owned);
+            let last = std::mem::replace(&mut *self.agent.lock().unwrap(), session.clone());
+            let is_second = session.is_some() && last == session;
+            if is_second && self.has("CN-18/tags-last-for-the-session") {
+                return default;
+            }
+            return self.for_agents(&structure);
+        }
+        if has("human") && has("format=markdown") {
+            self.calls.follows("human", &[]);
+            return self.for_humans(&structure);
+        }
+        let is_after_both = self
+            .calls
+            .follows("default", &["default", "default", "agent", "human"]);
+        if is_after_both && self.has("CN-7/undeclared-gets-the-default") {
+            return markdown;
+        }
+        default
+    }
+
+    fn for_agents(&self, structure: &Value) -> Value {
+        match self.fault {
+            "CN-9/agent-json-is-structured" => json!({"content": []}),
+            "CN-9/agent-json-without-text" => {
+                json!({"content": [text("8")], "structuredContent": structure})
+            }
+            "CN-9/bare-structure" => {
+                json!({"content": [], "structuredContent": {"type": "object", "properties": structure}})
+            }
+            _ => json!({"content": [], "structuredContent": structure}),
+        }
+    }
+
+    fn for_humans(&self, structure: &Value) -> Value {
+        let content = json!([text("**Bern**: 8")]);
+        match self.fault {
+            "CN-10/human-markdown-is-text" => json!({"content": []}),
+            "CN-10/human-markdown-without-structure" => {
+                json!({"content": content, "structuredContent": structure})
+            }
+            "CN-10/no-null-structure" => json!({"content": content, "structuredContent": null}),
+            _ => json!({ "content": content }),
+        }
+    }
+
+    fn forecast(&self, asked: &Asked<'_>) -> Value {
+        let result = json!({"content": [text("3 days")], "structuredContent": {"days": 3}});
+        let without = json!({"content": [text("3 days")]});
+        match (self.fault, asked.tags(self)) {
+            ("TR-4/schema-means-structure", None) => without,
+            ("TR-4/structure-fits-the-schema", None) => {
+                json!({"content": [text("3")], "structuredContent": {"days": "3"}})
+            }
+            ("TR-4/shaped-structure-fits-the-schema", Some(tags))
+                if tags.contains(&"human".to_owned()) =>
+            {
+                without
+            }
+            _ => result,
+        }
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
