@@ -24,7 +24,10 @@ pub enum Decision {
 
 /// Why an item is hidden.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there is no third reason")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "rules either deny an item or do not allow it"
+)]
 pub enum HiddenBy {
     /// No rule allows it.
     Default,

@@ -123,7 +123,7 @@ impl AuditLog {
     ///
     /// # Errors
     ///
-    /// If there is no room and the request must be refused. With [`OnFull::Drop`], there is no error.
+    /// [`QueueFull`] if the queue is full; the caller must refuse the request. Never with [`OnFull::Drop`].
     pub fn reserve(&self) -> Result<Permit<'_>, QueueFull> {
         let has_slot = match self.on_full {
             OnFull::Drop | OnFull::Refuse => self.queue.try_acquire(),
@@ -150,8 +150,8 @@ impl AuditLog {
     ///
     /// # Errors
     ///
-    /// If there is no room and the request must be refused; then the record is not written. With [`OnFull::Drop`], a
-    /// record without room is lost, which is counted and not an error.
+    /// [`QueueFull`] if the queue is full; the record is not written, and the caller must refuse the request. Never with
+    /// [`OnFull::Drop`]: the record is lost and counted.
     pub fn submit(&self, record: Record) -> Result<(), QueueFull> {
         self.reserve()?.submit(record);
         Ok(())

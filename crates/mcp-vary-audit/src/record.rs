@@ -329,7 +329,8 @@ impl fmt::Debug for Arguments {
     }
 }
 
-/// The id of a session, of which only a digest is written: whoever knows an id could use it. `Debug` does not show it.
+/// The id of a session, of which only a digest is written: the id itself could be used to join the session. `Debug`
+/// does not show it.
 #[derive(Clone)]
 pub struct SessionId(pub(crate) Arc<str>);
 

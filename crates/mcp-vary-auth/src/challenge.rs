@@ -38,7 +38,7 @@ pub enum Refusal {
 /// is hidden, differs by its name from that of any other. Texts are fixed; nothing of a credential is in them.
 #[derive(Clone, Debug)]
 pub struct Challenges {
-    /// Absent if no issuer is configured, so that there is no metadata either.
+    /// Absent if no issuer is configured: then there is no metadata.
     public: Option<PublicUrl>,
     /// What a client needs for any request.
     scopes: Vec<Scope>,

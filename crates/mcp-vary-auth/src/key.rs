@@ -56,7 +56,7 @@ pub struct KeyEntry {
     pub digest: KeyDigest,
     /// What rules know of the principal.
     pub claims: Claims,
-    /// The first second, since 1970-01-01 UTC, at which the key is no longer accepted.
+    /// When the key expires, in seconds since 1970-01-01 UTC; it is refused from this second on.
     pub expires_at: Option<u64>,
 }
 
@@ -273,7 +273,7 @@ impl KeyTable {
 }
 
 impl KnownKey {
-    /// Whether the key is no longer accepted.
+    /// Whether the key has expired.
     #[must_use]
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|at| at <= now)

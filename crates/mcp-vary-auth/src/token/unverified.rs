@@ -26,7 +26,7 @@ pub const MAX_AUDIENCES: usize = 64;
 /// # Properties
 ///
 /// Header and payload are canonical base64url of JSON objects within the limits of this module, whose names are unique
-/// at every level; so whoever else reads them finds the same. The algorithm is asymmetric, nothing critical is
+/// at every level, so every other reader finds the same values. The algorithm is asymmetric, nothing critical is
 /// unknown, and the kind is that of an access token. `jku`, `x5u`, `x5c` and `jwk` are not read: keys come from the
 /// issuer's set only.
 pub struct UnverifiedToken<'a> {

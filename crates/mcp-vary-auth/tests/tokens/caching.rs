@@ -99,7 +99,7 @@ fn what_was_refused_is_not_remembered() {
         assert!(decide(&gateway, &bearer(token), published()).is_err());
     }
     assert!(gateway.cache().is_empty());
-    // It lacks a scope for now; which is no reason to verify its signature each time.
+    // It lacks a scope, but its signature need not be verified each time.
     assert!(
         decide(
             &gateway,
