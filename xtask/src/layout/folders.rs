@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "mrtr",
         "pool",
         "session",
+        "authentication",
         "settings",
     ],
 )];

@@ -116,6 +116,8 @@ pub(super) const RULES: &[Rule] = &[
         package: "mcp-vary-config",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-auth",
             "mcp-vary-base",
             "mcp-vary-catalog",
             "mcp-vary-gateway",
@@ -137,6 +139,8 @@ pub(super) const RULES: &[Rule] = &[
         package: "mcp-vary-gateway",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-auth",
             "mcp-vary-base",
             "mcp-vary-catalog",
             "mcp-vary-results",
@@ -151,6 +155,8 @@ pub(super) const RULES: &[Rule] = &[
         package: "mcp-vary-cli",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
+            "mcp-vary-auth",
             "mcp-vary-base",
             "mcp-vary-catalog",
             "mcp-vary-config",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
+use mcp_vary_access::Principal;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
@@ -18,6 +19,7 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
+use crate::settings::authentication::Authentication;
 use crate::settings::limits::Limits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
 
@@ -94,6 +96,10 @@ pub struct Config {
     pub previous_keys: Vec<SealingKey>,
     /// The keys in the configuration file.
     pub named_keys: SealingKeys,
+    /// Who may use the gateway over HTTP; without it, everybody who can connect.
+    pub authentication: Option<Authentication>,
+    /// Who the client on standard input is; nobody by default.
+    pub stdio_principal: Option<Arc<Principal>>,
 }
 
 impl Config {
@@ -133,6 +139,8 @@ impl Config {
             limits: Limits::default(),
             ancestors: Ancestors::default(),
             environment,
+            authentication: None,
+            stdio_principal: None,
         };
         config.with_environment(environment)
     }

@@ -1,5 +1,6 @@
 //! The settings with which a gateway starts.
 
+pub mod authentication;
 pub mod config;
 pub mod limits;
 pub mod sealing_keys;
