@@ -11,7 +11,7 @@ use crate::cache::{TokenCache, TokenDigest};
 use crate::challenge::Refusal;
 use crate::credential::{BearerToken, Credential, CredentialError};
 use crate::jwks::KeySet;
-use crate::key::KeyTable;
+use crate::key::{KeyDigest, KeyTable};
 use crate::refresh::KeysUnavailable;
 use crate::token::{
     InvalidToken, IssuerIndex, Refused, TokenError, TokenVerifier, TrustedIssuer, UnverifiedToken,
@@ -43,6 +43,8 @@ pub struct Admission {
     pub pin: Option<VariantId>,
     /// The client that the token was issued to, for audit.
     pub client_id: Option<Arc<str>>,
+    /// The digest of the API key, if one was presented.
+    pub key: Option<KeyDigest>,
 }
 
 /// A request that may not pass.
@@ -112,6 +114,36 @@ impl Authenticator {
         }
     }
 
+    /// Whether what `before` admitted may go on at `now`, in seconds since 1970-01-01 UTC: for streams, which outlive
+    /// their request.
+    ///
+    /// A key must still be there. The issuer of a token must be trusted as it was when the token was verified; if its
+    /// entry changed, the client has to present the token again.
+    #[must_use]
+    pub fn still_admits(&self, before: &Self, admission: &Admission, now: u64) -> bool {
+        if admission.expires_at.is_some_and(|at| at <= now) {
+            return false;
+        }
+        match (admission.principal.issuer(), &admission.key) {
+            (Some(issuer), _) => {
+                let trusted = self.trusted_issuer(issuer);
+                trusted.is_some() && trusted == before.trusted_issuer(issuer)
+            }
+            (None, Some(key)) => {
+                let key = self.keys.get(key);
+                key.is_some_and(|key| {
+                    key.principal.id() == admission.principal.id() && !key.is_expired(now)
+                })
+            }
+            (None, None) => !admission.principal.is_anonymous() || self.allows_anonymous,
+        }
+    }
+
+    fn trusted_issuer(&self, name: &str) -> Option<&TrustedIssuer> {
+        let mut issuers = self.tokens.iter().flat_map(TokenVerifier::issuers);
+        issuers.find(|trusted| trusted.issuer.as_str() == name)
+    }
+
     fn find_key(&self, token: BearerToken<'_>, now: u64) -> Result<Admission, Denial> {
         let refuse = |reason| Refusal::InvalidToken(reason).into();
         let key = self.keys.find(token.as_str());
@@ -124,6 +156,7 @@ impl Authenticator {
             expires_at: key.expires_at,
             pin: None,
             client_id: None,
+            key: Some(key.digest),
         })
     }
 
@@ -156,6 +189,7 @@ impl Authenticator {
             expires_at: Some(verified.expires_at()),
             pin: pin.cloned(),
             client_id: verified.client_id().cloned(),
+            key: None,
         })
     }
 }
@@ -181,12 +215,15 @@ impl fmt::Debug for Admission {
 }
 
 impl Admission {
-    fn of(principal: Principal) -> Self {
+    /// A request of `principal`, whose credential has no end of its own.
+    #[must_use]
+    pub fn of(principal: Principal) -> Self {
         Self {
             principal: Arc::new(principal),
             expires_at: None,
             pin: None,
             client_id: None,
+            key: None,
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct KeyTable {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KnownKey {
+    /// Its digest, by which it is known.
+    pub digest: KeyDigest,
     /// Whose key it is.
     pub principal: Arc<Principal>,
     /// As [`KeyEntry::expires_at`].
@@ -238,6 +240,7 @@ impl KeyTable {
         let replaced = self.keys.insert(
             entry.digest,
             KnownKey {
+                digest: entry.digest,
                 principal,
                 expires_at,
             },
@@ -251,6 +254,12 @@ impl KeyTable {
     #[must_use]
     pub fn find(&self, text: &str) -> Option<&KnownKey> {
         self.keys.get(&KeyDigest::of(text))
+    }
+
+    /// The key with this digest, expired or not.
+    #[must_use]
+    pub fn get(&self, digest: &KeyDigest) -> Option<&KnownKey> {
+        self.keys.get(digest)
     }
 
     /// Whether `text` claims to be an API key. An access token never does: its header starts with `ey`.

@@ -33,7 +33,7 @@ pub const LEEWAY: u64 = 60;
 pub const MAX_ISSUERS: usize = 64;
 
 /// An issuer that the configuration trusts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the configuration builds it")]
 pub struct TrustedIssuer {
     /// Its identifier.

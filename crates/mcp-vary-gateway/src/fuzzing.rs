@@ -52,6 +52,7 @@ impl SessionIds {
                 name: name.to_owned(),
                 version: String::new(),
             },
+            principal: None,
         };
         self.0.open(fixed, Duration::from_secs(3_600)).0
     }

@@ -57,6 +57,7 @@ impl Gateway {
         let services = Arc::new(Services::new(&config));
         let stop_when_dropped = services.shutdown.clone().drop_guard();
         let setup = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
+        services.authentication.store(setup.authentication.clone());
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(setup),
             services,
@@ -167,6 +168,9 @@ impl Gateway {
             let gateway = gateway.upgrade()?;
             let setup = gateway.current();
             gateway.services.sweep((setup.config.environment.now)());
+            if let Some(authentication) = &setup.authentication {
+                authentication.fetch_due_keys();
+            }
             Some(setup.pool.sweep())
         };
         self.services.background_tasks.spawn(async move {

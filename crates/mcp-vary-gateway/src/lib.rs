@@ -4,6 +4,7 @@
 //! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
 //! and the transports ask for is touched.
 
+mod authentication;
 mod frontend;
 #[doc(hidden)]
 pub mod fuzzing;

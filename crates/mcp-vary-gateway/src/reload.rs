@@ -243,6 +243,8 @@ impl Gateway {
         let reloaded = Reloaded::between(&before, &after);
         after.pool.publish().await;
         self.current.store(Arc::clone(&after));
+        let authentication = after.authentication.clone();
+        self.services.authentication.store(authentication);
         self.migrate_subscribers(&after);
         self.cancel_removed(before, &after);
         info!(%reloaded, "configuration reloaded");

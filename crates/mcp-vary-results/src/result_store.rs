@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
 use mcp_vary::render::{Index, Part, PartError};
+use mcp_vary_access::PrincipalId;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_base::expiring_store::{Entry, ExpiringStore, StoreLimits};
 use mcp_vary_base::lock::Lock;
@@ -41,10 +42,21 @@ struct StoredResult {
 /// The client and the tool that a result belongs to.
 #[derive(Clone, Debug)]
 pub struct ResultOwner {
-    /// The only client that may read it; `None` if any client that knows the URI may.
+    /// The only client that may read it; `None` if any client of the principal that knows the URI may.
     pub client: Option<ClientId>,
+    /// The only principal that may read it; `None` where clients are not authenticated.
+    pub principal: Option<PrincipalId>,
     /// The tool that returned it.
     pub tool: ToolRef,
+}
+
+/// Who reads a result.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultReader {
+    /// The client.
+    pub client: ClientId,
+    /// Its principal; `None` where clients are not authenticated.
+    pub principal: Option<PrincipalId>,
 }
 
 /// A tool, identified by the name of its server and its name there.
@@ -160,17 +172,17 @@ impl ResultStore {
         self.lock().insert(id.into(), entry, now);
     }
 
-    /// The tool that returned the result that `client` reads as `uri`.
-    pub fn tool(&self, uri: &str, client: ClientId) -> Option<ToolRef> {
+    /// The tool that returned the result that `reader` reads as `uri`.
+    pub fn tool(&self, uri: &str, reader: ResultReader) -> Option<ToolRef> {
         let (id, _) = split(uri);
-        self.find(id, client, |result| result.owner.tool.clone())
+        self.find(id, reader, |result| result.owner.tool.clone())
     }
 
-    /// The part that `uri` names, read by `client`.
-    pub fn read(&self, uri: &str, client: ClientId) -> Result<ResultPage, ReadError> {
+    /// The part that `uri` names, read by `reader`.
+    pub fn read(&self, uri: &str, reader: ResultReader) -> Result<ResultPage, ReadError> {
         let (id, query) = split(uri);
         let known = |result: &StoredResult| (Arc::clone(&result.json), result.index.clone());
-        let (json, index) = self.find(id, client, known).ok_or(ReadError::NotFound)?;
+        let (json, index) = self.find(id, reader, known).ok_or(ReadError::NotFound)?;
         let part = Part::parse(query).map_err(ReadError::Part)?;
         let known = index.filter(|index| index.pointer() == part.pointer);
         let index = match known {
@@ -229,12 +241,19 @@ impl ResultStore {
         }
     }
 
-    /// Applies `read` to the result with this id, if `client` may read it.
-    fn find<T>(&self, id: &str, client: ClientId, read: impl Fn(&StoredResult) -> T) -> Option<T> {
+    /// Applies `read` to the result with this id, if `reader` may read it.
+    fn find<T>(
+        &self,
+        id: &str,
+        reader: ResultReader,
+        read: impl Fn(&StoredResult) -> T,
+    ) -> Option<T> {
         let now = (self.environment.now)();
         let results = self.lock();
         let result = results.get(id, now)?;
-        let may_read = result.owner.client.is_none_or(|owner| owner == client);
+        let owner = &result.owner;
+        let may_read = owner.principal == reader.principal
+            && owner.client.is_none_or(|owner| owner == reader.client);
         may_read.then(|| read(result))
     }
 
@@ -261,6 +280,8 @@ fn text_content(uri: &str, media_type: &str, text: &str) -> String {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use mcp_vary_access::{Claims, Principal};
+
     use super::*;
 
     static NOW: AtomicU64 = AtomicU64::new(1_000);
@@ -276,12 +297,24 @@ mod tests {
             server: "a".into(),
             upstream_name: "b".into(),
         };
-        kept.insert(&uri, json.to_owned(), ResultOwner { client, tool });
+        let owner = ResultOwner {
+            client,
+            principal: None,
+            tool,
+        };
+        kept.insert(&uri, json.to_owned(), owner);
         uri
     }
 
+    fn reader(client: ClientId) -> ResultReader {
+        ResultReader {
+            client,
+            principal: None,
+        }
+    }
+
     fn contents(kept: &ResultStore, uri: &str) -> String {
-        kept.read(uri, 1).unwrap().contents()
+        kept.read(uri, reader(1)).unwrap().contents()
     }
 
     #[test]
@@ -338,17 +371,43 @@ mod tests {
     fn nobody_else_reads_what_belongs_to_a_client() {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, "[1]", Some(7));
-        assert!(kept.read(&uri, 7).is_ok());
-        assert!(matches!(kept.read(&uri, 8), Err(ReadError::NotFound)));
+        assert!(kept.read(&uri, reader(7)).is_ok());
         assert!(matches!(
-            kept.read("vary://result/0", 7),
+            kept.read(&uri, reader(8)),
             Err(ReadError::NotFound)
         ));
-        let bad = kept.read(&format!("{uri}?limit=x"), 7);
+        assert!(matches!(
+            kept.read("vary://result/0", reader(7)),
+            Err(ReadError::NotFound)
+        ));
+        let bad = kept.read(&format!("{uri}?limit=x"), reader(7));
         assert!(matches!(bad, Err(ReadError::Part(_))));
         // Whether a part is well-formed is nobody's business who may not read it.
-        let bad = kept.read(&format!("{uri}?limit=x"), 8);
+        let bad = kept.read(&format!("{uri}?limit=x"), reader(8));
         assert!(matches!(bad, Err(ReadError::NotFound)));
+    }
+
+    #[test]
+    fn only_the_principal_reads_what_belongs_to_it_whichever_client_it_uses() {
+        let kept = kept(1 << 20, || 0);
+        let [ann, eve] = ["ann", "eve"].map(|name| {
+            let principal = Principal::key(name, Claims::default()).unwrap();
+            Some(principal.id())
+        });
+        let uri = keep(&kept, "[1]", None);
+        kept.lock()
+            .get_mut(&uri[PREFIX.len()..], 0)
+            .unwrap()
+            .owner
+            .principal = ann;
+        let read = |client, principal| kept.read(&uri, ResultReader { client, principal }).is_ok();
+        assert!(read(7, ann) && read(8, ann));
+        assert!(!read(7, eve) && !read(7, None));
+        let reader = ResultReader {
+            client: 7,
+            principal: eve,
+        };
+        assert_eq!(kept.tool(&uri, reader), None);
     }
 
     #[test]
@@ -356,8 +415,8 @@ mod tests {
         let kept = kept(40, || 0);
         assert_eq!(kept.new_uri(11), None, "one takes no more than a quarter");
         let all: Vec<_> = (0..5).map(|_| keep(&kept, "[11111111]", None)).collect();
-        assert!(kept.read(&all[0], 1).is_err());
-        assert!(all[1..].iter().all(|uri| kept.read(uri, 1).is_ok()));
+        assert!(kept.read(&all[0], reader(1)).is_err());
+        assert!(all[1..].iter().all(|uri| kept.read(uri, reader(1)).is_ok()));
     }
 
     #[test]
@@ -365,9 +424,9 @@ mod tests {
         let kept = kept(1 << 20, || NOW.load(Ordering::Relaxed));
         let uri = keep(&kept, "[1]", None);
         NOW.fetch_add(59, Ordering::Relaxed);
-        assert!(kept.read(&uri, 1).is_ok());
+        assert!(kept.read(&uri, reader(1)).is_ok());
         NOW.fetch_add(1, Ordering::Relaxed);
-        assert!(kept.read(&uri, 1).is_err());
+        assert!(kept.read(&uri, reader(1)).is_err());
         assert!(kept.bytes() > 0, "it takes space until it is swept");
         kept.sweep();
         assert_eq!(kept.bytes(), 0);

@@ -14,6 +14,7 @@
     reason = "only the tests of this workspace use it"
 )]
 
+pub mod authorization_server;
 pub mod captured_log;
 pub mod changing_server;
 pub mod client;

@@ -51,10 +51,15 @@ pub struct UpstreamConfig {
 /// Which clients share a connection to a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Isolation {
-    /// All clients with the same capabilities.
+    /// All clients where they are not authenticated. Else those of one principal, unless the server is stateless:
+    /// reached over HTTP in the modern era.
     #[default]
+    Automatic,
+    /// All clients with the same capabilities, whoever they are.
     Shared,
-    /// None: each session has its own connection. Clients without sessions share one.
+    /// Those of one principal. Clients that are not authenticated share one.
+    Principal,
+    /// None: each session has its own connection. Clients without sessions share one, each principal its own.
     Session,
 }
 

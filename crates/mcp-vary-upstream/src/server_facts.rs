@@ -1,6 +1,7 @@
 //! Facts about a server that it does not declare, shared by all connections to it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use mcp_vary::json::Members;
@@ -24,6 +25,10 @@ use super::handshake::Opening;
 #[derive(Debug, Default)]
 pub struct ServerFacts {
     eras: Lock<Eras>,
+    /// Whether it is known to support the modern era, and that it does not support the other one: for requests, which
+    /// read them without the lock.
+    is_modern: AtomicBool,
+    is_modern_only: AtomicBool,
     undeclared: Arc<UndeclaredMethods>,
     /// Locked while the gateway requests a list that the server does not declare; by method.
     probes: Lock<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
@@ -93,12 +98,31 @@ impl ServerFacts {
             }
             Era::Modern => {}
         }
+        self.publish(&facts);
     }
 
     /// Removes all facts: the server may have been replaced.
     pub fn clear(&self) {
-        *self.lock() = Eras::default();
+        let mut facts = self.lock();
+        *facts = Eras::default();
+        self.publish(&facts);
+        drop(facts);
         self.undeclared.clear();
+    }
+
+    fn publish(&self, facts: &Eras) {
+        let is_modern = matches!(facts.modern.support, Support::Supported(_));
+        let is_only = is_modern && facts.legacy.support == Support::Unsupported;
+        self.is_modern.store(is_modern, Ordering::Relaxed);
+        self.is_modern_only.store(is_only, Ordering::Relaxed);
+    }
+
+    /// Whether connections for clients of `era` are known to be of the modern era, which has no sessions.
+    pub fn is_stateless_for(&self, era: Era) -> bool {
+        match era {
+            Era::Modern => self.is_modern.load(Ordering::Relaxed),
+            Era::Legacy => self.is_modern_only.load(Ordering::Relaxed),
+        }
     }
 
     /// The undeclared methods that were tried, and whether the server has them.
@@ -200,6 +224,7 @@ mod tests {
             [LEGACY.as_str(), MODERN.as_str()]
         );
         assert_eq!(learned.only_era(), None);
+        assert!(learned.is_stateless_for(Era::Modern) && !learned.is_stateless_for(Era::Legacy));
     }
 
     #[test]

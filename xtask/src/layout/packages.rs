@@ -93,6 +93,7 @@ pub(super) const RULES: &[Rule] = &[
         package: "mcp-vary-results",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
             "mcp-vary-base",
             "mcp-vary-view",
             "mcp-vary-wire",

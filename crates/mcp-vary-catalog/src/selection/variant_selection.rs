@@ -36,7 +36,7 @@ pub struct SelectionConfig {
 /// What the head of a request says about the variant.
 #[derive(Clone, Debug, Default)]
 pub struct VariantRequest {
-    /// The only variant that the credential of the request can use. Credentials do not pin variants yet.
+    /// The only variant that the credential of the request can use, if it is pinned to one (SV-9).
     pub pin: Option<VariantId>,
     /// The variant that the path names.
     pub path: Option<String>,

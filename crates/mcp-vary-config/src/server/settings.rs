@@ -154,8 +154,8 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "isolation",
-        about: "`shared`: clients with the same capabilities share a connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more. When no connection is left, a session is rejected",
-        default: "shared",
+        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, whoever they are. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. When no connection is left, a session is rejected",
+        default: "automatic",
         takes: ValueKind::Other(
             |schema| schema.choice(ISOLATIONS),
             |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
@@ -235,7 +235,9 @@ const REPEATS: &[(&str, RetryPolicy)] = &[
 ];
 
 const ISOLATIONS: &[(&str, Isolation)] = &[
+    ("automatic", Isolation::Automatic),
     ("shared", Isolation::Shared),
+    ("principal", Isolation::Principal),
     ("session", Isolation::Session),
 ];
 

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::envelope::{Message, WireError};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{Reply, RpcError};
@@ -26,6 +25,7 @@ use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
+use crate::session::caller::Caller;
 
 /// Messages of a batch that wait to be sent. When the client reads slowly, the requests wait.
 const BATCH_BUFFER: usize = 16;
@@ -38,7 +38,7 @@ const BATCH_BUFFER: usize = 16;
 pub(crate) async fn answer(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
-    requested: &VariantRequest,
+    caller: &Caller,
     messages: Result<Vec<&str>, WireError>,
     memory: Lease,
 ) -> Response<Body> {
@@ -46,14 +46,14 @@ pub(crate) async fn answer(
         Ok(messages) => messages,
         Err(failure) => return json(refused(&failure)),
     };
-    let session = match session_of(&gateway, head) {
+    let session = match session_of(&gateway, head, caller) {
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };
     match open_batch(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
-            let mut answers = run(&gateway, &session, requested, &messages, memory);
+            let mut answers = run(&gateway, &session, caller, &messages, memory);
             drop(gateway);
             match answers.recv().await {
                 None => accepted(),
@@ -100,7 +100,7 @@ pub(crate) fn open_batch<'a>(
 pub(crate) fn run(
     gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    requested: &VariantRequest,
+    caller: &Caller,
     messages: &[&str],
     memory: Lease,
 ) -> mpsc::Receiver<Bytes> {
@@ -110,7 +110,7 @@ pub(crate) fn run(
         let work = one(
             Arc::clone(gateway),
             Arc::clone(session),
-            requested.clone(),
+            caller.clone(),
             (*message).to_owned(),
             sender.clone(),
         );
@@ -126,12 +126,12 @@ pub(crate) fn run(
 async fn one(
     gateway: Arc<ConfigSnapshot>,
     session: Arc<Session>,
-    requested: VariantRequest,
+    caller: Caller,
     text: String,
     answers: mpsc::Sender<Bytes>,
 ) {
     let last = match Message::read(text.as_bytes()) {
-        Ok(message) => request(gateway, &session, &requested, &message, &answers).await,
+        Ok(message) => request(gateway, &session, &caller, &message, &answers).await,
         Err(why) => Some(RpcError::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
@@ -143,7 +143,7 @@ async fn one(
 async fn request(
     gateway: Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    requested: &VariantRequest,
+    caller: &Caller,
     message: &Message<'_>,
     answers: &mpsc::Sender<Bytes>,
 ) -> Option<Bytes> {
@@ -158,7 +158,7 @@ async fn request(
         // A notification or a response has no answer, so an error in it is only logged.
         let _ = receive_client_message(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
-            && let Ok(client) = legacy_client(&gateway, session, requested, &params)
+            && let Ok(client) = legacy_client(&gateway, session, caller, &params)
         {
             forward_notification(&gateway, &client, method, params).await;
         }
@@ -172,7 +172,7 @@ async fn request(
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
-    let client = match legacy_client(&gateway, session, requested, &params) {
+    let client = match legacy_client(&gateway, session, caller, &params) {
         Ok(client) => client,
         Err(failure) => return Some(failure.to_bytes(Some(id))),
     };

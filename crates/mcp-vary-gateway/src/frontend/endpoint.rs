@@ -13,6 +13,7 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sse::{self, EventId};
 use tokio_util::sync::CancellationToken;
 
+use super::authentication::{self, Authenticated};
 use super::listener_kind::ListenerKind;
 use super::responses::{event_stream, json, rejected, typed_response};
 use super::session_header::session_of;
@@ -21,6 +22,7 @@ use super::validation::{self, Rejection};
 use super::{admin, post};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
+use crate::session::caller::Caller;
 use crate::session::replay::{ReplayReader, ResumedStream};
 
 /// Answers a request to a listener of this `kind`.
@@ -45,6 +47,9 @@ async fn route(
     body: Incoming,
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, Rejection> {
+    if let Some(response) = authentication::metadata(&snapshot, head) {
+        return Ok(response);
+    }
     validation::check_target(&head.uri)?;
     validation::check_origin(&head.headers)?;
     let requested = VariantRequest::read(head, &snapshot.config.selection);
@@ -52,15 +57,37 @@ async fn route(
         status: StatusCode::NOT_FOUND,
         reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
     })?;
+    let authenticated = match authentication::authenticate(&snapshot, head).await {
+        Ok(authenticated) => authenticated,
+        Err(response) => {
+            post::discard(&snapshot, head, body);
+            return Ok(response);
+        }
+    };
+    let caller = caller(authenticated.as_ref(), requested);
+    let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
+    let stream_end = authentication::stream_end(stopping.clone(), lifetime);
     match head.method {
         Method::POST => {
             validation::check_content_type(&head.headers)?;
             validation::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
-            post::answer(snapshot, head, &requested, body, stopping).await
+            post::answer(snapshot, head, &caller, body, stream_end).await
         }
-        Method::GET => open_stream(&snapshot, head, stopping).await,
-        Method::DELETE => Ok(end_session(&snapshot, head)),
+        Method::GET => open_stream(&snapshot, head, &caller, stream_end).await,
+        Method::DELETE => Ok(end_session(&snapshot, head, &caller)),
         _ => Ok(not_allowed(head)),
+    }
+}
+
+/// The caller of an `authenticated` request. A credential that is pinned to a variant leaves no other (SV-9).
+fn caller(authenticated: Option<&Authenticated>, requested: VariantRequest) -> Caller {
+    let admission = authenticated.map(|authenticated| &authenticated.admission);
+    Caller {
+        principal: admission.map(|admission| Arc::clone(&admission.principal)),
+        requested: VariantRequest {
+            pin: admission.and_then(|admission| admission.pin.clone()),
+            ..requested
+        },
     }
 }
 
@@ -69,17 +96,19 @@ async fn route(
 async fn open_stream(
     snapshot: &ConfigSnapshot,
     head: &Parts,
-    stopping: &CancellationToken,
+    caller: &Caller,
+    stream_end: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Response<Body>, Rejection> {
     if speaks_modern(head) {
         return Ok(not_allowed(head));
     }
     validation::check_accept(&head.headers, &["text/event-stream"])?;
-    let session =
-        match post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head)) {
-            Ok(session) => session,
-            Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
-        };
+    let session = match post::requested_version(&head.headers)
+        .and_then(|_| session_of(snapshot, head, caller))
+    {
+        Ok(session) => session,
+        Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
+    };
     let last = last_event_id(head);
     let streams = &snapshot.services.exchange.replay_streams;
     match last
@@ -95,21 +124,22 @@ async fn open_stream(
         }
         Some(ResumedStream::Standalone(connection)) => {
             let first = sse_preamble(&session, last.as_ref());
-            standalone_stream(snapshot, &session, Some(connection), Some(first), stopping).await
+            let resumed = Some((connection, first));
+            standalone_stream(snapshot, &session, resumed, stream_end).await
         }
         Some(ResumedStream::New) | None => {
-            standalone_stream(snapshot, &session, None, None, stopping).await
+            standalone_stream(snapshot, &session, None, stream_end).await
         }
     }
 }
 
-/// The stream of messages that belong to none of the client's requests: the `resumed` one, or a new one.
+/// The stream of messages that belong to none of the client's requests: the `resumed` one with its first event, or a
+/// new one.
 async fn standalone_stream(
     snapshot: &ConfigSnapshot,
     session: &Arc<Session>,
-    resumed: Option<ReplayReader>,
-    first: Option<Bytes>,
-    stopping: &CancellationToken,
+    resumed: Option<(ReplayReader, Bytes)>,
+    stream_end: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Response<Body>, Rejection> {
     // The previous connection of a resumed stream may still be open.
     let limit = snapshot.config.limits.streams * (1 + usize::from(resumed.is_some()));
@@ -118,14 +148,16 @@ async fn standalone_stream(
         reason: "this session has too many open streams; close one".to_owned(),
     })?;
     let primed = understands_priming(session.negotiated.revision);
+    let (resumed, first) = resumed.unzip();
     let first = first.or_else(|| (!primed).then(|| sse_preamble(session, None)));
     let streams = &snapshot.services.exchange.replay_streams;
     let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
     let remaining = session.remaining(snapshot.services.exchange.now());
-    let stopping = stopping.clone();
     let ended = async move {
-        let expired = tokio::time::sleep(remaining);
-        stopping.run_until_cancelled(expired).await;
+        tokio::select! {
+            () = tokio::time::sleep(remaining) => {}
+            () = stream_end => {}
+        }
     };
     let source = StandaloneStream {
         messages,
@@ -137,11 +169,12 @@ async fn standalone_stream(
     Ok(event_stream(Body::Stream(stream)))
 }
 
-fn end_session(snapshot: &ConfigSnapshot, head: &Parts) -> Response<Body> {
+fn end_session(snapshot: &ConfigSnapshot, head: &Parts, caller: &Caller) -> Response<Body> {
     if speaks_modern(head) {
         return not_allowed(head);
     }
-    let found = post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head));
+    let found =
+        post::requested_version(&head.headers).and_then(|_| session_of(snapshot, head, caller));
     let session = match found {
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),

@@ -1,6 +1,7 @@
 //! The two frontends: HTTP and stdio.
 
 pub(crate) mod admin;
+mod authentication;
 mod batch;
 mod connections;
 mod endpoint;
@@ -72,7 +73,9 @@ pub(crate) fn receive_client_message(
     params: &Params<'_>,
 ) -> Result<(), RpcError> {
     let services = &gateway.services;
-    let names = |sealed: &str| tasks::upstream_id(&services.cursor_keys, sealed);
+    let principal = session.negotiated.principal.map(|id| id.to_string());
+    let principal = principal.unwrap_or_default();
+    let names = |sealed: &str| tasks::upstream_id(&services.cursor_keys, &principal, sealed);
     match (message.method.as_deref(), message.id) {
         (None, Some(id)) => {
             let outcome = match (message.result, message.error) {

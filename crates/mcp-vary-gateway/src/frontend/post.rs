@@ -12,7 +12,6 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary::feature::Features;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
-use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message};
@@ -21,7 +20,6 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
-use tokio_util::sync::CancellationToken;
 
 use super::batch;
 use super::responses::{accepted, event_stream, json};
@@ -37,6 +35,7 @@ use crate::pipeline::methods::{forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
 use crate::session::memory_cost;
 use crate::session::replay::ReplayStreams;
@@ -47,17 +46,17 @@ use crate::subscriptions::ListenStream;
 pub(crate) async fn answer(
     gateway: Arc<ConfigSnapshot>,
     head: &Parts,
-    requested: &VariantRequest,
+    caller: &Caller,
     body: Incoming,
-    stopping: &CancellationToken,
+    stream_end: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Response<Body>, Rejection> {
-    if let Err(failure) = check_session(&gateway, head, &body) {
+    if let Err(failure) = check_session(&gateway, head, caller, &body) {
         discard(&gateway, head, body);
         return Ok(json(failure.reply(None, Era::Legacy)));
     }
     let (bytes, memory) = read_body(&gateway, head, body).await?;
     if let Some(messages) = envelope::batch(&bytes) {
-        return Ok(Box::pin(batch::answer(gateway, head, requested, messages, memory)).await);
+        return Ok(Box::pin(batch::answer(gateway, head, caller, messages, memory)).await);
     }
     let (message, params) = match Message::read_with_params(&bytes) {
         Ok(read) => read,
@@ -69,7 +68,7 @@ pub(crate) async fn answer(
             }));
         }
     };
-    let begun = dispatch_message(&gateway, head, requested, (&bytes, &message), params).await;
+    let begun = dispatch_message(&gateway, head, caller, (&bytes, &message), params).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = validation::prefers_stream(&head.headers);
     let services = Arc::clone(&gateway.services);
@@ -87,7 +86,7 @@ pub(crate) async fn answer(
             buffer_or_stream(running, patience, is_streamed).await
         }
         Ok(Dispatched::Listening(listener)) => {
-            let listener = listener.until(stopping.clone());
+            let listener = listener.until(stream_end);
             event_stream(Body::Stream(Stream::of_listener(listener)))
         }
         Err(reply) => json(reply),
@@ -108,7 +107,7 @@ enum Dispatched {
 async fn dispatch_message(
     gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
-    requested: &VariantRequest,
+    caller: &Caller,
     (body, message): (&Bytes, &Message<'_>),
     params: Option<Params<'_>>,
 ) -> Result<Dispatched, Reply> {
@@ -122,11 +121,11 @@ async fn dispatch_message(
     })?;
     // A revision in the body is compared with the header.
     if params.is_modern() {
-        return modern(gateway, head, requested, (body, message), params).await;
+        return modern(gateway, head, caller, (body, message), params).await;
     }
     let version = requested_version(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
     if version.is_some_and(|revision| revision.era() == Era::Modern) {
-        return modern(gateway, head, requested, (body, message), params).await;
+        return modern(gateway, head, caller, (body, message), params).await;
     }
     if message.method.as_deref() == Some("initialize") {
         let id = message.id.ok_or_else(|| {
@@ -135,12 +134,12 @@ async fn dispatch_message(
                 Era::Legacy,
             )
         })?;
-        let opened = Box::pin(open_session(gateway, id, requested, &params)).await?;
+        let opened = Box::pin(open_session(gateway, id, caller, &params)).await?;
         return Ok(Dispatched::Answered(opened));
     }
-    let session =
-        session_of(gateway, head).map_err(|failure| failure.reply(message.id, Era::Legacy))?;
-    legacy(gateway, &session, requested, message, params).await
+    let session = session_of(gateway, head, caller)
+        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
+    legacy(gateway, &session, caller, message, params).await
 }
 
 /// The revision in the version header, if there is one.
@@ -160,10 +159,10 @@ pub(crate) fn requested_version(headers: &HeaderMap) -> Result<Option<Revision>,
 async fn open_session(
     gateway: &Arc<ConfigSnapshot>,
     id: &str,
-    requested: &VariantRequest,
+    caller: &Caller,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
-    let (fixed, result) = initialize(gateway, requested, params)
+    let (fixed, result) = initialize(gateway, caller, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let lifetime = gateway.config.session_lifetime;
@@ -186,7 +185,7 @@ async fn open_session(
 async fn legacy(
     gateway: &Arc<ConfigSnapshot>,
     session: &Arc<Session>,
-    requested: &VariantRequest,
+    caller: &Caller,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Dispatched, Reply> {
@@ -202,14 +201,14 @@ async fn legacy(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = legacy_client(gateway, session, requested, &params)
+            && let Ok(client) = legacy_client(gateway, session, caller, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
         return Ok(Dispatched::Answered(accepted()));
     };
     let place = admit(gateway, session, id)?;
-    let client = legacy_client(gateway, session, requested, &params)
+    let client = legacy_client(gateway, session, caller, &params)
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let asked = IncomingRequest {
         id,
@@ -225,7 +224,7 @@ async fn legacy(
 async fn modern(
     gateway: &Arc<ConfigSnapshot>,
     head: &Parts,
-    requested: &VariantRequest,
+    caller: &Caller,
     (body, message): (&Bytes, &Message<'_>),
     params: Params<'_>,
 ) -> Result<Dispatched, Reply> {
@@ -234,7 +233,7 @@ async fn modern(
             .method
             .as_deref()
             .filter(|it| is_of_an_extension(it))
-            && let Ok(client) = modern_client(gateway, method, requested, &params)
+            && let Ok(client) = modern_client(gateway, method, caller, &params)
         {
             Box::pin(forward_notification(gateway, &client, method, params)).await;
         }
@@ -245,7 +244,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
-    let client = modern_client(gateway, method, requested, &params).map_err(bad)?;
+    let client = modern_client(gateway, method, caller, &params).map_err(bad)?;
     let asked = IncomingRequest {
         id,
         method,
@@ -349,7 +348,12 @@ async fn buffer_or_stream(
 }
 
 /// Checks that the session of a request exists, before its body takes memory from others.
-fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Result<(), RpcError> {
+fn check_session(
+    gateway: &ConfigSnapshot,
+    head: &Parts,
+    caller: &Caller,
+    body: &Incoming,
+) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
     let version = requested_version(&head.headers).ok().flatten();
@@ -359,7 +363,7 @@ fn check_session(gateway: &ConfigSnapshot, head: &Parts, body: &Incoming) -> Res
     {
         return Ok(());
     }
-    session_of(gateway, head).map(drop)
+    session_of(gateway, head, caller).map(drop)
 }
 
 /// The body, and the lease of its memory.
@@ -404,7 +408,7 @@ async fn read_body(
 
 /// Reads the remainder of a refused body while the response is sent: many clients read only after they have written
 /// everything, and would lose the response if the connection was closed before. Time and bytes are bounded.
-fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
+pub(super) fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
     // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
         return;

@@ -8,12 +8,13 @@ use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
+use crate::session::caller::Caller;
 
 /// The session of a legacy request.
 ///
 /// # Errors
 ///
-/// When the header is missing, or no session has this id.
+/// When the header is missing, or no session of the caller has this id.
 ///
 /// > Servers that require a session ID SHOULD respond to requests without an `MCP-Session-Id`
 /// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
@@ -22,6 +23,7 @@ use crate::session::Session;
 pub(super) fn session_of(
     snapshot: &ConfigSnapshot,
     head: &Parts,
+    caller: &Caller,
 ) -> Result<Arc<Session>, RpcError> {
     let Some(id) = head.headers.get(SESSION_ID) else {
         let why = "the Mcp-Session-Id header is missing; send `initialize` first";
@@ -29,7 +31,10 @@ pub(super) fn session_of(
     };
     let sessions = &snapshot.services.sessions;
     let found = id.to_str().ok().and_then(|id| sessions.find(id));
+    let principal = caller.principal.as_ref().map(|principal| principal.id());
     found
+        // To others the session is unknown: they learn nothing, and a client whose user has changed begins anew.
+        .filter(|session| session.negotiated.principal == principal)
         .filter(|session| snapshot.placements.order_of(session).is_some())
         .ok_or_else(RpcError::session_not_found)
 }

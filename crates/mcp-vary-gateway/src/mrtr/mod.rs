@@ -28,7 +28,7 @@ pub(crate) use self::request_state::{RequestBinding, RequestStateCodec};
 use self::required::without_elicitation_id;
 pub(crate) use self::required::{InputRequired, is_input_required, with_elicitation_id};
 pub(crate) use self::services::MrtrServices;
-pub(crate) use self::suspended::{InputRequests, Quota, QuotaKey, SuspendedCall, SuspendedCalls};
+pub(crate) use self::suspended::{InputRequests, Quota, SuspendedCall, SuspendedCalls};
 
 pub(crate) const REQUEST_STATE: &str = "requestState";
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";

@@ -7,11 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::state::{Parameters, StateBinding, StateError, open, seal};
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
 use mcp_vary_wire::response::RpcError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{MrtrServices, Quota, QuotaKey, RoundTrip, missing_response};
+use super::{MrtrServices, Quota, RoundTrip, missing_response};
+use crate::session::caller::sealed_principal;
+use crate::session::client::QuotaKey;
 
 /// The content of a sealed state.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -67,7 +70,8 @@ impl RequestBinding {
 pub(crate) struct RequestStateCodec {
     pub(crate) variant: VariantId,
     pub(crate) method: &'static str,
-    pub(crate) principal: &'static str,
+    /// Who sent the request.
+    pub(crate) principal: Option<Arc<Principal>>,
     /// Whose suspended calls count together.
     pub(crate) owner: QuotaKey,
     pub(crate) request: RequestBinding,
@@ -153,7 +157,7 @@ impl RequestStateCodec {
         StateBinding {
             variant: &self.variant,
             method: self.method,
-            principal: self.principal,
+            principal: sealed_principal(self.principal.as_ref()),
             parameters,
         }
     }

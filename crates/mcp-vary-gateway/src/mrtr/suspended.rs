@@ -8,7 +8,6 @@ use std::time::Duration;
 use mcp_vary::json::{self, Members};
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{Exchange, ServerRequest};
-use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::server_request_support;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
+use crate::session::client::QuotaKey;
 use crate::settings::limits::Limits;
 
 /// The suspended calls. `L` is what a call leases until its exchange has ended.
@@ -37,9 +37,6 @@ struct SuspendedEntry<L> {
     owner: QuotaKey,
     suspended: SuspendedCall<L>,
 }
-
-/// Whose calls count together: those of a principal; without one those of a connection, or all that have neither.
-pub(crate) type QuotaKey = (&'static str, Option<ClientId>);
 
 /// A call whose server waits for input.
 #[derive(Debug)]

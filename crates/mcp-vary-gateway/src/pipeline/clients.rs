@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary_catalog::selection::variant_selection::{DecidedBy, VariantRequest};
+use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
@@ -10,6 +10,7 @@ use mcp_vary_wire::revision::Era;
 
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
+use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
 
 /// The client of a session.
@@ -20,19 +21,19 @@ use crate::session::client::{Client, check_version, modern_version};
 pub(crate) fn legacy_client(
     snapshot: &ConfigSnapshot,
     session: &Arc<Session>,
-    requested: &VariantRequest,
+    caller: &Caller,
     params: &Params<'_>,
 ) -> Result<Client, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
     let mut offers = snapshot
         .selector
-        .select(&order, requested, params, || None)?;
+        .select(&order, &caller.requested, params, || None)?;
     if offers.decided_by == DecidedBy::Ranking {
         offers.decided_by = DecidedBy::Session;
     }
     let negotiated = &session.negotiated;
     let rules = &snapshot.selector.rules;
-    let outcome = rules.session_outcome(&negotiated.client, requested);
+    let outcome = rules.session_outcome(&negotiated.client, &caller.requested);
     let pool = &snapshot.pool;
     Ok(Client {
         revision: negotiated.revision,
@@ -44,7 +45,12 @@ pub(crate) fn legacy_client(
         presumed_features: outcome.features,
         json: outcome.json,
         capabilities: Arc::default(),
-        class: pool.key(&negotiated.class, Some(session.client), Era::Legacy),
+        class: pool.key(
+            &negotiated.class,
+            (Some(session.client), negotiated.principal),
+            Era::Legacy,
+        ),
+        principal: caller.principal.clone(),
         log_level: None,
         session: Some(Arc::clone(session)),
     })
@@ -59,7 +65,7 @@ pub(crate) fn legacy_client(
 pub(crate) fn modern_client(
     snapshot: &ConfigSnapshot,
     method: &str,
-    requested: &VariantRequest,
+    caller: &Caller,
     params: &Params<'_>,
 ) -> Result<Client, RpcError> {
     let revision = check_version(&modern_version(params)?)?;
@@ -78,22 +84,28 @@ pub(crate) fn modern_client(
         declared.has_required(Era::Modern)?;
     }
     let rules = &snapshot.selector.rules;
-    let outcome = rules.outcome(params.meta.get(CLIENT_INFO), requested);
+    let outcome = rules.outcome(params.meta.get(CLIENT_INFO), &caller.requested);
     let order = &snapshot.selector.ranked(&declared).order;
+    let principal = caller.principal.as_ref().map(|principal| principal.id());
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),
         connection: None,
         features: declared.features.clone(),
-        offers: snapshot.selector.select(order, requested, params, || {
-            snapshot.selector.by_rule(outcome.variant.as_ref())
-        })?,
+        offers: snapshot
+            .selector
+            .select(order, &caller.requested, params, || {
+                snapshot.selector.by_rule(outcome.variant.as_ref())
+            })?,
         presentation: outcome.presentation,
         presumed_features: outcome.features,
         json: outcome.json,
         session: None,
         capabilities: Arc::clone(&declared.capabilities),
-        class: snapshot.pool.key(&declared.forwardable, None, Era::Modern),
+        class: snapshot
+            .pool
+            .key(&declared.forwardable, (None, principal), Era::Modern),
+        principal: caller.principal.clone(),
         log_level: None,
     })
 }

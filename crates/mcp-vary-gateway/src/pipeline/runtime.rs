@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::authentication::CurrentAuthentication;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
 use crate::pipeline::memory::ClientMemory;
@@ -38,6 +39,8 @@ use crate::tasks::context::TaskContext;
 #[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) sessions: Sessions,
+    /// Who sends a request, under the current configuration; for streams, which outlive theirs.
+    pub(crate) authentication: CurrentAuthentication,
     /// Seal the cursors of lists.
     pub(crate) cursor_keys: Arc<CursorKeys>,
     /// The server requests that clients have not answered yet.
@@ -183,6 +186,7 @@ impl Services {
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
+            authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
             exchange: shared.exchange(config, &tasks),
             hub,
@@ -255,7 +259,11 @@ mod tests {
             server: "a".into(),
             upstream_name: "b".into(),
         };
-        let owner = ResultOwner { client: None, tool };
+        let owner = ResultOwner {
+            client: None,
+            principal: None,
+            tool,
+        };
         services.result_store.insert(&uri, "[1]".to_owned(), owner);
         let sweep = || {
             services.sweep(NOW.load(Ordering::Relaxed));

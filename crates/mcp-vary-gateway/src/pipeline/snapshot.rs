@@ -17,6 +17,7 @@ use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::RpcError;
 use serde_json::Value;
 
+use crate::authentication::AuthenticationService;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::runtime::Services;
 use crate::pipeline::variant_selection::VariantSelector;
@@ -40,6 +41,8 @@ pub(crate) struct ConfigSnapshot {
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
     pub(crate) services: Arc<Services>,
+    /// Who sends a request; none if clients are not authenticated.
+    pub(crate) authentication: Option<Arc<AuthenticationService>>,
     /// The position of the gateway in a chain of gateways.
     pub(crate) position: ChainPosition,
     /// The part that subscribers see.
@@ -58,6 +61,23 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
         features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
     };
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
+}
+
+/// The service that decides who sends a request. It begins to fetch the keys of new issuers.
+fn authentication(
+    config: &Config,
+    services: &Services,
+    before: Option<&ConfigSnapshot>,
+) -> Option<Arc<AuthenticationService>> {
+    let before = before.and_then(|before| before.authentication.as_deref());
+    let service = AuthenticationService::new(
+        config.authentication.clone()?,
+        before,
+        config.environment,
+        services.background_tasks.clone(),
+    );
+    service.fetch_due_keys();
+    Some(Arc::new(service))
 }
 
 /// Bytes of a client's capabilities. Real ones have some hundred.
@@ -115,7 +135,9 @@ impl ConfigSnapshot {
             Arc::clone(&variant_set),
             config.variants,
         );
+        let authentication = authentication(&config, &services, before);
         Self {
+            authentication,
             pool,
             shortens_for_all: shortens_for_all(&config, &variant_set, &rules),
             selector: VariantSelector::new(&config, Arc::clone(&variant_set), rules),

@@ -251,6 +251,7 @@ mod tests {
     use crate::pipeline::router::dispatch;
     use crate::pipeline::runtime::Services;
     use crate::pipeline::snapshot::ConfigSnapshot;
+    use crate::session::caller::Caller;
     use crate::settings::config::Config;
     use mcp_vary_base::environment::Environment;
     use mcp_vary_upstream::{Target, UpstreamConfig};
@@ -267,6 +268,13 @@ mod tests {
     }
 
     /// What a request by a credential of `compact` says beside its message.
+    fn caller(requested: &VariantRequest) -> Caller {
+        Caller {
+            requested: requested.clone(),
+            ..Caller::default()
+        }
+    }
+
     fn pinned() -> VariantRequest {
         VariantRequest {
             pin: Some("compact".parse().unwrap()),
@@ -293,7 +301,7 @@ mod tests {
         // What a client cannot read says which variant it looked in.
         let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
         let params = Params::read(Some(&text)).unwrap();
-        let client = match modern_client(gateway, "tools/list", told, &params) {
+        let client = match modern_client(gateway, "tools/list", &caller(told), &params) {
             Ok(client) => client,
             Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
         };
@@ -396,16 +404,18 @@ mod tests {
         })
         .to_string();
         let params = Params::read(Some(&text)).unwrap();
-        let (fixed, result) = initialize(&gateway, &pinned(), &params).await.unwrap();
+        let (fixed, result) = initialize(&gateway, &caller(&pinned()), &params)
+            .await
+            .unwrap();
         assert_eq!(fixed.order, ["compact"]);
         let result: Value = serde_json::from_str(&result).unwrap();
         is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
-        let (fixed, _) = initialize(&gateway, &VariantRequest::default(), &params)
+        let (fixed, _) = initialize(&gateway, &Caller::default(), &params)
             .await
             .unwrap();
         assert_eq!(fixed.order.len(), 3);
         let session = gateway.services.sessions.open_stdio(fixed);
-        let client = legacy_client(&gateway, &session, &pinned(), &params).unwrap();
+        let client = legacy_client(&gateway, &session, &caller(&pinned()), &params).unwrap();
         assert_eq!(client.offers.pin, gateway.variant_index("compact"));
         assert_eq!(client.offers.order.len(), 1);
     }

@@ -49,6 +49,7 @@ impl UpstreamPool {
         let key = PoolKey {
             capabilities: BASE_CLASS.into(),
             session: None,
+            principal: None,
             era,
         };
         let place = self.classes.unlimited_entry(&key);

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 
+use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{ConcurrencyLimit, ServerFacts, SupervisedConnection, UpstreamConfig};
@@ -72,6 +73,8 @@ pub(crate) struct ConnectSpec<'a> {
     pub(crate) capabilities: &'a str,
     pub(crate) concurrency: &'a Arc<ConcurrencyLimit>,
     pub(crate) learned: &'a Arc<ServerFacts>,
+    /// The only principal that uses the connection; `None` where clients are not authenticated.
+    pub(crate) principal: Option<PrincipalId>,
     /// Whether to try `initialize` first on a server of both eras.
     pub(crate) legacy_first: bool,
 }
@@ -169,7 +172,9 @@ impl DedicatedPool {
         let pool = entries.range(pool);
         let free: Vec<_> = pool
             .filter(|(_, connection)| {
-                !connection.is_used() && connection.supports(spec.capabilities)
+                !connection.is_used()
+                    && connection.principal == spec.principal
+                    && connection.supports(spec.capabilities)
             })
             .collect();
         let of_client = free
@@ -251,7 +256,7 @@ impl DedicatedPool {
             Arc::clone(spec.learned),
         );
         debug!(server = spec.config.name, "dedicated connection opened");
-        let connection = self.follow_events(upstream, key, false);
+        let connection = self.follow_events(upstream, key, (spec.principal, false));
         entries.insert(key, Arc::clone(&connection));
         Ok(connection)
     }
@@ -264,7 +269,8 @@ impl DedicatedPool {
         upstream: &Arc<SupervisedConnection>,
     ) {
         let key = (server, Owner::Session(session));
-        let connection = self.follow_events(Arc::clone(upstream), key, true);
+        // Its session has one principal.
+        let connection = self.follow_events(Arc::clone(upstream), key, (None, true));
         self.lock().insert(key, connection);
     }
 
@@ -274,7 +280,7 @@ impl DedicatedPool {
         &self,
         upstream: Arc<SupervisedConnection>,
         key: DedicatedKey,
-        is_adopted: bool,
+        (principal, is_adopted): (Option<PrincipalId>, bool),
     ) -> Arc<DedicatedConnection> {
         let id = ConnectionId::next();
         let stop = CancellationToken::new();
@@ -312,6 +318,7 @@ impl DedicatedPool {
         Arc::new(DedicatedConnection {
             id,
             upstream,
+            principal,
             is_adopted,
             session,
             mirror,

@@ -34,6 +34,7 @@ use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
 use crate::session::{BASE_CLASS, PoolKey};
 use futures_util::future::join_all;
+use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
@@ -236,17 +237,28 @@ impl UpstreamPool {
     pub(crate) fn key(
         &self,
         capabilities: &Arc<str>,
-        session: Option<ClientId>,
+        (session, principal): (Option<ClientId>, Option<PrincipalId>),
         era: Era,
     ) -> Option<PoolKey> {
         let session = session.filter(|_| self.is_isolated);
-        let particular =
-            session.is_some() || &**capabilities != BASE_CLASS || self.era_of_base(era) != era;
+        let principal = principal.filter(|_| self.isolates_principals(era));
+        let particular = session.is_some()
+            || principal.is_some()
+            || &**capabilities != BASE_CLASS
+            || self.era_of_base(era) != era;
         particular.then(|| PoolKey {
             capabilities: Arc::clone(capabilities),
             session,
+            principal,
             era,
         })
+    }
+
+    /// Whether principals do not share the connections to some server.
+    fn isolates_principals(&self, era: Era) -> bool {
+        self.servers
+            .iter()
+            .any(|server| server.isolates_principals(era))
     }
 
     /// The era of the clients of [`base`](Self::base). The first call fixes it.
@@ -290,9 +302,9 @@ impl UpstreamPool {
             return Ok(class);
         }
         let Some(place) = self.classes.entry(key, self.limit) else {
-            return match key.session {
-                None => self.shared_beyond_limit(key).await,
-                Some(_) => Err(RpcError::internal(TOO_MANY_DEDICATED)),
+            return match key.is_isolated() {
+                false => self.shared_beyond_limit(key).await,
+                true => Err(RpcError::internal(TOO_MANY_DEDICATED)),
             };
         };
         self.open_in(key, place).await
@@ -366,6 +378,7 @@ impl UpstreamPool {
             capabilities: &capabilities,
             concurrency: &server.concurrency,
             learned: &server.learned,
+            principal: client.principal_id(),
             legacy_first: client.session.is_some(),
         };
         match &client.session {
@@ -416,4 +429,4 @@ impl UpstreamPool {
 const CAPABILITIES_MEMORY: usize = 1 << 20;
 
 const TOO_MANY_DEDICATED: &str =
-    "too many sessions use servers that are not shared; end a session, or try again later";
+    "too many sessions or users use servers that are not shared; end a session, or try again later";

@@ -45,7 +45,7 @@ impl UpstreamPool {
         let (layout, context) = (self.layout.clone(), &self.services.context);
         let class = CapabilityClass::open(capabilities, connections, &known, layout, context).await;
         self.classes.remove_inherited(key);
-        let (capabilities, is_isolated) = (&*key.capabilities, key.session.is_some());
+        let (capabilities, is_isolated) = (&*key.capabilities, key.is_isolated());
         info!(capabilities, is_isolated, "class of clients opened");
         self.first_readings(&class).await;
         self.show_known_lists(&class).await;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
-    ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, UpstreamConfig,
+    ConcurrencyLimit, Isolation, ServerFacts, SupervisedConnection, Target, UpstreamConfig,
 };
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::RpcError;
@@ -29,8 +30,15 @@ pub(super) struct PooledServer {
     connections: Lock<ConnectionMap>,
 }
 
-/// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
-type ConnectionKey = (String, Option<ClientId>, Era);
+/// The capabilities that a connection declares, its only user, and the era of its clients.
+type ConnectionKey = (String, Option<ConnectionOwner>, Era);
+
+/// The only user of a connection that is not shared.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum ConnectionOwner {
+    Session(ClientId),
+    Principal(PrincipalId),
+}
 
 type ConnectionMap = BTreeMap<ConnectionKey, Weak<SupervisedConnection>>;
 
@@ -85,11 +93,11 @@ impl PooledServer {
         &self,
         connections: &ConnectionMap,
         capabilities: &str,
-        session: Option<ClientId>,
+        owner: Option<ConnectionOwner>,
         era: Era,
     ) -> Option<Arc<SupervisedConnection>> {
         let of = |era| {
-            let key = (capabilities.to_owned(), session, era);
+            let key = (capabilities.to_owned(), owner, era);
             connections.get(&key).and_then(Weak::upgrade)
         };
         match self.learned.only_era() {
@@ -104,6 +112,28 @@ impl PooledServer {
         self.learned.is_undecided(era)
     }
 
+    /// Whether principals do not share connections for clients of `era`.
+    pub(super) fn isolates_principals(&self, era: Era) -> bool {
+        match self.config.isolation {
+            Isolation::Shared => false,
+            Isolation::Principal | Isolation::Session => true,
+            Isolation::Automatic => match self.config.target {
+                Target::Command { .. } => true,
+                Target::Http { .. } => !self.learned.is_stateless_for(era),
+            },
+        }
+    }
+
+    /// The only user of the connection for clients of a class; `None` if it is shared.
+    fn owner(&self, key: &PoolKey) -> Option<ConnectionOwner> {
+        let session = key
+            .session
+            .filter(|_| self.config.isolation == Isolation::Session);
+        let principal = key.principal.filter(|_| self.isolates_principals(key.era));
+        let principal = principal.map(ConnectionOwner::Principal);
+        session.map(ConnectionOwner::Session).or(principal)
+    }
+
     /// The connection for clients of a class. Other classes may share it.
     pub(super) fn connection(
         &self,
@@ -111,9 +141,7 @@ impl PooledServer {
         dedicated: &Arc<DedicatedPool>,
     ) -> Result<Arc<SupervisedConnection>, RpcError> {
         let config = &self.config;
-        let session = key
-            .session
-            .filter(|_| config.isolation == Isolation::Session);
+        let owner = self.owner(key);
         let capabilities = capabilities_for_server(
             &config.capabilities,
             &key.capabilities,
@@ -122,8 +150,7 @@ impl PooledServer {
         let mut connections = self.connections.lock();
         connections.retain(|_, connection| connection.strong_count() > 0);
         let era = key.era;
-        let found =
-            |capabilities: &str, session| self.found(&connections, capabilities, session, era);
+        let found = |capabilities: &str, owner| self.found(&connections, capabilities, owner, era);
         let first = || {
             let of = |era| {
                 connections
@@ -134,29 +161,33 @@ impl PooledServer {
                 .or_else(|| of(Era::Modern))
                 .or_else(|| of(Era::Legacy))
         };
-        if let Some(connection) = found(&capabilities, session) {
+        if let Some(connection) = found(&capabilities, owner) {
             return Ok(connection);
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
-        if config.isolation == Isolation::Session && session.is_none() {
+        if config.isolation == Isolation::Session && owner.is_none() {
             return first().ok_or_else(|| no_connection_left(config));
         }
         if connections.len() >= config.limits.connections.max(1) {
-            let shared = first().filter(|_| session.is_none());
+            let shared = first().filter(|_| owner.is_none());
             return shared.ok_or_else(|| no_connection_left(config));
         }
         let mut config = config.clone().with_capabilities(capabilities.clone());
         // With isolated sessions, this is the client's dedicated connection.
-        let dedicated_to =
-            session.filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
+        let dedicated_to = match owner {
+            Some(ConnectionOwner::Session(session)) => Some(session),
+            Some(ConnectionOwner::Principal(_)) | None => None,
+        };
+        let dedicated_to = dedicated_to
+            .filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
         config.is_dedicated = dedicated_to.is_some();
         config.legacy_first = era == Era::Legacy;
         let connection = self.open(config);
         if let Some(session) = dedicated_to {
             dedicated.adopt(self.index, session, &connection);
         }
-        connections.insert((capabilities, session, era), Arc::downgrade(&connection));
+        connections.insert((capabilities, owner, era), Arc::downgrade(&connection));
         Ok(connection)
     }
 
@@ -171,7 +202,7 @@ impl PooledServer {
 
 fn no_connection_left(config: &UpstreamConfig) -> RpcError {
     RpcError::internal(format!(
-        "server `{}` serves each session on a connection of its own, and all {} are in use; \
+        "server `{}` serves each session or user on a connection of its own, and all {} are in use; \
          end a session, or try again later",
         config.name, config.limits.connections
     ))

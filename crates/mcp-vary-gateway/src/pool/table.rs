@@ -56,7 +56,7 @@ impl ClassMap {
         if let Some(cell) = entries.get(key) {
             return Some(Arc::clone(cell));
         }
-        let is_own = key.session.is_some();
+        let is_own = key.is_isolated();
         // One place is reserved for the class without special capabilities, which is never closed.
         let most = if is_own {
             MAX_SESSION_CLASSES
@@ -64,9 +64,7 @@ impl ClassMap {
             most - 1
         };
         let is_full = |entries: &BTreeMap<PoolKey, ClassCell>| {
-            let like_it = entries
-                .keys()
-                .filter(|other| other.session.is_some() == is_own);
+            let like_it = entries.keys().filter(|other| other.is_isolated() == is_own);
             like_it.count() >= most
         };
         if !is_own && is_full(&entries) {
@@ -97,7 +95,7 @@ impl ClassMap {
     /// The open shared classes of `era`.
     pub(super) fn shared_of_era(&self, era: Era) -> Vec<Arc<CapabilityClass>> {
         let entries = self.entries.lock();
-        let is_shared = |key: &PoolKey| key.session.is_none() && key.era == era;
+        let is_shared = |key: &PoolKey| !key.is_isolated() && key.era == era;
         let shared = entries.iter().filter(|(key, _)| is_shared(key));
         shared.filter_map(|(_, cell)| cell.get().cloned()).collect()
     }
@@ -175,7 +173,7 @@ impl ClassMap {
 fn evict_idle(entries: &mut BTreeMap<PoolKey, ClassCell>) {
     let idle = entries
         .iter()
-        .filter(|(key, cell)| key.session.is_none() && !is_used(cell, EVICTION_IDLE_TIME));
+        .filter(|(key, cell)| !key.is_isolated() && !is_used(cell, EVICTION_IDLE_TIME));
     let longest = idle.max_by_key(|(_, cell)| cell.get().map(|it| it.connections.idle()));
     if let Some(key) = longest.map(|(key, _)| key.clone()) {
         entries.remove(&key);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
+use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_catalog::selection::rules::{JsonRule, Presentation};
 use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_results::negotiation_log::IgnoredCounter;
@@ -19,6 +20,7 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
+use crate::session::caller::sealed_principal;
 use crate::session::{BASE_CLASS, PoolKey, Session};
 
 /// What a client's capabilities declare for the two extensions.
@@ -71,22 +73,37 @@ pub(crate) struct Client {
     pub(crate) class: Option<PoolKey>,
     /// The session of a legacy client.
     pub(crate) session: Option<Arc<Session>>,
+    /// Who sent the request; `None` where clients are not authenticated.
+    pub(crate) principal: Option<Arc<Principal>>,
     /// The lowest log level for this request.
     pub(crate) log_level: Option<u8>,
 }
+
+/// See [`Client::quota_key`].
+pub(crate) type QuotaKey = (Option<PrincipalId>, Option<ClientId>);
 
 impl Client {
     pub(crate) fn era(&self) -> Era {
         self.revision.era()
     }
 
-    /// The principal of the request: none, since clients are not authenticated.
-    #[expect(
-        clippy::unused_self,
-        reason = "what differs between clients is asked of the client"
-    )]
-    pub(crate) fn principal(&self) -> &'static str {
-        ""
+    /// The principal in sealed texts: its id, or nothing where clients are not authenticated.
+    pub(crate) fn sealed_principal(&self) -> &str {
+        sealed_principal(self.principal.as_ref())
+    }
+
+    pub(crate) fn principal_id(&self) -> Option<PrincipalId> {
+        self.principal.as_ref().map(|principal| principal.id())
+    }
+
+    /// Whose calls and tasks count together: those of a principal; where clients are not known those of a connection,
+    /// or all that have none.
+    pub(crate) fn quota_key(&self) -> QuotaKey {
+        let known = self.principal.as_ref().filter(|it| !it.is_anonymous());
+        match known {
+            Some(principal) => (Some(principal.id()), None),
+            None => (None, self.connection),
+        }
     }
 
     /// Its capabilities that may be forwarded to servers, JSON text.

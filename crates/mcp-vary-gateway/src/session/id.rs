@@ -101,6 +101,9 @@ struct SealedNegotiation {
     /// Name and version of the client.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     i: Option<[String; 2]>,
+    /// The id of the principal.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    p: Option<String>,
 }
 
 /// The last part of the JSON.
@@ -130,6 +133,10 @@ impl SharedNegotiation {
                 .f
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
+            principal: match beginning.p {
+                Some(id) => Some(id.parse().ok()?),
+                None => None,
+            },
             class: beginning.c.map_or_else(|| BASE_CLASS.into(), Arc::from),
             client: beginning
                 .i
@@ -244,6 +251,7 @@ fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
         o: fixed.order.clone(),
         c: (*fixed.class != *BASE_CLASS).then(|| fixed.class.to_string()),
         i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
+        p: fixed.principal.map(|id| id.to_string()),
     };
     loop {
         let mut text = serde_json::to_string(&beginning).unwrap_or_default();
@@ -289,6 +297,7 @@ fn tags_by_weight(features: &Features) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use mcp_vary_access::{Claims, Principal};
     use proptest::prelude::*;
 
     use super::*;
@@ -301,6 +310,7 @@ pub(super) mod tests {
             order: vec!["compact".to_owned(), "standard".to_owned()],
             class: BASE_CLASS.into(),
             client: ClientName::default(),
+            principal: None,
         }
     }
 
@@ -407,6 +417,24 @@ pub(super) mod tests {
         };
         let (id, _, _) = seal(fixed);
         assert!(json(&id).contains(r#","c":"{\"sampling\":{}}","e":1000,"#));
+    }
+
+    #[test]
+    fn the_principal_is_sealed_as_its_id() {
+        let ann = Principal::token("https://idp.example", "ann", Claims::default()).unwrap();
+        let fixed = Negotiated {
+            principal: Some(ann.id()),
+            ..fixed(&[])
+        };
+        let (id, _, _) = seal(fixed);
+        let sealed = json(&id);
+        assert!(
+            sealed.contains(&format!(r#","p":"{}","e":1000,"#, ann.id())),
+            "{sealed}"
+        );
+        assert!(!sealed.contains("ann"), "{sealed}");
+        let (shared, _) = open(&keys(), &id).unwrap();
+        assert_eq!(shared.negotiated.principal, Some(ann.id()));
     }
 
     /// The longest class, of characters that JSON writes as two, leaves room for all tags with an effect.

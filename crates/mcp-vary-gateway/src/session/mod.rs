@@ -9,6 +9,7 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 
+pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod deprecation;
 mod id;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::PrincipalId;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::id::keyed;
@@ -52,6 +54,8 @@ pub(crate) struct Negotiated {
     pub(crate) class: Arc<str>,
     /// The client's name and version.
     pub(crate) client: ClientName,
+    /// Who opened the session; only they can use it. `None` where clients are not authenticated.
+    pub(crate) principal: Option<PrincipalId>,
 }
 
 /// The class of a client without forwardable capabilities.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_vary_access::PrincipalId;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
 
@@ -10,8 +11,17 @@ use mcp_vary_wire::revision::Era;
 pub(crate) struct PoolKey {
     /// The forwardable capabilities of the clients, canonical JSON text; `{}` if there are none.
     pub(crate) capabilities: Arc<str>,
-    /// The only client of the class, where a server is not shared.
+    /// The only client of the class, where a server is not shared by sessions.
     pub(crate) session: Option<ClientId>,
+    /// The only principal of the class, where a server is not shared by principals.
+    pub(crate) principal: Option<PrincipalId>,
     /// The era of the clients, and of connections to servers that support both.
     pub(crate) era: Era,
+}
+
+impl PoolKey {
+    /// Whether the class belongs to one session or principal.
+    pub(crate) const fn is_isolated(&self) -> bool {
+        self.session.is_some() || self.principal.is_some()
+    }
 }

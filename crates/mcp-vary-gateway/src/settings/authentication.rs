@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_auth::authenticator::Authenticator;
@@ -25,7 +26,12 @@ pub struct Authentication {
     pub metadata: Option<Metadata>,
     /// Where the keys of each issuer are, in the order of the issuers.
     pub key_sources: Vec<KeySource>,
+    /// How often it is looked whether the credential that opened a stream is still good; 30 seconds. A stream ends at
+    /// most this long after its credential.
+    pub stream_check: Duration,
 }
+
+const STREAM_CHECK: Duration = Duration::from_secs(30);
 
 /// An authorization server whose tokens are accepted.
 #[derive(Clone, Debug)]
@@ -83,6 +89,7 @@ impl Authentication {
                 challenges: Challenges::without_metadata(),
                 metadata: None,
                 key_sources: Vec::new(),
+                stream_check: STREAM_CHECK,
             });
         };
         let public = tokens.public_url;
@@ -110,6 +117,7 @@ impl Authentication {
             challenges: Challenges::new(public, scopes),
             metadata: Some(metadata),
             key_sources,
+            stream_check: STREAM_CHECK,
         })
     }
 }

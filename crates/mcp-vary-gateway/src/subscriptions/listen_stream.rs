@@ -1,6 +1,7 @@
 //! The stream of one `subscriptions/listen` request: the queue between the hub and the client.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +10,6 @@ use bytes::Bytes;
 use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response;
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::SubscriptionHub;
 use crate::subscriptions::notification::{EncodedNotification, closed};
@@ -51,8 +51,17 @@ impl NotificationSender {
 pub(crate) struct ListenStream {
     messages: mpsc::Receiver<Bytes>,
     closing_message: VecDeque<Bytes>,
-    ends: Vec<Pin<Box<WaitForCancellationFutureOwned>>>,
+    ends: Vec<StreamEnd>,
     membership: SubscriberGuard,
+}
+
+/// Ready when a stream must end.
+struct StreamEnd(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl fmt::Debug for StreamEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamEnd").finish_non_exhaustive()
+    }
 }
 
 /// Removes the subscriber from the hub when dropped.
@@ -108,9 +117,12 @@ impl OpenListenStream {
 }
 
 impl ListenStream {
-    /// The same stream, which also ends, with its closing messages, when `stop` is cancelled.
-    pub(crate) fn until(mut self: Box<Self>, stop: CancellationToken) -> Box<Self> {
-        self.ends.push(Box::pin(stop.cancelled_owned()));
+    /// The same stream, which also ends, with its closing messages, after `end`.
+    pub(crate) fn until(
+        mut self: Box<Self>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Box<Self> {
+        self.ends.push(StreamEnd(Box::pin(end)));
         self
     }
 
@@ -129,7 +141,7 @@ impl ListenStream {
         if !self
             .ends
             .iter_mut()
-            .any(|end| end.as_mut().poll(cx).is_ready())
+            .any(|StreamEnd(end)| end.as_mut().poll(cx).is_ready())
         {
             return Poll::Pending;
         }

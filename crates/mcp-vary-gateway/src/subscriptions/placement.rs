@@ -134,8 +134,9 @@ impl Placements {
     /// When the pool cannot open the session's class.
     pub(super) async fn of_session(&self, session: &Session) -> Result<Placement, RpcError> {
         let key = {
-            let (class, client) = (&session.negotiated.class, session.client);
-            self.pool.key(class, Some(client), Era::Legacy)
+            let negotiated = &session.negotiated;
+            let owner = (Some(session.client), negotiated.principal);
+            self.pool.key(&negotiated.class, owner, Era::Legacy)
         };
         let order = self.visible_to(session).unwrap_or_default();
         let client = Some(session.client);

@@ -20,8 +20,8 @@ pub(crate) fn split_prefix(id: &str) -> (Option<&str>, &str) {
 /// The first and last character of the prefix.
 pub(crate) const PREFIX: char = '@';
 
-/// The server's id of the task that a client knows as `sealed`.
-pub(crate) fn upstream_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
-    let id = Task::open(keys, "", sealed)?.id;
+/// The server's id of the task that a client of `principal` knows as `sealed`.
+pub(crate) fn upstream_id(keys: &CursorKeys, principal: &str, sealed: &str) -> Option<String> {
+    let id = Task::open(keys, principal, sealed)?.id;
     Some(split_prefix(&id).1.to_owned())
 }

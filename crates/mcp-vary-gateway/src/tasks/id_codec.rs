@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::task_dialect::{TaskDialect, rename_related_task};
@@ -20,6 +21,7 @@ use super::services::TaskServices;
 use super::task_text::{
     core_task_id, is_terminal, lifetime, rename_task, status, string, with_related_task,
 };
+use crate::session::caller::sealed_principal;
 use crate::session::client::Client;
 use mcp_vary_catalog::result_rewriter::ResultRewriter;
 
@@ -30,6 +32,8 @@ pub(crate) struct TaskIdCodec {
     pub(crate) services: Arc<TaskServices>,
     pub(crate) server: Arc<str>,
     pub(crate) variant: VariantId,
+    /// Who sent the request; only they can use its task.
+    pub(crate) principal: Option<Arc<Principal>>,
     /// The server's name of the tool.
     pub(crate) tool: Arc<str>,
     /// The server's id of the task that the request is about; none where the request may create one.
@@ -53,7 +57,10 @@ impl TaskIdCodec {
             tool: self.tool.to_string(),
             id: self.sealed_id(upstream_id),
         };
-        (upstream_id.len() <= MAX_ID).then(|| task.seal(&self.services.cursor_keys, ""))
+        (upstream_id.len() <= MAX_ID).then(|| {
+            let principal = sealed_principal(self.principal.as_ref());
+            task.seal(&self.services.cursor_keys, principal)
+        })
     }
 
     /// The id that is sealed: the server's, with the prefix of a proxied task.

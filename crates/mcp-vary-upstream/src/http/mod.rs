@@ -11,7 +11,7 @@ mod response;
 mod session;
 mod side_channel;
 mod stream;
-mod tls;
+pub(crate) mod tls;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -13,7 +13,7 @@ use rustls::{CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, Root
 use crate::config::origin;
 
 /// The connector for `url`, or why there is none.
-pub(super) fn connector(
+pub(crate) fn connector(
     url: &Uri,
     connect: Duration,
 ) -> Result<HttpsConnector<HttpConnector>, String> {
@@ -67,7 +67,7 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Strin
 }
 
 /// The advice for an error that TLS caused, if there is any.
-pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
+pub(crate) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let why = std::iter::successors(Some(error), |&error| error.source()).find_map(below)?;
     match why {
         rustls::Error::InvalidCertificate(why) => match why {

@@ -102,12 +102,15 @@ impl StdioConnection {
     }
 
     fn new(gateway: &Arc<Gateway>, lines: mpsc::Sender<Bytes>) -> Self {
+        let config = &gateway.current().config;
+        let principal = config.stdio_principal.as_ref();
         let stateless = Negotiated {
             revision: Revision::LATEST_MODERN,
             features: None,
             order: Vec::new(),
             class: BASE_CLASS.into(),
             client: ClientName::default(),
+            principal: principal.map(|principal| principal.id()),
         };
         Self {
             gateway: Arc::clone(gateway),

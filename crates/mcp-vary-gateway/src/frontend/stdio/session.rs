@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, RpcError};
 use mcp_vary_wire::revision::Revision;
@@ -13,6 +12,7 @@ use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
+use crate::session::caller::Caller;
 use crate::session::client::Client;
 
 /// The session that `initialize` opened.
@@ -38,7 +38,7 @@ impl StdioConnection {
                 .write_response(RpcError::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match initialize(setup, &VariantRequest::default(), params).await {
+        match initialize(setup, &self.caller(setup), params).await {
             Ok((fixed, result)) => {
                 self.write_response(response::result(id, result.as_bytes()).body)
                     .await;
@@ -54,6 +54,12 @@ impl StdioConnection {
         }
     }
 
+    /// The client at the other end of the streams.
+    #[expect(clippy::unused_self, reason = "it is the caller of this connection")]
+    pub(super) fn caller(&self, setup: &ConfigSnapshot) -> Caller {
+        Caller::of_stdio(setup.config.stdio_principal.as_ref())
+    }
+
     /// The client of a request: the session, or what the request declares.
     pub(super) async fn client(
         &mut self,
@@ -62,18 +68,17 @@ impl StdioConnection {
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), RpcError> {
         if params.is_modern() {
-            let mut client = modern_client(setup, method, &VariantRequest::default(), params)?;
+            let mut client = modern_client(setup, method, &self.caller(setup), params)?;
             client.id = self.modern.client;
             client.connection = Some(client.id);
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = self.session(setup).await? {
-            let client = legacy_client(setup, &session, &VariantRequest::default(), params)?;
+            let client = legacy_client(setup, &session, &self.caller(setup), params)?;
             return Ok((client, session));
         }
         if method == "ping" {
-            let mut client =
-                legacy_client(setup, &self.modern, &VariantRequest::default(), params)?;
+            let mut client = legacy_client(setup, &self.modern, &self.caller(setup), params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
@@ -99,7 +104,7 @@ impl StdioConnection {
             return Ok(Some(Arc::clone(&legacy.session)));
         }
         let params = Params::read(Some(&legacy.params))?;
-        let (fixed, _) = initialize(setup, &VariantRequest::default(), &params).await?;
+        let (fixed, _) = initialize(setup, &self.caller(setup), &params).await?;
         let session = legacy.session.renegotiated(fixed);
         setup.notify_session(&session).await;
         let anew = LegacySession {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_catalog::selection::variant_selection::VariantRequest;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
 use tokio::sync::mpsc;
@@ -70,7 +69,7 @@ impl StdioConnection {
         messages: &[&str],
         memory: Lease,
     ) {
-        let mut answers = batch::run(setup, session, &VariantRequest::default(), messages, memory);
+        let mut answers = batch::run(setup, session, &self.caller(setup), messages, memory);
         let lines = self.lines.clone();
         let gone = self.client_gone.clone();
         self.tasks.spawn(async move {
@@ -99,9 +98,9 @@ impl StdioConnection {
             return debug!("there is no memory for a notification; it was dropped");
         };
         let client = match (params.is_modern(), &self.legacy) {
-            (true, _) => modern_client(&setup, method, &VariantRequest::default(), params),
+            (true, _) => modern_client(&setup, method, &self.caller(&setup), params),
             (false, Some(legacy)) => {
-                legacy_client(&setup, &legacy.session, &VariantRequest::default(), params)
+                legacy_client(&setup, &legacy.session, &self.caller(&setup), params)
             }
             (false, None) => return,
         };
@@ -145,7 +144,12 @@ async fn run(
         Dispatch::Done(reply) => return drop(lines.send(reply.body).await),
         Dispatch::InFlight(running) => running,
         Dispatch::Listen(listener) => {
-            return receive_client_message(listener.until(stopping), &place, lines).await;
+            return receive_client_message(
+                listener.until(stopping.cancelled_owned()),
+                &place,
+                lines,
+            )
+            .await;
         }
     };
     running.hold_guard(place);

@@ -109,7 +109,7 @@ impl RequestContext<'_> {
         CursorBinding {
             variant: self.snapshot.variant_id(view),
             method: kind.method(),
-            principal: self.client.principal(),
+            principal: self.client.sealed_principal(),
         }
     }
 

@@ -7,7 +7,7 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
-use mcp_vary_catalog::selection::variant_selection::{Offers, VariantRequest};
+use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::handshake::Handshake;
@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::pipeline::capabilities::ParsedCapabilities;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
+use crate::session::caller::Caller;
 
 /// Answers `initialize`: what the session fixes, and the result.
 ///
@@ -30,7 +31,7 @@ use crate::session::Negotiated;
 /// `-32602` when a required parameter is missing or has a wrong type, and when a required extension is not declared.
 pub(crate) async fn initialize(
     snapshot: &ConfigSnapshot,
-    requested: &VariantRequest,
+    caller: &Caller,
     params: &Params<'_>,
 ) -> Result<(Negotiated, String), RpcError> {
     let version = params.string("protocolVersion")?;
@@ -40,14 +41,17 @@ pub(crate) async fn initialize(
     declared.has_required(Era::Legacy)?;
     let selector = &snapshot.selector;
     let order = &selector.ranked(&declared).order;
-    let offers = selector.select(order, requested, params, || {
-        let outcome = selector.rules.outcome(Some(info), requested);
+    let offers = selector.select(order, &caller.requested, params, || {
+        let outcome = selector.rules.outcome(Some(info), &caller.requested);
         selector.by_rule(outcome.variant.as_ref())
     })?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LATEST_LEGACY);
-    let key = snapshot.pool.key(&declared.forwardable, None, Era::Legacy);
+    let principal = caller.principal.as_ref().map(|principal| principal.id());
+    let key = snapshot
+        .pool
+        .key(&declared.forwardable, (None, principal), Era::Legacy);
     let class = snapshot.pool.of(key.as_ref()).await?;
     let description = ServerDescription {
         snapshot,
@@ -66,6 +70,7 @@ pub(crate) async fn initialize(
         order: order.collect(),
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
+        principal,
     };
     Ok((negotiated, result))
 }

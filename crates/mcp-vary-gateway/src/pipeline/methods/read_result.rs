@@ -10,7 +10,7 @@ use mcp_vary::render::Part;
 use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::view::View;
-use mcp_vary_results::result_store::{ReadError, ResultStore};
+use mcp_vary_results::result_store::{ReadError, ResultReader, ResultStore};
 use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::methods::Dispatch;
@@ -88,7 +88,7 @@ impl RequestContext<'_> {
             .snapshot
             .services
             .result_store
-            .read(uri, self.client.id)
+            .read(uri, self.result_reader())
         {
             Ok(rest) => {
                 let next = rest.next_page.map(|(_, text)| text);
@@ -99,6 +99,13 @@ impl RequestContext<'_> {
         }
     }
 
+    pub(super) fn result_reader(&self) -> ResultReader {
+        ResultReader {
+            client: self.client.id,
+            principal: self.client.principal_id(),
+        }
+    }
+
     /// Refuses parts of other clients, and parts of tools that the client may not call in this variant.
     pub(crate) async fn may_read_stored(&self, view: ViewIndex, uri: &str) -> Result<(), RpcError> {
         let not_found = || self.not_found(view, Identifier::Resource(uri.to_owned()));
@@ -106,7 +113,7 @@ impl RequestContext<'_> {
             .snapshot
             .services
             .result_store
-            .tool(uri, self.client.id);
+            .tool(uri, self.result_reader());
         let tool = tool.ok_or_else(not_found)?;
         let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
             let view = catalog.view(ListKind::Tools, view)?;

@@ -73,7 +73,7 @@ impl RequestContext<'_> {
             .snapshot
             .services
             .result_store
-            .read(&uri, self.client.id)
+            .read(&uri, self.result_reader())
         {
             Ok(rest) => {
                 let era = self.client.era();

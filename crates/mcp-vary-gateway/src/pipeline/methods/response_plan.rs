@@ -13,6 +13,7 @@ use mcp_vary_results::shaper::{
     MatchedRule, PromptShaper, ResourceShaper, ResultShaper, ShapeTarget, Shaper, Spillover,
 };
 use mcp_vary_view::ResultFields;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Revision;
 
 use crate::pipeline::methods::RequestContext;
@@ -35,7 +36,8 @@ impl RequestContext<'_> {
             spillover: Spillover {
                 store: Arc::clone(&self.snapshot.services.result_store),
                 owner: ResultOwner {
-                    client: self.client.session.as_ref().map(|session| session.client),
+                    client: self.storing_client(),
+                    principal: self.client.principal_id(),
                     tool: ToolRef {
                         server: self.server_name(tool.item_ref.server),
                         upstream_name: Arc::clone(&tool.item_ref.upstream_name),
@@ -55,6 +57,14 @@ impl RequestContext<'_> {
             era: self.client.era(),
             variant: self.active_variant(view),
         })))
+    }
+
+    /// The only client that may read what is stored of a result: its session. A principal may read it in others, too.
+    fn storing_client(&self) -> Option<ClientId> {
+        let principal = self.client.principal.as_ref();
+        let session = self.client.session.as_ref();
+        let session = session.filter(|_| principal.is_none_or(|it| it.is_anonymous()));
+        session.map(|session| session.client)
     }
 
     /// The operator's rule for the tool's results and a client with `features`.

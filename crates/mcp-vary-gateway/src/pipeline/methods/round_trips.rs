@@ -28,12 +28,11 @@ impl RequestContext<'_> {
         binding: Option<RequestBinding>,
     ) -> Option<RequestStateCodec> {
         let limits = &self.snapshot.config.limits;
-        let principal = self.client.principal();
         Some(RequestStateCodec {
             variant: self.snapshot.variant_id(view).clone(),
             method: self.action.round_trip_method()?,
-            principal,
-            owner: (principal, self.client.connection),
+            principal: self.client.principal.clone(),
+            owner: self.client.quota_key(),
             request: binding?,
             server: self.server_name(server),
             lifetime: limits.state_lifetime,

@@ -98,7 +98,8 @@ impl RequestContext<'_> {
             number,
         };
         let listener = tail.listener(membership);
-        let listener = listener.until(self.snapshot.services.shutdown.clone());
+        let shutdown = self.snapshot.services.shutdown.clone();
+        let listener = listener.until(shutdown.cancelled_owned());
         audience.catch_up(number).await;
         if let Some(client) = self.client.connection {
             audience

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use mcp_vary_access::PrincipalId;
 use mcp_vary_upstream::{
     ConnectionState, ServerRequest, SupervisedConnection, UpstreamConnection, UpstreamError,
 };
@@ -25,6 +26,8 @@ use crate::session::Session;
 pub(super) struct DedicatedConnection {
     pub(super) id: ConnectionId,
     pub(super) upstream: Arc<SupervisedConnection>,
+    /// The only principal that uses it; `None` where clients are not authenticated.
+    pub(super) principal: Option<PrincipalId>,
     /// Whether the class of its session reads its lists on it, too.
     pub(super) is_adopted: bool,
     /// The session that used it last.

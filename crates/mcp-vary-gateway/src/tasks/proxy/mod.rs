@@ -30,9 +30,9 @@ use super::id::PREFIX;
 use super::notifier::TaskNotifier;
 use super::registry::TaskKey;
 use super::task_text::lifetime;
-use crate::mrtr::{InputRequests, Quota, QuotaKey};
+use crate::mrtr::{InputRequests, Quota};
 use crate::session::Session;
-use crate::session::client::Client;
+use crate::session::client::{Client, QuotaKey};
 
 /// The proxied tasks: running ones, and the results of ended ones.
 ///
@@ -63,7 +63,7 @@ pub(crate) struct TaskOwner {
 impl TaskOwner {
     pub(crate) fn of(client: &Client, session: Option<(Weak<Session>, TaskNotifier)>) -> Self {
         Self {
-            quota_key: (client.principal(), client.connection),
+            quota_key: client.quota_key(),
             client: client.id,
             server_requests: client.server_request_support(),
             session,

@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::EXT_OVER_CORE;
-use crate::mrtr::{INPUT_REQUESTS, InputRequests, QuotaKey};
+use crate::mrtr::{INPUT_REQUESTS, InputRequests};
+use crate::session::client::QuotaKey;
 use crate::session::{Session, pending_server_requests};
 use crate::tasks::context::TaskContext;
 use crate::tasks::notifier::TaskNotifier;

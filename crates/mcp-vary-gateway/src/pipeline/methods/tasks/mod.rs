@@ -161,6 +161,7 @@ impl RequestContext<'_> {
             services: Arc::clone(&self.snapshot.services.tasks),
             server: self.server_name(place.server),
             variant: self.snapshot.variant_id(view).clone(),
+            principal: self.client.principal.clone(),
             tool: Arc::clone(&place.upstream_name),
             upstream_id,
             prefix: None,
@@ -315,7 +316,9 @@ impl RequestContext<'_> {
             return;
         };
         let keys = &self.snapshot.services.cursor_keys;
-        let upstream_task_id = string(related, "taskId").and_then(|id| upstream_id(keys, &id));
+        let principal = self.client.sealed_principal();
+        let upstream_task_id =
+            string(related, "taskId").and_then(|id| upstream_id(keys, principal, &id));
         if let Some(upstream_task_id) = upstream_task_id {
             let related =
                 edit::set(related, "taskId", &json::string(&upstream_task_id)).into_owned();
@@ -340,7 +343,8 @@ impl RequestContext<'_> {
     /// The task with this id, and its server.
     fn open_task_id(&self, id: &str) -> Result<(Task, ServerIndex), TaskNotFound> {
         let keys = &self.snapshot.services.cursor_keys;
-        let task = Task::open(keys, "", id).ok_or_else(TaskNotFound::unknown)?;
+        let task = Task::open(keys, self.client.sealed_principal(), id)
+            .ok_or_else(TaskNotFound::unknown)?;
         let servers = &self.snapshot.config.servers;
         match ServerIndex::find(servers, |server| server.name == task.server) {
             Some(server) => Ok((task, server)),

@@ -1,0 +1,187 @@
+//! The keys of one issuer: fetched when they are due, and when a token names a key that is not known.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
+use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
+use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
+use mcp_vary_base::lock::Lock;
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_upstream::document::{self, DocumentError};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use crate::settings::authentication::KeySource;
+
+/// The time in which a document must arrive.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest time that a request waits for keys.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// One issuer, its keys, and where they are.
+#[derive(Debug)]
+pub(super) struct IssuerClient {
+    issuer: Issuer,
+    source: KeySource,
+    keys: Lock<IssuerKeys>,
+    /// Whether a fetch is under way.
+    is_fetching: watch::Sender<bool>,
+    started: Instant,
+    failures: LogBackoff,
+}
+
+/// Why the keys of an issuer could not be fetched.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error("{url}: {error}")]
+    Document { url: String, error: DocumentError },
+    #[error("{url}: {error}")]
+    Metadata { url: String, error: DiscoveryError },
+    #[error("{place}: {error}")]
+    KeySet { place: String, error: KeySetError },
+    #[error("{path}: {error}")]
+    File { path: String, error: io::Error },
+    #[error("{path}: it has more than {MAX_KEY_SET} bytes")]
+    LargeFile { path: String },
+    #[error("no metadata was found; name the key set in the configuration with `jwks`")]
+    NoMetadata,
+}
+
+impl IssuerClient {
+    pub(super) fn new(issuer: Issuer, source: KeySource) -> Self {
+        Self {
+            issuer,
+            source,
+            keys: Lock::default(),
+            is_fetching: watch::Sender::new(false),
+            started: Instant::now(),
+            failures: LogBackoff::default(),
+        }
+    }
+
+    /// Whether these are the keys of `issuer` from `source`.
+    pub(super) fn is_of(&self, issuer: &Issuer, source: &KeySource) -> bool {
+        self.issuer == *issuer && self.source == *source
+    }
+
+    /// The keys to verify tokens with.
+    pub(super) fn keys(&self) -> Result<Arc<KeySet>, KeysUnavailable> {
+        self.keys.lock().usable(self.now()).map(Arc::clone)
+    }
+
+    /// Waits for newer keys: for the fetch that is under way, or for a new one. Returns whether there was one.
+    pub(super) async fn newer_keys(self: &Arc<Self>, tasks: &TaskTracker) -> bool {
+        let mut fetching = self.is_fetching.subscribe();
+        let reason = match self.keys() {
+            Ok(_) => FetchReason::UnknownKey,
+            Err(_) => FetchReason::Schedule,
+        };
+        self.begin_fetch(reason, tasks);
+        if !*fetching.borrow_and_update() {
+            return false;
+        }
+        let fetched = fetching.wait_for(|is_fetching| !is_fetching);
+        matches!(tokio::time::timeout(WAIT, fetched).await, Ok(Ok(_)))
+    }
+
+    /// Begins to fetch the keys, if that is due.
+    pub(super) fn begin_fetch(self: &Arc<Self>, reason: FetchReason, tasks: &TaskTracker) {
+        if !self.keys.lock().begin(self.now(), reason) {
+            return;
+        }
+        self.is_fetching.send_replace(true);
+        let issuer = Arc::clone(self);
+        tasks.spawn(async move { issuer.fetch().await });
+    }
+
+    async fn fetch(&self) {
+        let fetched = fetch_keys(&self.issuer, &self.source).await;
+        let issuer = &self.issuer;
+        match fetched {
+            Ok(set) => {
+                let (count, skipped) = (set.len(), set.skipped());
+                info!(%issuer, keys = count, skipped, "keys fetched");
+                self.keys.lock().succeed(self.now(), Arc::new(set));
+            }
+            Err(error) => {
+                self.keys.lock().fail(self.now());
+                if self.failures.next().is_some() {
+                    warn!(%issuer, %error, "keys not fetched");
+                }
+            }
+        }
+        self.is_fetching.send_replace(false);
+    }
+
+    /// Seconds of a clock that does not go back.
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+}
+
+async fn fetch_keys(issuer: &Issuer, source: &KeySource) -> Result<KeySet, FetchError> {
+    match source {
+        KeySource::Discovery => key_set_at(&discover(issuer).await?).await,
+        KeySource::Url(url) => key_set_at(url).await,
+        KeySource::File(path) => key_set_in(path).await,
+    }
+}
+
+/// The URL of the key set, from the first metadata document that there is. A document of another issuer ends the search:
+/// somebody answers in its place.
+async fn discover(issuer: &Issuer) -> Result<String, FetchError> {
+    for url in issuer.metadata_urls() {
+        let document = match document::fetch(&url, MAX_METADATA, DOCUMENT_TIMEOUT).await {
+            Ok(document) => document,
+            Err(DocumentError::Status(status)) if status.is_client_error() => continue,
+            Err(error) => return Err(FetchError::Document { url, error }),
+        };
+        let key_set = issuer.check_metadata(&document);
+        return key_set.map_err(|error| FetchError::Metadata { url, error });
+    }
+    Err(FetchError::NoMetadata)
+}
+
+async fn key_set_at(url: &str) -> Result<KeySet, FetchError> {
+    let document = document::fetch(url, MAX_KEY_SET, DOCUMENT_TIMEOUT).await;
+    let document = document.map_err(|error| FetchError::Document {
+        url: url.to_owned(),
+        error,
+    })?;
+    parse(&document, url)
+}
+
+async fn key_set_in(path: &Path) -> Result<KeySet, FetchError> {
+    let name = path.display().to_string();
+    let path = path.to_owned();
+    // Opening a file can wait: it may be a pipe, or on a disk that is away.
+    let reading = tokio::task::spawn_blocking(move || read_at_most(&path, MAX_KEY_SET + 1));
+    let text = reading.await.unwrap_or_else(|error| Err(error.into()));
+    match text {
+        Ok(text) if text.len() > MAX_KEY_SET => Err(FetchError::LargeFile { path: name }),
+        Ok(text) => parse(&text, &name),
+        Err(error) => Err(FetchError::File { path: name, error }),
+    }
+}
+
+fn read_at_most(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?
+        .take(limit as u64)
+        .read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn parse(document: &[u8], place: &str) -> Result<KeySet, FetchError> {
+    KeySet::parse(document).map_err(|error| FetchError::KeySet {
+        place: place.to_owned(),
+        error,
+    })
+}

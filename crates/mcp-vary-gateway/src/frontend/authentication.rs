@@ -1,0 +1,118 @@
+//! Who sends an HTTP request: the credential in its head, the answer to a bad one, and the metadata that lead to a good
+//! one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
+    CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use mcp_vary_auth::address::Target;
+use mcp_vary_auth::authenticator::Admission;
+use mcp_vary_auth::challenge::Challenge;
+use tokio_util::sync::CancellationToken;
+
+use super::responses::typed_response;
+use crate::authentication::{AdmissionLifetime, AuthenticationService};
+use crate::frontend::sse_body::Body;
+use crate::pipeline::snapshot::ConfigSnapshot;
+
+/// An authenticated request.
+pub(super) struct Authenticated {
+    pub(super) admission: Admission,
+    by: Arc<AuthenticationService>,
+}
+
+/// Decides who sends the request; `None` where clients are not authenticated.
+///
+/// # Errors
+///
+/// The response to a request that may not pass. It is the same for addresses of variants that exist and that do not.
+pub(super) async fn authenticate(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+) -> Result<Option<Authenticated>, Response<Body>> {
+    let Some(service) = &snapshot.authentication else {
+        return Ok(None);
+    };
+    let target = Target::parse(head.uri.path()).unwrap_or(Target::Endpoint);
+    match service.authenticate(head, &target).await {
+        Ok(admission) => Ok(Some(Authenticated {
+            admission,
+            by: Arc::clone(service),
+        })),
+        Err(challenge) => Err(refused(challenge)),
+    }
+}
+
+impl Authenticated {
+    /// What a stream that the request opens needs to end with the credential.
+    pub(super) fn lifetime(&self, snapshot: &ConfigSnapshot) -> AdmissionLifetime {
+        let current = &snapshot.services.authentication;
+        self.by.lifetime(self.admission.clone(), current)
+    }
+}
+
+/// Ready when a stream must end: the listener stops, or the credential that opened it has ended.
+pub(super) async fn stream_end(stopping: CancellationToken, lifetime: Option<AdmissionLifetime>) {
+    match lifetime {
+        Some(lifetime) => {
+            stopping.run_until_cancelled(lifetime.ended()).await;
+        }
+        None => stopping.cancelled().await,
+    }
+}
+
+fn refused(challenge: Challenge) -> Response<Body> {
+    let body = Body::from(Bytes::from(challenge.body));
+    let mut response = typed_response(challenge.status, "application/json", body);
+    let headers = response.headers_mut();
+    if let Some(header) = challenge.www_authenticate {
+        headers.insert(WWW_AUTHENTICATE, header);
+    }
+    if let Some(seconds) = challenge.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// The response to a request for protected resource metadata (RFC 9728, section 3.1); `None` for other paths.
+///
+/// The documents are for anybody, pages of any origin included: a client reads them before it is known.
+pub(super) fn metadata(snapshot: &ConfigSnapshot, head: &Parts) -> Option<Response<Body>> {
+    let path = head.uri.path();
+    if !path.starts_with("/.well-known/") {
+        return None;
+    }
+    let document = snapshot.authentication.as_ref()?.metadata(path)?;
+    let mut response = match head.method {
+        Method::GET => {
+            let body = Body::from(Bytes::from(document));
+            typed_response(StatusCode::OK, "application/json", body)
+        }
+        Method::HEAD => typed_response(StatusCode::OK, "application/json", Body::empty()),
+        Method::OPTIONS => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            let headers = response.headers_mut();
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+            response
+        }
+        _ => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            response.headers_mut().insert(ALLOW, METHODS);
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+    Some(response)
+}
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");

@@ -1,0 +1,250 @@
+//! What a request needs to pass, and what it gets that does not.
+
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::Endpoint as _;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, modern, names, tool, under};
+use serde_json::{Value, json};
+use tracing::Level;
+
+use super::clients::{
+    NOW, PUBLIC, Session, ask_modern, bearer, claims, for_ann_and_eve, key, keys, tokens,
+};
+use crate::support::Harness;
+
+fn list() -> HttpRequest {
+    let message = modern(json!(1), "tools/list", json!({}), &json!({}));
+    HttpRequest::modern(&message)
+}
+
+/// A gateway that wants tokens, and who issues them.
+async fn with_tokens() -> (Harness, AuthorizationServer) {
+    let server = AuthorizationServer::start().await;
+    let authentication = tokens(&server);
+    let harness = Harness::with(|mut config| {
+        config.authentication = Some(authentication);
+        config
+    });
+    (harness.await, server)
+}
+
+#[tokio::test]
+async fn without_a_credential_nothing_is_answered_but_a_challenge() {
+    let (harness, _server) = with_tokens().await;
+    let url = format!("{PUBLIC}/.well-known/oauth-protected-resource/mcp");
+    let challenge = format!(r#"Bearer resource_metadata="{url}", scope="mcp""#);
+    let body = r#"{"error":"unauthorized","error_description":"this server needs a bearer token"}"#;
+    let initialize = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    for post in [
+        list(),
+        initialize,
+        HttpRequest::new("no JSON"),
+        HttpRequest::new("").line("GET /mcp HTTP/1.1"),
+        HttpRequest::new("").line("DELETE /mcp HTTP/1.1"),
+    ] {
+        let mut http = harness.connect().await;
+        let answer = http.ask(&post).await;
+        let text = answer.text();
+        assert_eq!((answer.status, text.as_str()), (401, body));
+        assert_eq!(answer.header("www-authenticate"), Some(challenge.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_key_passes_until_it_expires() {
+    let harness = Harness::with(|mut config| {
+        config.authentication = Some(keys(&["ann", "old"]));
+        config
+    });
+    let harness = harness.await;
+    let answer = ask_modern(&harness, &key("ann"), "tools/list", json!({})).await;
+    assert!(names(&answer.json()).contains(&"odd"));
+    let mut session = Session::open(&harness, &key("ann"), &json!({})).await;
+    let answer = session.ask(&key("ann"), "ping", json!({})).await;
+    assert_eq!(answer.json()["result"], json!({}));
+    for (who, description) in [
+        ("old", "the token has expired"),
+        ("eve", "the token is unknown or malformed"),
+    ] {
+        let answer = ask_modern(&harness, &key(who), "tools/list", json!({})).await;
+        let body = json!({"error": "invalid_token", "error_description": description});
+        assert_eq!((answer.status, answer.json()), (401, body), "{who}");
+        let challenge =
+            format!(r#"Bearer error="invalid_token", error_description="{description}""#);
+        assert_eq!(answer.header("www-authenticate"), Some(challenge.as_str()));
+    }
+}
+
+/// AU-4: authorization is part of every request, also within a session.
+#[tokio::test]
+async fn a_session_is_no_credential() {
+    let harness = Harness::with(for_ann_and_eve).await;
+    let mut session = Session::open(&harness, &key("ann"), &json!({})).await;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let post = HttpRequest::of(&session.id, message.to_string());
+    assert_eq!(session.http.ask(&post).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_token_passes_that_was_issued_for_the_gateway() {
+    let (harness, server) = with_tokens().await;
+    let token = server.sign(claims("ann"));
+    let answer = ask_modern(&harness, &token, "tools/list", json!({})).await;
+    assert!(names(&answer.json()).contains(&"odd"), "{}", answer.text());
+    let mut other = claims("ann");
+    other["aud"] = json!("https://other.example/mcp");
+    let answer = ask_modern(&harness, &server.sign(other), "tools/list", json!({})).await;
+    assert_eq!(answer.status, 401);
+    assert_eq!(
+        answer.json()["error_description"],
+        "the token was not issued for this server"
+    );
+    let mut other = claims("ann");
+    other["scope"] = json!("profile");
+    let answer = ask_modern(&harness, &server.sign(other), "tools/list", json!({})).await;
+    let challenge = answer.header("www-authenticate").unwrap();
+    assert_eq!(answer.status, 403);
+    assert!(
+        challenge.starts_with(r#"Bearer error="insufficient_scope""#)
+            && challenge.ends_with(r#"scope="mcp""#),
+        "{challenge}"
+    );
+}
+
+#[tokio::test]
+async fn a_token_in_the_query_is_refused_beside_a_good_one() {
+    let (harness, server) = with_tokens().await;
+    let token = server.sign(claims("ann"));
+    let post = bearer(list(), &token).line("POST /mcp?access_token=x HTTP/1.1");
+    let answer = harness.connect().await.ask(&post).await;
+    assert_eq!(
+        (answer.status, answer.json()["error"].clone()),
+        (400, json!("invalid_request"))
+    );
+}
+
+/// SV-9: a token for one variant's address leaves no other variant.
+#[tokio::test]
+async fn a_token_for_the_address_of_a_variant_is_pinned_to_it() {
+    let (harness, server) = with_tokens().await;
+    let mut pinned = claims("ann");
+    pinned["aud"] = json!(format!("{PUBLIC}/mcp/v/read-only"));
+    let token = server.sign(pinned);
+    let at = |path: &str, message: &Value| {
+        let post = HttpRequest::modern(message).line(&format!("POST {path} HTTP/1.1"));
+        bearer(post, &token)
+    };
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    let mut http = harness.connect().await;
+    let answer = http.ask(&at("/mcp/v/read-only", &list)).await.json();
+    let shown = names(&answer);
+    assert!(
+        shown.contains(&"odd") && !shown.contains(&"fail"),
+        "{shown:?}"
+    );
+    let other = modern(
+        json!(1),
+        "tools/list",
+        under("standard", json!({})),
+        &json!({}),
+    );
+    let answer = http.ask(&at("/mcp/v/read-only", &other)).await;
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], -32602, "{error}");
+    assert_eq!(error["data"]["availableVariants"], json!(["read-only"]));
+    for path in ["/mcp", "/mcp/v/standard"] {
+        assert_eq!(http.ask(&at(path, &list)).await.status, 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_lead_to_the_issuer_whether_or_not_a_variant_exists() {
+    let (harness, server) = with_tokens().await;
+    let mut http = harness.connect().await;
+    let mut at = async |method: &str, path: &str| {
+        let line = format!("{method} /.well-known/oauth-protected-resource{path} HTTP/1.1");
+        let request = HttpRequest::new("").line(&line);
+        let request = request.with("Origin", "https://inspector.example");
+        let answer = http.ask(&request.with("Host", "mcp.example")).await;
+        let origin = answer
+            .header("access-control-allow-origin")
+            .map(str::to_owned);
+        (answer.status, origin, answer.text())
+    };
+    let document = |resource: &str| {
+        let issuer = server.issuer();
+        format!(
+            r#"{{"resource":"{PUBLIC}{resource}","authorization_servers":["{issuer}"],"scopes_supported":["mcp"],"bearer_methods_supported":["header"],"resource_name":"Vary"}}"#
+        )
+    };
+    for (path, resource) in [
+        ("", "/mcp"),
+        ("/mcp", "/mcp"),
+        ("/mcp/v/compact", "/mcp/v/compact"),
+        ("/mcp/v/nobody", "/mcp/v/nobody"),
+    ] {
+        let (status, origin, text) = at("GET", path).await;
+        assert_eq!((status, origin.as_deref()), (200, Some("*")), "{path}");
+        assert_eq!(text, document(resource));
+    }
+    assert_eq!(at("POST", "/mcp").await.0, 405);
+    assert_eq!(at("OPTIONS", "/mcp").await.0, 204);
+    // Other paths are guarded as ever.
+    assert_eq!(at("GET", "/other").await.0, 403);
+}
+
+#[tokio::test]
+async fn an_unknown_variant_is_challenged_as_a_known_one_is() {
+    let (harness, _server) = with_tokens().await;
+    let mut answers = Vec::new();
+    for name in ["compact", "nobody"] {
+        let line = format!("POST /mcp/v/{name} HTTP/1.1");
+        let answer = harness.connect().await.ask(&list().line(&line)).await;
+        let challenge = answer.header("www-authenticate").unwrap();
+        answers.push((
+            answer.status,
+            challenge.replace(name, "NAME"),
+            answer.text(),
+        ));
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0].0, 401);
+}
+
+/// AU-6, and no secret in a log.
+#[tokio::test]
+async fn a_credential_reaches_neither_a_server_nor_the_log() {
+    let (log, _listening) = CapturedLog::listen("", Level::TRACE);
+    let (harness, server) = with_tokens().await;
+    let good = server.sign(claims("ann"));
+    let mut expired = claims("ann");
+    expired["exp"] = json!(NOW - 600);
+    let expired = server.sign(expired);
+    for token in [&good, &expired, &key("ann")] {
+        ask_modern(&harness, token, "tools/call", tool("odd")).await;
+    }
+    let mut session = Session::open(&harness, &good, &json!({})).await;
+    session.ask(&good, "tools/call", tool("odd")).await;
+    let received = harness.peer.received();
+    assert!(received.len() > 3);
+    for request in &received {
+        assert_eq!(request.header("authorization"), None);
+    }
+    let log = log.take().join("\n");
+    assert!(log.contains("token refused"), "{log}");
+    for token in [&good, &expired, &key("ann")] {
+        let secret = token.rsplit('.').next().unwrap();
+        assert!(!log.contains(secret), "{log}");
+    }
+    assert!(!log.contains("\"ann\"") && !log.contains("=ann"), "{log}");
+}
+
+#[tokio::test]
+async fn a_refused_body_is_not_awaited() {
+    let harness = Harness::with(for_ann_and_eve).await;
+    let mut http = RawHttp::connect(harness.address()).await;
+    let head = list().with("Content-Length", "1000000").head();
+    http.send(&head).await;
+    assert_eq!(http.head().await.status, 401);
+}

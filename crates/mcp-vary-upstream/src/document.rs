@@ -1,0 +1,156 @@
+//! Documents at fixed addresses: metadata and keys of authorization servers.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderValue, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+
+use crate::http::tls;
+
+/// The time in which a connection must be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a document could not be fetched. It never contains a part of the answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// The address is not a URL of `http` or `https`.
+    #[error("it is not an http:// or https:// URL")]
+    Url,
+    /// There is no TLS: the certificates of the system cannot be read.
+    #[error("{0}")]
+    Tls(String),
+    /// No answer in time.
+    #[error("there was no answer within {0:?}")]
+    Timeout(Duration),
+    /// The connection failed.
+    #[error("{0}")]
+    Connection(String),
+    /// A redirect. It is not followed: whoever can redirect could choose the keys.
+    #[error("it answered with a redirect (HTTP {0}), which is not followed; name the final URL")]
+    Redirect(StatusCode),
+    /// Another status than 200.
+    #[error("it answered with HTTP {0}")]
+    Status(StatusCode),
+    /// The document is longer than allowed.
+    #[error("the document has more than {0} bytes")]
+    TooLarge(usize),
+}
+
+/// Fetches the document at `url`, of at most `limit` bytes, within `timeout`.
+///
+/// # Errors
+///
+/// See [`DocumentError`]. Redirects are not followed.
+pub async fn fetch(url: &str, limit: usize, timeout: Duration) -> Result<Bytes, DocumentError> {
+    let url: Uri = url.parse().map_err(|_| DocumentError::Url)?;
+    let connector = tls::connector(&url, CONNECT_TIMEOUT).map_err(DocumentError::Tls)?;
+    let client: Client<_, Full<Bytes>> = Client::builder(TokioExecutor::new()).build(connector);
+    let mut request = Request::new(Full::default());
+    *request.uri_mut() = url;
+    let accept = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(ACCEPT, accept);
+    let fetching = async {
+        let response = client
+            .request(request)
+            .await
+            .map_err(|error| failed(&error))?;
+        match response.status() {
+            StatusCode::OK => {}
+            status if status.is_redirection() => return Err(DocumentError::Redirect(status)),
+            status => return Err(DocumentError::Status(status)),
+        }
+        let body = Limited::new(response.into_body(), limit).collect().await;
+        let body = body.map_err(
+            |error| match error.is::<http_body_util::LengthLimitError>() {
+                true => DocumentError::TooLarge(limit),
+                false => failed(&*error),
+            },
+        )?;
+        Ok(body.to_bytes())
+    };
+    let fetched = tokio::time::timeout(timeout, fetching).await;
+    fetched.unwrap_or(Err(DocumentError::Timeout(timeout)))
+}
+
+/// The innermost cause, which says what is wrong, and what helps if that is known.
+fn failed(error: &(dyn Error + 'static)) -> DocumentError {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    let cause = causes.last().map(ToString::to_string).unwrap_or_default();
+    DocumentError::Connection(match tls::advice(error) {
+        Some(advice) => format!("{cause}; {advice}"),
+        None => cause,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Fetches at most 10 bytes from a server that writes `answer` and closes.
+    async fn fetched(answer: &'static str) -> Result<Bytes, DocumentError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 1024]).await.unwrap();
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        });
+        fetch(
+            &format!("http://{address}/keys"),
+            10,
+            Duration::from_secs(5),
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_document_is_fetched() {
+        let document = fetched("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await;
+        assert_eq!(document.unwrap(), "{}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_document_says_why() {
+        for (answer, expected) in [
+            (
+                "HTTP/1.1 302 Found\r\nlocation: /other\r\ncontent-length: 0\r\n\r\n",
+                "it answered with a redirect (HTTP 302 Found), which is not followed; name the final URL",
+            ),
+            (
+                "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+                "it answered with HTTP 404 Not Found",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"keys\":[]}",
+                "the document has more than 10 bytes",
+            ),
+        ] {
+            assert_eq!(fetched(answer).await.unwrap_err().to_string(), expected);
+        }
+        let elsewhere = fetch("ftp://a/", 10, Duration::from_secs(5)).await;
+        let elsewhere = elsewhere.unwrap_err().to_string();
+        assert_eq!(
+            elsewhere,
+            "its address `ftp://a` is neither http:// nor https:// with a host"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let error = fetch(&url, 10, Duration::from_millis(50))
+            .await
+            .unwrap_err();
+        assert_eq!(error.to_string(), "there was no answer within 50ms");
+    }
+}
