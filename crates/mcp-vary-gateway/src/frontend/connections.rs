@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use mcp_vary_base::lock::Lock;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::headers::SESSION_ID;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::frontend::sse_body::Body;
@@ -59,7 +59,9 @@ struct Connection {
     since: AtomicU64,
     /// The session of its last request; 0 without one.
     session: AtomicU64,
-    evicted: CancellationToken,
+    is_evicted: AtomicBool,
+    /// Serves it. Aborted from outside: a token would have to be polled with every request.
+    task: OnceLock<AbortHandle>,
 }
 
 /// The activity of a connection, in the order of eviction.
@@ -100,12 +102,12 @@ impl Connections {
         })
     }
 
-    /// Admits a new connection. At the limit, another one is closed first. `closed` ends this one.
-    pub(super) async fn admit(self: &Arc<Self>, closed: &CancellationToken) -> ConnectionGuard {
+    /// Admits a new connection. At the limit, another one is closed first.
+    pub(super) async fn admit(self: &Arc<Self>) -> ConnectionGuard {
         let deadline = Instant::now() + self.header_timeout;
         loop {
             let freed = self.freed.notified();
-            if let Some(place) = self.insert(closed) {
+            if let Some(place) = self.insert() {
                 return place;
             }
             self.evict_one(Instant::now() >= deadline);
@@ -114,7 +116,7 @@ impl Connections {
         }
     }
 
-    fn insert(self: &Arc<Self>, closed: &CancellationToken) -> Option<ConnectionGuard> {
+    fn insert(self: &Arc<Self>) -> Option<ConnectionGuard> {
         let mut open = self.lock();
         if open.all.len() >= self.limit {
             return None;
@@ -125,7 +127,8 @@ impl Connections {
             activity: AtomicU8::new(Activity::New as u8),
             since: AtomicU64::new(self.now()),
             session: AtomicU64::new(0),
-            evicted: closed.child_token(),
+            is_evicted: AtomicBool::new(false),
+            task: OnceLock::new(),
         });
         open.all.insert(number, Arc::clone(&connection));
         Some(ConnectionGuard {
@@ -138,7 +141,8 @@ impl Connections {
     /// Closes one connection, unless one is closing already.
     fn evict_one(&self, may_end_calls: bool) {
         let open = self.lock();
-        if open.all.values().any(|it| it.evicted.is_cancelled()) {
+        let is_closing = |it: &Arc<Connection>| it.is_evicted.load(Ordering::Relaxed);
+        if open.all.values().any(is_closing) {
             return;
         }
         let all: Vec<_> = open.all.values().map(|it| it.seen()).collect();
@@ -146,7 +150,7 @@ impl Connections {
             return;
         };
         if let Some(evicted) = open.all.values().nth(at) {
-            evicted.evicted.cancel();
+            evicted.close();
             let counters: &Counters = &self.services.counters;
             let count = counters.increment(Counter::EvictedConnections);
             if count.is_power_of_two() {
@@ -161,6 +165,13 @@ impl Connections {
         }
     }
 
+    /// Closes all connections, even with requests in flight.
+    pub(super) fn close_all(&self) {
+        for connection in self.lock().all.values() {
+            connection.close();
+        }
+    }
+
     fn now(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -171,6 +182,13 @@ impl Connections {
 }
 
 impl Connection {
+    fn close(&self) {
+        self.is_evicted.store(true, Ordering::Relaxed);
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+
     fn seen(&self) -> VictimView {
         let activity = usize::from(self.activity.load(Ordering::Relaxed));
         VictimView {
@@ -217,9 +235,10 @@ fn victim(all: &[VictimView], limit: usize, may_end_calls: bool) -> Option<usize
 }
 
 impl ConnectionGuard {
-    /// Cancelled when the connection has to end.
-    pub(super) fn until_evicted(&self) -> CancellationToken {
-        self.connection.evicted.clone()
+    /// Sets the task that serves the connection. It is aborted when the connection has to end.
+    pub(super) fn set_task(&self, task: AbortHandle) {
+        // A second task would be a mistake of the caller; the first one stays.
+        let _ = self.connection.task.set(task);
     }
 
     /// Marks the start of a request.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use mcp_vary_upstream::chain;
 use tokio::net::{TcpListener, TcpStream};
@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::connections::{ConnectionGuard, Connections};
+use super::header_timer::HeaderTimer;
 use super::listener_kind::ListenerKind;
 use super::responses::rejected;
 use super::validation;
@@ -53,9 +54,14 @@ impl Gateway {
         endpoint: Option<Endpoint>,
     ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
+        let limits = self.current().config.limits;
+        let services = &self.services;
         let server = HttpServer {
             kind,
-            ..HttpServer::default()
+            graceful: GracefulShutdown::new(),
+            connections: Connections::new(limits.connections, limits.read_timeout, services),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
         };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
@@ -68,17 +74,12 @@ impl Gateway {
 
     /// Accepts connections, without end and as many at once as the limits allow. If there are more, one is closed.
     async fn accept(self: &Arc<Self>, listener: &TcpListener, server: &HttpServer) {
-        let limits = self.current().config.limits;
-        let connections = Connections::new(limits.connections, limits.read_timeout, &self.services);
         loop {
             match listener.accept().await {
                 Ok((socket, _)) => {
-                    let guard = Arc::new(connections.admit(&server.closed).await);
-                    let evicted = guard.until_evicted();
-                    let connection = self.connection(socket, server, guard);
-                    server
-                        .connections
-                        .spawn(evicted.run_until_cancelled_owned(connection));
+                    let guard = Arc::new(server.connections.admit().await);
+                    let connection = self.connection(socket, server, Arc::clone(&guard));
+                    guard.set_task(server.tasks.spawn(connection).abort_handle());
                 }
                 // Out of file descriptors, or the client has left: other connections must continue.
                 Err(error) => {
@@ -128,7 +129,7 @@ impl Gateway {
         let limits = self.current().config.limits;
         let socket = WriteTimeout::new(socket, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
-            .timer(TokioTimer::new())
+            .timer(HeaderTimer::default())
             .header_read_timeout(limits.read_timeout)
             .max_buf_size(limits.headers.max(8 << 10))
             .serve_connection(TokioIo::new(socket), service);
@@ -141,31 +142,30 @@ impl Gateway {
     }
 }
 
-/// The connections of one listener.
-#[derive(Default)]
+/// One listener.
 struct HttpServer {
     kind: ListenerKind,
     graceful: GracefulShutdown,
-    connections: TaskTracker,
+    connections: Arc<Connections>,
+    /// Each serves one connection.
+    tasks: TaskTracker,
     /// Cancelled when streams that only listen must end, so that connections can close.
     stopping: CancellationToken,
-    /// Cancelled when connections must end, even with requests in flight.
-    closed: CancellationToken,
 }
 
 impl HttpServer {
     /// Lets requests in flight finish for at most `limits.drain`.
     async fn close(self, gateway: &Gateway, endpoint: Option<Endpoint>) {
         self.stopping.cancel();
-        self.connections.close();
+        self.tasks.close();
         let drain = gateway.current().config.limits.drain;
         let mut finished = pin!(self.graceful.shutdown());
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
             cancel_late_calls(gateway, endpoint.as_ref(), finished).await;
-            self.closed.cancel();
+            self.connections.close_all();
         }
-        self.connections.wait().await;
+        self.tasks.wait().await;
     }
 }
 

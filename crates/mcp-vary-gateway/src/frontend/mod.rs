@@ -5,6 +5,7 @@ mod authentication;
 mod batch;
 mod connections;
 mod endpoint;
+mod header_timer;
 pub(crate) mod http;
 mod listener_kind;
 pub(crate) mod post;

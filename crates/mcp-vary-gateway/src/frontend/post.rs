@@ -1,6 +1,9 @@
 //! One `POST`: a message, and its answer or stream.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -356,11 +359,12 @@ fn check_session(
 ) -> Result<(), RpcError> {
     let length = body.size_hint().exact();
     let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    let version = requested_version(&head.headers).ok().flatten();
-    let is_legacy = version.is_none_or(|version| version.era() == Era::Legacy);
     // For a small body the check comes later, so that the answer can repeat its id.
-    if memory_cost::of_message(length) == 0 || !is_legacy || !head.headers.contains_key(SESSION_ID)
-    {
+    if memory_cost::of_message(length) == 0 || !head.headers.contains_key(SESSION_ID) {
+        return Ok(());
+    }
+    let version = requested_version(&head.headers).ok().flatten();
+    if version.is_some_and(|version| version.era() == Era::Modern) {
         return Ok(());
     }
     session_of(gateway, head, caller).map(drop)
@@ -375,8 +379,14 @@ async fn read_body(
     let limits = &gateway.config.limits;
     let turned_away = |status, reason: String| Rejection { status, reason };
     let mut memory = gateway.services.memory.empty_lease();
-    let reading = collect(&mut body, limits.body, &mut memory);
-    let read = tokio::time::timeout(limits.read_timeout, reading).await;
+    let read = {
+        let mut reading = pin!(collect(&mut body, limits.body, &mut memory));
+        // Most bodies arrive with their head, and need no timer.
+        match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+            Poll::Ready(read) => Ok(read),
+            Poll::Pending => tokio::time::timeout(limits.read_timeout, reading).await,
+        }
+    };
     if let Ok(Err(BodyError::TooLarge | BodyError::NoMemory)) = read {
         discard(gateway, head, body);
     }
