@@ -14,9 +14,9 @@ use crate::{npm, process, python};
 pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
     let fixture = workspace.binary("fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
-    let everything = "@modelcontextprotocol/server-everything";
     let mut targets = vec![
-        ("everything".to_owned(), stdio(&["npx", "-y", everything])),
+        // The installed program: over stdio every client starts it, and npx takes longer to start than the server.
+        ("everything".to_owned(), stdio(&["mcp-server-everything"])),
         // Sends server requests that the official server does not send.
         ("asking".to_owned(), stdio(&["node", "asking-server.mjs"])),
         // Sends notifications about the status of its tasks, which the fixture cannot.
