@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
+use mcp_vary::variant::Date;
 use mcp_vary_config::Format;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Call(Call),
     Config(Config),
+    Key(Key),
     Status(Status),
     /// The demo's server: an MCP server on standard input and output
     #[command(hide = true)]
@@ -283,6 +285,36 @@ pub(crate) struct Import {
     /// The files, in the order of their servers
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Make API keys
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:\n  vary key new ann --expires 2027-01-31")]
+pub(crate) struct Key {
+    #[command(subcommand)]
+    pub(crate) command: KeyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    New(NewKey),
+}
+
+/// Make an API key for a person or a program
+///
+/// Prints the key to standard output, and to standard error the entry for `auth.keys` of the configuration, which
+/// has the digest of the key and not the key. The key is stored nowhere: if it is lost, make another one.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary key new ann\n  \
+    vary key new ci --expires 2027-01-31 > ci.key")]
+pub(crate) struct NewKey {
+    /// Whose key it is; rules, limits and logs go by this name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The last day, in UTC, on which the key is accepted, such as 2027-01-31 [default: without end]
+    #[arg(long, value_name = "DATE")]
+    pub(crate) expires: Option<Date>,
 }
 
 /// Show the status of a running gateway

@@ -1,4 +1,4 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config` and `status`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config`, `key` and `status`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
@@ -16,6 +16,7 @@ mod failure;
 mod file;
 mod import;
 mod inspect;
+mod key;
 mod lint;
 mod log;
 mod print;
@@ -81,6 +82,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Call(call) => call::run(call, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
+        Command::Key(key) => key::run(&key.command),
         Command::Status(status) => status::run(status, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served

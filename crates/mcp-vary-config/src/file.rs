@@ -217,6 +217,11 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     ranking::check_hints(reader, &field, &draft.config.weights, &hints);
     let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
+    let public_url = draft.public_url.as_ref();
+    draft.config.authentication =
+        draft
+            .authentication
+            .finish(reader, public_url, draft.public_url_given, false);
     Some(draft.finish())
 }
 

@@ -3,11 +3,13 @@
 //! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client configures its servers) into
 //! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
 
+mod authentication;
 mod clients;
 mod diagnostic;
 mod document;
 mod file;
 mod import;
+mod json_value;
 mod key_spec;
 mod limits;
 mod mcp_json;

@@ -1,6 +1,7 @@
 //! Reads settings from a tree. Errors are collected, so that reading does not stop at the first one.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -91,7 +92,10 @@ impl<'a> Reader<'a> {
     /// Reports an error in a field, and the fix.
     pub(super) fn report(&mut self, field: &Located<'_>, what: impl Into<String>, fix: &str) {
         let diagnostic = Diagnostic::new(field.node.at, field.path.as_str(), what);
-        self.diagnostics.push(diagnostic.with_fix(fix));
+        self.diagnostics.push(match fix {
+            "" => diagnostic,
+            fix => diagnostic.with_fix(fix),
+        });
     }
 
     /// Whether an error for `field`, the last field that was read, suggested one of `keys`.
@@ -283,6 +287,18 @@ impl<'a> Reader<'a> {
         self.report(field, format!("is `{}`", field.written()), &fix);
     }
 
+    /// Parses a text, a number or a boolean. The error is a sentence, with a fix after its last semicolon.
+    pub(super) fn value<T, E: fmt::Display>(
+        &mut self,
+        field: &Located<'_>,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let mut value = None;
+        let parse = |text: &str| parse(text).map(Some).map_err(|error| unusable(&error));
+        self.parsed(field, parse, &mut value);
+        value
+    }
+
     fn parsed<T>(
         &mut self,
         field: &Located<'_>,
@@ -300,6 +316,13 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// An error as a message and a fix, which may be empty.
+pub(super) fn unusable(error: &dyn fmt::Display) -> (String, String) {
+    let text = error.to_string();
+    let (what, fix) = text.rsplit_once("; ").unwrap_or((&text, ""));
+    (format!("cannot be used: {what}"), fix.to_owned())
 }
 
 pub(super) fn did_you_mean(key: &str) -> String {

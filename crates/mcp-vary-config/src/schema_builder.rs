@@ -39,6 +39,15 @@ impl SchemaBuilder {
         })
     }
 
+    /// The table `shape` with keys that it must have. A key may also come from a table that is merged into it.
+    pub(super) fn with_required(&mut self, mut shape: Value, keys: &[&str]) -> Value {
+        let required = keys
+            .iter()
+            .map(|key| json!({"anyOf": [{"required": [key]}, {"required": ["<<"]}]}));
+        shape["allOf"] = required.collect();
+        shape
+    }
+
     /// A list of equal items.
     pub(super) fn list(&mut self, item: &Value) -> Value {
         json!({"type": "array", "items": item})

@@ -21,5 +21,7 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["config", "check"]);
     explains(&["config", "import"]);
     explains(&["config", "schema"]);
+    explains(&["key"]);
+    explains(&["key", "new"]);
     explains(&["status"]);
 }

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod help;
 mod inspect;
+mod key;
 mod partly;
 mod program;
 mod reload;

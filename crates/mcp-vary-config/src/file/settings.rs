@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_auth::address::PublicUrl;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 
 use super::File;
+use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::ranking::{self, PartialRanking, Weighted};
@@ -29,6 +31,10 @@ pub(super) struct PartialFile {
     /// The hints that have a weight.
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
+    pub(super) authentication: PartialAuthentication,
+    pub(super) public_url: Option<PublicUrl>,
+    /// Whether the file has `public-url`, with or without a mistake.
+    pub(super) public_url_given: bool,
     listen: Option<String>,
     admin: Option<String>,
     addresses_at: BTreeMap<&'static str, Position>,
@@ -46,6 +52,9 @@ impl Default for PartialFile {
             named: Vec::new(),
             weighted: Vec::new(),
             required: Vec::new(),
+            authentication: PartialAuthentication::default(),
+            public_url: None,
+            public_url_given: false,
             listen: None,
             admin: None,
             addresses_at: BTreeMap::new(),
@@ -133,6 +142,31 @@ that several servers have",
         takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
             draft.addresses_at.insert("admin", field.node.at);
             draft.admin = read_address(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "auth",
+        about: "who may use the gateway over HTTP; everybody who can connect without it. Needed to listen for other machines",
+        default: "",
+        takes: ValueKind::Other(authentication::shape, |reader, field, draft| {
+            authentication::read(reader, field, &mut draft.authentication)
+        }),
+    },
+    KeySpec {
+        key: "public-url",
+        about: "the URL under which clients reach the gateway, as they type it but without `/mcp`; tokens are for it. Required with `auth.issuers`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, draft| {
+            draft.public_url_given = true;
+            draft.public_url = authentication::read_public_url(reader, field);
+        }),
+    },
+    KeySpec {
+        key: "stdio-principal",
+        about: "who the client on standard input is, for rules and logs: `{name, claims}`",
+        default: "",
+        takes: ValueKind::Other(authentication::principal_shape, |reader, field, draft| {
+            draft.config.stdio_principal = authentication::read_principal(reader, field)
         }),
     },
     KeySpec {

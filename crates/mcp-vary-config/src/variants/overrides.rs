@@ -8,7 +8,7 @@ use mcp_vary_catalog::variant_config::VariantConfig;
 use mcp_vary_results::result_store::ResultStore;
 use mcp_vary_view::{ArgumentOverride, UriMap};
 
-use crate::document::{Node, Value};
+use crate::json_value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -300,7 +300,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         about: "its value in every call; it is not listed and cannot be given",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
-            argument.fixed = value(reader, field)
+            argument.fixed = json_value::read(reader, field)
         }),
     },
     KeySpec {
@@ -308,7 +308,7 @@ const ARGUMENT: &[KeySpec<Argument>] = &[
         about: "its value in calls that do not give it",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::any, |reader, field, argument| {
-            argument.default = value(reader, field)
+            argument.default = json_value::read(reader, field)
         }),
     },
     KeySpec {
@@ -342,38 +342,8 @@ fn switch(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<bool> {
 fn values(reader: &mut Reader<'_>, field: &Located<'_>) -> BTreeMap<String, Json<'static>> {
     let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
     let values = entries.iter().filter_map(|entry| {
-        let value = value(reader, &field.member(entry))?;
+        let value = json_value::read(reader, &field.member(entry))?;
         Some((entry.key.clone(), value))
     });
     values.collect()
-}
-
-/// Reads any JSON value and replaces variables in its texts.
-fn value(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Json<'static>> {
-    let part = |path: String, node| Located { path, node };
-    Some(match &field.node.value {
-        Value::Null => Json::Null,
-        Value::Scalar(word) => match Json::parse(word) {
-            Ok(json) => json.into_owned(),
-            // YAML accepts more spellings of numbers than JSON.
-            Err(_) => Json::String(word.clone().into()),
-        },
-        Value::Text(_) => Json::String(reader.word(field)?.into()),
-        Value::List(items) => {
-            let items = items.iter().enumerate();
-            let items = items.map(|(index, node): (usize, &Node)| {
-                value(reader, &part(format!("{}[{index}]", field.path), node))
-            });
-            Json::Array(items.collect::<Option<_>>()?)
-        }
-        Value::Table(entries) => {
-            let members = entries.iter().map(|entry| {
-                Some((
-                    entry.key.clone().into(),
-                    value(reader, &field.member(entry))?,
-                ))
-            });
-            Json::Object(members.collect::<Option<_>>()?)
-        }
-    })
 }

@@ -75,6 +75,17 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "argument" => format!(
             "servers: {{{server}}}}}\nvariants: {{standard: {{overrides: {{tools: {{t: {{arguments: {{a: {{{key}: {default}}}}}}}}}}}}}}}"
         ),
+        "auth" => format!("servers: {{{server}}}}}\nauth: {{anonymous: on, {key}: {default}}}"),
+        "key" => format!(
+            "servers: {{{server}}}}}\nauth: {{keys: [{{name: a, sha256: {}, {key}: {default}}}]}}",
+            "0".repeat(64)
+        ),
+        "issuer" => format!(
+            "servers: {{{server}}}}}\npublic-url: https://a.example\nauth: {{issuers: [{{issuer: https://b.example, {key}: {default}}}]}}"
+        ),
+        "stdio" => {
+            format!("servers: {{{server}}}}}\nstdio-principal: {{name: a, {key}: {default}}}")
+        }
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
     }
@@ -120,6 +131,10 @@ fn every_setting_is_in_the_reference() {
         ("ranking", "## `ranking`"),
         ("weight", "| key of a weight"),
         ("limits", "## `limits`"),
+        ("auth", "## `auth`"),
+        ("key", "| key of an API key"),
+        ("issuer", "| key of an issuer"),
+        ("stdio", "| key of `stdio-principal`"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
         let mistakes = Source::new("x", &text).read(&environment).unwrap_err();

@@ -133,6 +133,10 @@ const TABLES: &[(&str, &str)] = &[
     ("## `ranking`", "/ranking"),
     ("| key of a weight", "/ranking/weights/useCase"),
     ("## `limits`", "/limits"),
+    ("## `auth`", "/auth"),
+    ("| key of an API key", "/auth/keys/0"),
+    ("| key of an issuer", "/auth/issuers/0"),
+    ("| key of `stdio-principal`", "/stdio-principal"),
 ];
 
 /// Tables that the reference describes in sentences.
@@ -150,6 +154,12 @@ fn base() -> Value {
     json!({
         "servers": {"a": {"command": "x", "restart": {}}},
         "limits": {},
+        "public-url": "https://mcp.example",
+        "auth": {
+            "issuers": [{"issuer": "https://idp.example"}],
+            "keys": [{"name": "a", "sha256": "0".repeat(64)}],
+        },
+        "stdio-principal": {"name": "a"},
         "clients": [{"variant": "standard"}],
         "ranking": {"weights": {"useCase": {}}},
         "variants": {
@@ -381,6 +391,9 @@ fn refused(file: &Value) -> Vec<String> {
         "absent",
         "human",
         "2027-01-31",
+        "https://idp.example",
+        "endpoint",
+        "0000000000000000000000000000000000000000000000000000000000000000",
     ];
     let tries = if text.contains("${") { BEST } else { &[""] };
     tries.iter().map(|v| said(v)).min_by_key(Vec::len).unwrap()
@@ -399,6 +412,8 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "is not a media type",
     "has no points",
     "has a first pause that is longer than the longest",
+    "cannot be used",
+    "accepts nobody",
 ];
 
 /// Each value in the place of each setting: what the reader takes the schema takes, and what the reader

@@ -1,0 +1,231 @@
+//! `auth`, `public-url` and `stdio-principal`: who may use the gateway, and who they are.
+
+mod api_key;
+mod issuer;
+mod principal;
+
+use mcp_vary_auth::address::{PublicUrl, PublicUrlError};
+use mcp_vary_auth::discovery::check_key_set_url;
+use mcp_vary_auth::key::{KeyEntry, KeyTable};
+use mcp_vary_auth::metadata::ResourceForm;
+use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::token::MAX_ISSUERS;
+use mcp_vary_gateway::settings::authentication::{Authentication, IssuerConfig, TokenConfig};
+
+use self::issuer::PartialIssuer;
+use super::reader::{Located, Reader, unusable};
+use super::schema_builder::SchemaBuilder;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::key_spec::{KeySpec, ValueKind};
+
+pub(super) use self::principal::{read as read_principal, shape as principal_shape};
+
+/// An example of the table.
+pub(super) const EXAMPLE: &str = "{keys: [{name: ..., sha256: ...}]}";
+
+/// A value and its place in the file.
+struct Placed<T> {
+    at: Position,
+    path: String,
+    value: T,
+}
+
+/// `auth` while it is read.
+#[derive(Default)]
+pub(super) struct PartialAuthentication {
+    /// Where `auth` is, if the file has it.
+    at: Option<Position>,
+    issuers: Vec<Placed<IssuerConfig>>,
+    keys: Vec<Placed<KeyEntry>>,
+    allows_anonymous: bool,
+    resource_form: ResourceForm,
+    documentation: Option<String>,
+}
+
+/// Reads the table.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut PartialAuthentication) {
+    into.at = Some(field.node.at);
+    reader.settings(field, &[SETTINGS], into, EXAMPLE);
+}
+
+/// Reads `public-url`.
+pub(super) fn read_public_url(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<PublicUrl> {
+    reader.value(field, |text| {
+        PublicUrl::parse(text).map_err(|error| match error {
+            PublicUrlError::Url(error) => error.to_string(),
+            // The path of the key is before the message already.
+            other => other.to_string().replacen("`public-url`", "it", 1),
+        })
+    })
+}
+
+impl PartialAuthentication {
+    /// Reports what is wrong with the table as a whole. `None` if there is no table, or if it has mistakes.
+    ///
+    /// `has_certificates`: clients can be known by certificates. The public URL is absent if the file does not have it
+    /// or if it has a mistake, which `public_url_given` distinguishes.
+    pub(super) fn finish(
+        &mut self,
+        reader: &mut Reader<'_>,
+        public_url: Option<&PublicUrl>,
+        public_url_given: bool,
+        has_certificates: bool,
+    ) -> Option<Authentication> {
+        let at = self.at?;
+        let is_empty = self.keys.is_empty() && self.issuers.is_empty();
+        let has_mistake = has_mistake(reader);
+        if is_empty && !self.allows_anonymous && !has_certificates && !has_mistake {
+            let diagnostic = Diagnostic::new(at, "auth", "accepts nobody");
+            let fix = "add `keys` or `issuers`; `vary key new NAME` makes a key";
+            reader.diagnostics.push(diagnostic.with_fix(fix));
+        }
+        if let (Some(first), false) = (self.issuers.first(), public_url_given) {
+            let diagnostic = Diagnostic::new(first.at, "auth.issuers", "need `public-url`");
+            let fix = "add `public-url: https://...` at the top of the file, as clients type it but without `/mcp`";
+            reader.diagnostics.push(diagnostic.with_fix(fix));
+        }
+        api_key::check(reader, &self.keys);
+        issuer::check(reader, &self.issuers);
+        if has_mistake || self::has_mistake(reader) {
+            return None;
+        }
+        let tokens = self.token_config(reader, public_url)?;
+        let keys = std::mem::take(&mut self.keys).into_iter();
+        let keys = KeyTable::new(keys.map(|key| key.value).collect());
+        let built = keys.map_err(|error| error.to_string()).and_then(|keys| {
+            Authentication::new(keys, tokens, self.allows_anonymous)
+                .map_err(|error| error.to_string())
+        });
+        built
+            .map_err(|error| report(reader, at, "auth", &error))
+            .ok()
+    }
+
+    /// The issuers; the inner `None` if there are none, the outer one after a mistake.
+    fn token_config(
+        &mut self,
+        reader: &mut Reader<'_>,
+        public_url: Option<&PublicUrl>,
+    ) -> Option<Option<TokenConfig>> {
+        let Some(first) = self.issuers.first() else {
+            return Some(None);
+        };
+        let at = first.at;
+        let provider = Provider::install();
+        let provider = provider.map_err(|error| report(reader, at, "auth.issuers", &error));
+        let issuers = std::mem::take(&mut self.issuers).into_iter();
+        Some(Some(TokenConfig {
+            provider: provider.ok()?,
+            public_url: public_url?.clone(),
+            issuers: issuers.map(|issuer| issuer.value).collect(),
+            resource_form: self.resource_form,
+            documentation: self.documentation.take(),
+        }))
+    }
+}
+
+/// Whether a mistake in `auth` was reported.
+fn has_mistake(reader: &Reader<'_>) -> bool {
+    let mut all = reader.diagnostics.iter();
+    all.any(|diagnostic| diagnostic.key == "auth" || diagnostic.key.starts_with("auth."))
+}
+
+fn report(reader: &mut Reader<'_>, at: Position, key: &str, error: &dyn std::fmt::Display) {
+    let (what, fix) = unusable(error);
+    let diagnostic = Diagnostic::new(at, key, what);
+    reader.diagnostics.push(match fix.as_str() {
+        "" => diagnostic,
+        fix => diagnostic.with_fix(fix),
+    });
+}
+
+/// Reads the items of a list of at most `most`, each as a table of `settings`.
+fn tables<'t, T: Default>(
+    reader: &mut Reader<'_>,
+    field: &Located<'t>,
+    settings: &[KeySpec<T>],
+    most: usize,
+    example: &str,
+) -> Vec<(Located<'t>, T)> {
+    let items = reader.items(field, &format!("[{example}]"));
+    if items.len() > most {
+        let what = format!("has {} entries", items.len());
+        reader.report(field, what, &format!("{most} is the most"));
+        return Vec::new();
+    }
+    let read = items.into_iter().map(|item| {
+        let mut draft = T::default();
+        reader.settings(&item, &[settings], &mut draft, example);
+        (item, draft)
+    });
+    read.collect()
+}
+
+/// The settings under `auth`.
+const SETTINGS: &[KeySpec<PartialAuthentication>] = &[
+    KeySpec {
+        key: "keys",
+        about: "the API keys that are accepted, by their digests; `vary key new NAME` makes a key",
+        default: "",
+        takes: ValueKind::Other(api_key::shape, |reader, field, draft| {
+            draft.keys = api_key::read(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "issuers",
+        about: "the authorization servers whose access tokens (JWT) are accepted; needs `public-url`",
+        default: "",
+        takes: ValueKind::Other(issuer::shape, |reader, field, draft| {
+            let read = tables(
+                reader,
+                field,
+                issuer::SETTINGS,
+                MAX_ISSUERS,
+                issuer::EXAMPLE,
+            );
+            let finished = read
+                .into_iter()
+                .filter_map(|(item, draft): (_, PartialIssuer)| {
+                    let value = draft.finish(reader, &item)?;
+                    let (at, path) = (item.node.at, item.path);
+                    Some(Placed { at, path, value })
+                });
+            draft.issuers = finished.collect();
+        }),
+    },
+    KeySpec {
+        key: "anonymous",
+        about: "whether clients that present nothing are served, all as one principal. A wrong key or token is refused all the same",
+        default: "off",
+        takes: ValueKind::Switch(|draft| &mut draft.allows_anonymous),
+    },
+    KeySpec {
+        key: "metadata-resource",
+        about: "what `resource` in the metadata of `/mcp/v/NAME` is. `endpoint`: that address. `base`: the address of `/mcp`, for authorization servers that know a fixed list of resources; strict clients refuse it",
+        default: "endpoint",
+        takes: ValueKind::Other(
+            |schema| schema.choice(RESOURCE_FORMS),
+            |reader, field, draft| reader.choice(field, RESOURCE_FORMS, &mut draft.resource_form),
+        ),
+    },
+    KeySpec {
+        key: "documentation",
+        about: "the URL of a page for the developers of clients, in the metadata",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, draft| {
+            draft.documentation = reader.value(field, |text| {
+                check_key_set_url(text).map(|()| text.to_owned())
+            });
+        }),
+    },
+];
+
+const RESOURCE_FORMS: &[(&str, ResourceForm)] = &[
+    ("endpoint", ResourceForm::Endpoint),
+    ("base", ResourceForm::Base),
+];
+
+/// The schema of `auth`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    schema.table(&[SETTINGS])
+}

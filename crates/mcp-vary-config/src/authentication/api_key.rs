@@ -1,0 +1,174 @@
+//! `auth.keys`: the API keys that are accepted.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::variant::Date;
+use mcp_vary_access::Claims;
+use mcp_vary_auth::key::{KeyDigest, KeyEntry, KeyFault, KeyTable, MAX_API_KEYS, PREFIX};
+
+use super::principal::read_claims;
+use super::{Placed, tables};
+use crate::diagnostic::{Diagnostic, Position};
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader, unusable};
+use crate::schema_builder::SchemaBuilder;
+
+const EXAMPLE: &str = "{name: ..., sha256: ...}";
+
+/// A key while it is read.
+#[derive(Default)]
+struct PartialKey {
+    name: Option<String>,
+    digest: Option<KeyDigest>,
+    claims: Claims,
+    expires: Option<Date>,
+}
+
+/// Reads the list of keys.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Placed<KeyEntry>> {
+    let read = tables(reader, field, SETTINGS, MAX_API_KEYS, EXAMPLE);
+    let finished = read.into_iter().filter_map(|(item, draft)| {
+        let value = draft.finish(reader, &item)?;
+        let (at, path) = (item.node.at, item.path);
+        Some(Placed { at, path, value })
+    });
+    finished.collect()
+}
+
+impl PartialKey {
+    fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<KeyEntry> {
+        if !matches!(item.node.value, Value::Table(_)) {
+            return None;
+        }
+        let keys = item.keys();
+        for (key, fix) in [
+            ("name", "add `name: ...`, by which rules and logs call it"),
+            (
+                "sha256",
+                "add `sha256: ...`; `vary key new NAME` prints both",
+            ),
+        ] {
+            if !keys.contains(&key) && !keys.contains(&"<<") && !reader.was_meant(item, &[key]) {
+                reader.report(item, format!("has no `{key}`"), fix);
+            }
+        }
+        if let (Some(expires), Some(today)) = (self.expires, reader.today)
+            && expires < today
+        {
+            let at = item.deepest(&["expires"]);
+            let note = Diagnostic::new(at.node.at, at.path, "is past: the key is refused");
+            reader.notes.push(note.with_fix("remove the key"));
+        }
+        let entry = KeyEntry {
+            name: self.name?,
+            digest: self.digest?,
+            claims: self.claims,
+            expires_at: self.expires.map(end_of),
+        };
+        // What is wrong with one key is reported at its name.
+        match KeyTable::new(vec![entry.clone()]) {
+            Ok(_) => Some(entry),
+            Err(error) => {
+                let (what, fix) = unusable(&error.fault);
+                reader.report(&item.deepest(&["name"]), what, &fix);
+                None
+            }
+        }
+    }
+}
+
+/// The first second after a day in UTC, in seconds since 1970-01-01.
+fn end_of(day: Date) -> u64 {
+    let days = day.days_since(Date::from_unix(0)).saturating_add(1);
+    u64::try_from(days).unwrap_or_default() * 24 * 60 * 60
+}
+
+/// Reports names and digests that several keys have.
+pub(super) fn check(reader: &mut Reader<'_>, keys: &[Placed<KeyEntry>]) {
+    let mut names = BTreeMap::<&str, Position>::new();
+    let mut digests = BTreeMap::<KeyDigest, Position>::new();
+    for key in keys {
+        let first = names.insert(&key.value.name, key.at);
+        let repeated = first.map(|at| (at, KeyFault::RepeatedName));
+        let first = digests.insert(key.value.digest, key.at);
+        let repeated = repeated.or(first.map(|at| (at, KeyFault::RepeatedDigest)));
+        if let Some((first, fault)) = repeated {
+            let (what, fix) = unusable(&fault);
+            let what = format!("{what} (line {})", first.line);
+            let diagnostic = Diagnostic::new(key.at, key.path.as_str(), what).with_fix(fix);
+            reader.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+fn read_digest(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<KeyDigest> {
+    let is_key = |text: &str| text.trim().starts_with(PREFIX);
+    reader.value(field, |text| match text.parse::<KeyDigest>() {
+        Err(_) if is_key(text) => Err(
+            "it is a key, and not the digest of one; write the `sha256` that `vary key new` prints, and a new key is \
+safer than one that was in a file"
+                .to_owned(),
+        ),
+        parsed => parsed.map_err(|error| error.to_string()),
+    })
+}
+
+/// The keys of one entry.
+const SETTINGS: &[KeySpec<PartialKey>] = &[
+    KeySpec {
+        key: "name",
+        about: "whose key it is, at most 64 bytes; rules, limits and logs go by it; required",
+        default: "",
+        takes: ValueKind::Scalar(|key| &mut key.name),
+    },
+    KeySpec {
+        key: "sha256",
+        about: "the SHA-256 digest of the key, 64 hexadecimal digits; required. The key itself is in no file",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.pattern("^[0-9A-Fa-f]{64}$"),
+            |reader, field, key| key.digest = read_digest(reader, field),
+        ),
+    },
+    KeySpec {
+        key: "claims",
+        about: "what rules know of whose key it is, as in a token: `{groups: [build]}`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::values, |reader, field, key| {
+            key.claims = read_claims(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "expires",
+        about: "the last day, in UTC, on which the key is accepted, as `2027-01-31`",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+            |reader, field, key| key.expires = read_day(reader, field),
+        ),
+    },
+];
+
+fn read_day(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Date> {
+    let word = reader.word(field)?;
+    let day = word
+        .parse()
+        .ok()
+        .filter(|_| word.len() == "2027-01-31".len());
+    if day.is_none() {
+        reader.report(
+            field,
+            "is not a day of the calendar",
+            "write one like `2027-01-31`",
+        );
+    }
+    day
+}
+
+/// The schema of `keys`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let key = schema.table(&[SETTINGS]);
+    let key = schema.with_required(key, &["name", "sha256"]);
+    schema.list(&key)
+}

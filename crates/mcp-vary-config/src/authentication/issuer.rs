@@ -1,0 +1,206 @@
+//! `auth.issuers`: the authorization servers whose tokens are accepted.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use mcp_vary_access::{ClaimMapping, ClaimPath};
+use mcp_vary_auth::discovery::{Issuer, check_key_set_url};
+use mcp_vary_auth::scope::Scope;
+use mcp_vary_auth::token::TrustedIssuer;
+use mcp_vary_gateway::settings::authentication::{IssuerConfig, KeySource};
+
+use super::Placed;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader, unusable};
+use crate::schema_builder::SchemaBuilder;
+
+pub(super) const EXAMPLE: &str = "{issuer: \"https://...\"}";
+
+/// The most audiences, scopes, and places of scopes of an issuer.
+const MOST_NAMES: usize = 64;
+
+/// An issuer while it is read.
+pub(super) struct PartialIssuer {
+    issuer: Option<Issuer>,
+    audiences: Vec<String>,
+    scopes: Vec<Scope>,
+    claims: ClaimMapping,
+    scope_claims: Option<Vec<ClaimPath>>,
+    keys: KeySource,
+}
+
+impl Default for PartialIssuer {
+    fn default() -> Self {
+        Self {
+            issuer: None,
+            audiences: Vec::new(),
+            scopes: Vec::new(),
+            claims: ClaimMapping::default(),
+            scope_claims: None,
+            keys: KeySource::Discovery,
+        }
+    }
+}
+
+impl PartialIssuer {
+    pub(super) fn finish(
+        self,
+        reader: &mut Reader<'_>,
+        item: &Located<'_>,
+    ) -> Option<IssuerConfig> {
+        let is_table = matches!(item.node.value, Value::Table(_));
+        if is_table && !item.keys().contains(&"issuer") && !reader.was_meant(item, &["issuer"]) {
+            let fix = "add `issuer: https://...`, exactly as its tokens have it in `iss`";
+            reader.report(item, "has no `issuer`", fix);
+        }
+        let claims = match self.scope_claims {
+            Some(places) => self.claims.with_scope_claims(places),
+            None => self.claims,
+        };
+        let trusted = TrustedIssuer {
+            issuer: self.issuer?,
+            audiences: self.audiences,
+            scopes: self.scopes,
+            claims,
+        };
+        Some(IssuerConfig {
+            trusted,
+            keys: self.keys,
+        })
+    }
+}
+
+/// Reports issuers that are given twice.
+pub(super) fn check(reader: &mut Reader<'_>, issuers: &[Placed<IssuerConfig>]) {
+    let mut known = BTreeMap::<&str, Position>::new();
+    for issuer in issuers {
+        let name = issuer.value.trusted.issuer.as_str();
+        if let Some(first) = known.insert(name, issuer.at) {
+            let what = format!("has the issuer of line {}", first.line);
+            let diagnostic = Diagnostic::new(issuer.at, issuer.path.as_str(), what);
+            let fix = "put its audiences and scopes into one entry";
+            reader.diagnostics.push(diagnostic.with_fix(fix));
+        }
+    }
+}
+
+/// Reads a list of at most [`MOST_NAMES`] names.
+fn names<T, E: std::fmt::Display>(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Vec<T> {
+    let items = reader.list(field);
+    if items.len() > MOST_NAMES {
+        let what = format!("has {} entries", items.len());
+        reader.report(field, what, &format!("{MOST_NAMES} is the most"));
+        return Vec::new();
+    }
+    let read = items.iter().filter_map(|item| reader.value(item, &parse));
+    read.collect()
+}
+
+fn audience(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => {
+            Err("it is empty; write what the tokens of this issuer have in `aud`, or leave it out")
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A URL, or the path of a file.
+fn key_source(text: &str) -> Result<KeySource, String> {
+    if text.contains("://") {
+        let checked = check_key_set_url(text).map_err(|error| error.to_string());
+        return checked.map(|()| KeySource::Url(text.to_owned()));
+    }
+    match text.trim() {
+        "" => Err(
+            "it is empty; write the URL of a key set or the path of a file, or leave it out".into(),
+        ),
+        _ => Ok(KeySource::File(PathBuf::from(text))),
+    }
+}
+
+fn read_claims(reader: &mut Reader<'_>, field: &Located<'_>) -> ClaimMapping {
+    let mut mapping = ClaimMapping::default();
+    let entries = reader.table(field, "{groups: realm_access.roles}");
+    for entry in entries.unwrap_or_default() {
+        let member = field.member(entry);
+        let Some(path) = reader.value(&member, str::parse::<ClaimPath>) else {
+            continue;
+        };
+        match mapping.clone().with_claim(&entry.key, path) {
+            Ok(added) => mapping = added,
+            Err(error) => {
+                let (what, fix) = unusable(&error);
+                reader.report(&member, what, &fix);
+            }
+        }
+    }
+    mapping
+}
+
+/// The keys of one entry.
+pub(super) const SETTINGS: &[KeySpec<PartialIssuer>] = &[
+    KeySpec {
+        key: "issuer",
+        about: "its identifier, character for character as its tokens have it in `iss`; required",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::url, |reader, field, issuer| {
+            issuer.issuer = reader.value(field, Issuer::parse)
+        }),
+    },
+    KeySpec {
+        key: "audiences",
+        about: "what its tokens may have in `aud` besides the address of the request, at most 64: for issuers that do not know RFC 8707",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
+            issuer.audiences = names(reader, field, audience)
+        }),
+    },
+    KeySpec {
+        key: "scopes",
+        about: "the scopes that every request needs, at most 64; a token without one of them gets 403",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
+            issuer.scopes = names(reader, field, Scope::parse)
+        }),
+    },
+    KeySpec {
+        key: "scope-claims",
+        about: "where the scopes are in its tokens",
+        default: "[scope, scp]",
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, issuer| {
+            issuer.scope_claims = Some(names(reader, field, str::parse::<ClaimPath>))
+        }),
+    },
+    KeySpec {
+        key: "claims",
+        about: "the claims that rules use, and where each is in its tokens: `{groups: realm_access.roles}`. A dot leads into an object; `\\.` is a dot in a name",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::named_strings, |reader, field, issuer| {
+            issuer.claims = read_claims(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "jwks",
+        about: "where its keys are: a URL, or the path of a file. By default its metadata say so (RFC 8414, OpenID Connect Discovery)",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, issuer| {
+            if let Some(keys) = reader.value(field, key_source) {
+                issuer.keys = keys;
+            }
+        }),
+    },
+];
+
+/// The schema of `issuers`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let issuer = schema.table(&[SETTINGS]);
+    let issuer = schema.with_required(issuer, &["issuer"]);
+    schema.list(&issuer)
+}
