@@ -81,7 +81,7 @@ pub(crate) struct Demo {
         vary serve --mcp-json .mcp.json --stdio"
 )]
 pub(crate) struct Serve {
-    /// Address to serve on: HOST:PORT on this machine, or only a port [default: `listen` of --config, or 127.0.0.1:8800]
+    /// Address to serve on: HOST:PORT, or only a port of this machine [default: `listen` of --config, or 127.0.0.1:8800]
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub(crate) listen: Option<String>,
     /// Serve one client on standard input and output instead

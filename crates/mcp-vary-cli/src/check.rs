@@ -3,6 +3,7 @@
 mod report;
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Uri;
@@ -124,8 +125,18 @@ fn serve_problems(name: &str, file: &File) -> Vec<String> {
     let mut refused = crate::file::left_out(name, file);
     let variants = file.notes.iter().filter(|note| note.key == "variants");
     refused.extend(variants.map(|note| format!("{name}:{note}")));
-    for (key, address) in [("listen", &file.listen), ("admin", &file.admin)] {
-        let why = address.as_deref().and_then(serving::listen_problem);
+    let unreadable = file.check_tls().err();
+    refused.extend(unreadable.map(|error| format!("{name}: {error}")));
+    let configured = |address| {
+        let checked = file.check_listen_address(address);
+        checked.map_err(|error| error.to_string())
+    };
+    let allows: [&dyn Fn(SocketAddr) -> Result<(), String>; 2] =
+        [&configured, &serving::only_loopback];
+    let addresses = [("listen", &file.listen), ("admin", &file.admin)];
+    for ((key, address), allows) in addresses.into_iter().zip(allows) {
+        let address = address.as_deref();
+        let why = address.and_then(|address| serving::listen_problem(address, allows));
         let at = file.addresses_at.get(key);
         let at = at.map_or_else(String::new, |at| format!(":{at}"));
         refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));

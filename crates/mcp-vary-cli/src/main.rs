@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
+use mcp_vary_auth::provider::Provider;
 
 use args::{Args, Command};
 use failure::{Failure, Verdict};
@@ -59,6 +60,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Verdict, Failure> {
     log::start(args.log.as_deref(), &args.command)?;
+    // Before anything verifies a token.
+    Provider::install().map_err(|error| Failure::command(error.to_string()))?;
     let mut builder = match std::thread::available_parallelism() {
         // On one core, several workers would only add overhead: they poll the clock and each other's queues.
         Ok(cores) if cores.get() == 1 => tokio::runtime::Builder::new_current_thread(),

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub(crate) struct StartupSettings {
     pub(crate) listen: Option<Option<String>>,
     /// The address for the operator.
     pub(crate) admin: Option<Option<String>>,
+    /// The address that is served on, once it is known.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 impl StartupSettings {
@@ -56,6 +59,11 @@ impl FileReloader {
             hangup: Hangup::listen()?,
             startup: fixed,
         })
+    }
+
+    /// Sets the address that is served on: a configuration that does not allow it is refused.
+    pub(crate) const fn serves_at(&mut self, address: SocketAddr) {
+        self.startup.address = Some(address);
     }
 
     /// Reloads forever. A newer text replaces one that is still being applied.
@@ -108,6 +116,12 @@ async fn reload(
         Ok(config) => config,
         Err(failure) => return refused(&failure.to_string()),
     };
+    let allowed = fixed
+        .address
+        .map(|address| config.check_listen_address(address));
+    if let Some(Err(error)) = allowed {
+        return refused(&error.to_string());
+    }
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);

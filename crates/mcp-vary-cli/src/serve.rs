@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -100,6 +101,7 @@ impl ServeConfig {
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
+            address: None,
         };
         let (places, left_out) = (file.places.clone(), file.left_out.clone());
         let reloading = FileReloader::new(path, text, fixed)?;
@@ -126,6 +128,13 @@ struct ServedFile<'a> {
 }
 
 impl ServedFile<'_> {
+    /// Sets the address that a new configuration must allow.
+    const fn serves_at(&mut self, address: SocketAddr) {
+        if let Some(reloader) = &mut self.reloader {
+            reloader.serves_at(address);
+        }
+    }
+
     /// Reloads the file forever.
     async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
         match &mut self.reloader {
@@ -141,13 +150,18 @@ async fn on_http(
     reloads: &mut ServedFile<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    // Before the servers are started, which can take long, so that a port in use is reported first.
-    let listener = serving::listen(listen, "--listen").await?;
+    // Before the servers are started, which can take long, so that these are reported first.
+    if let Some(tls) = &config.listener.tls {
+        tls.check()
+            .map_err(|error| Failure::command(error.to_string()))?;
+    }
+    let listener = serving::listen_as_configured(listen, "--listen", &config).await?;
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
     };
     let serving = Serving::begin(config, listener).await?;
+    reloads.serves_at(serving.address());
     let gateway = Arc::clone(serving.gateway());
     notice(&format!("{} at {}", starting_line(&gateway), serving.url()));
     let _admin = admin.map(|admin| admin.serve(&gateway));

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_auth::address::Target;
 use mcp_vary_gateway::{Config, Gateway};
 use mcp_vary_upstream::ConnectionState;
 use tokio::net::TcpListener;
@@ -21,6 +22,7 @@ use crate::stop::Stop;
 pub(crate) struct Serving {
     gateway: Arc<Gateway>,
     address: SocketAddr,
+    url: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,
 }
@@ -43,6 +45,7 @@ impl Serving {
         let address = listener
             .local_addr()
             .map_err(|error| Failure::command(error.to_string()))?;
+        let url = endpoint_url(&config, address);
         let gateway = Gateway::open(config).await;
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&gateway);
@@ -53,6 +56,7 @@ impl Serving {
         Ok(Self {
             gateway,
             address,
+            url,
             stop,
             task,
         })
@@ -64,7 +68,12 @@ impl Serving {
 
     /// The URL that clients connect to.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        self.url.clone()
+    }
+
+    /// The address that it listens on.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Accepts no more clients, lets requests in flight finish, and stops the servers.
@@ -77,6 +86,18 @@ impl Serving {
             Ok(Err(error)) => Err(Failure::command(error.to_string())),
             Err(error) => Err(Failure::command(format!("serving ended: {error}"))),
         }
+    }
+}
+
+/// The URL of the endpoint: under the public URL if there is one.
+fn endpoint_url(config: &Config, address: SocketAddr) -> String {
+    let scheme = match config.listener.tls {
+        Some(_) => "https",
+        None => "http",
+    };
+    match &config.listener.public_url {
+        Some(public) => public.resource(&Target::Endpoint),
+        None => format!("{scheme}://{address}/mcp"),
     }
 }
 
@@ -147,12 +168,37 @@ fn names_by_state(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
     (ready, starting)
 }
 
-/// A listener on `address`: `HOST:PORT`, or `PORT` on 127.0.0.1, as `flag` says.
+/// A listener on the loopback `address`: `HOST:PORT`, or `PORT` on 127.0.0.1, as `flag` says.
 ///
 /// # Errors
 ///
 /// When the port is taken, the address cannot be read or others could reach it.
 pub(crate) async fn listen(address: &str, flag: &str) -> Result<TcpListener, Failure> {
+    listen_if(address, flag, only_loopback).await
+}
+
+/// A listener on `address`, which others may reach if `config` protects the gateway.
+///
+/// # Errors
+///
+/// As those of [`listen`].
+pub(crate) async fn listen_as_configured(
+    address: &str,
+    flag: &str,
+    config: &Config,
+) -> Result<TcpListener, Failure> {
+    let allows = |address| {
+        let checked = config.check_listen_address(address);
+        checked.map_err(|error| error.to_string())
+    };
+    listen_if(address, flag, allows).await
+}
+
+async fn listen_if(
+    address: &str,
+    flag: &str,
+    allows: impl Fn(SocketAddr) -> Result<(), String>,
+) -> Result<TcpListener, Failure> {
     let address = match address.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => address.to_owned(),
@@ -163,29 +209,32 @@ pub(crate) async fn listen(address: &str, flag: &str) -> Result<TcpListener, Fai
     let local = listener
         .local_addr()
         .map_err(|error| cannot_listen(&address, flag, &error))?;
-    if local.ip().is_loopback() {
-        return Ok(listener);
+    allows(local).map_err(Failure::command)?;
+    Ok(listener)
+}
+
+/// Accepts addresses of this machine alone.
+pub(crate) fn only_loopback(address: SocketAddr) -> Result<(), String> {
+    if address.ip().is_loopback() {
+        return Ok(());
     }
-    Err(Failure::command(off_loopback(&address, local.port())))
+    Err(format!(
+        "{address} can be reached from other machines, and this is for the programs of this one; listen on a loopback \
+         address such as 127.0.0.1:{}",
+        address.port()
+    ))
 }
 
-fn off_loopback(address: &str, port: u16) -> String {
-    format!(
-        "{address} can be reached from other machines, and there is no authentication yet: everybody there \
-         could use the server behind; listen on a loopback address such as 127.0.0.1:{port}"
-    )
-}
-
-/// Why Vary cannot listen on `address`, as far as can be known without trying.
-pub(crate) fn listen_problem(address: &str) -> Option<String> {
+/// Why Vary cannot listen on `address`, as far as can be known without trying; `allows` has the configuration's reasons.
+pub(crate) fn listen_problem(
+    address: &str,
+    allows: impl Fn(SocketAddr) -> Result<(), String>,
+) -> Option<String> {
     if address.parse::<u16>().is_ok() {
         return None;
     }
     match address.to_socket_addrs() {
-        Ok(addresses) => {
-            let mut addresses = addresses.filter(|it| !it.ip().is_loopback());
-            addresses.next().map(|it| off_loopback(address, it.port()))
-        }
+        Ok(mut addresses) => addresses.find_map(|address| allows(address).err()),
         Err(error) => Some(format!("{address} cannot be listened on: {error}")),
     }
 }

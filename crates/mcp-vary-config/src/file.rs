@@ -1,10 +1,13 @@
 //! The configuration file as a value.
 
+mod listener;
 mod negotiation;
 pub(crate) mod schema;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use mcp_vary::variant::Date;
@@ -19,8 +22,10 @@ use super::variants::VariantSpans;
 use super::{clients, mcp_json};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
+use crate::key_spec::KeySpec;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_gateway::settings::config::Config;
+use mcp_vary_gateway::settings::listener::{OffLoopbackError, TlsConfig};
 use mcp_vary_upstream::UpstreamConfig;
 
 /// The contents of a configuration file.
@@ -80,6 +85,25 @@ impl File {
     #[must_use]
     pub const fn declares_variants(&self) -> bool {
         self.declares_variants
+    }
+
+    /// Checks that a gateway with this configuration may listen on `address`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::check_listen_address`].
+    pub fn check_listen_address(&self, address: SocketAddr) -> Result<(), OffLoopbackError> {
+        self.config.check_listen_address(address)
+    }
+
+    /// Reads the files of `tls`, if the configuration has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TlsConfig::check`].
+    pub fn check_tls(&self) -> io::Result<()> {
+        let tls = self.config.listener.tls.as_ref();
+        tls.map_or(Ok(()), TlsConfig::check)
     }
 
     /// The configuration to start a gateway with.
@@ -200,12 +224,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         };
         servers.read(reader, is_setting, &mut draft.servers);
     } else {
-        reader.settings(
-            &field,
-            &[SETTINGS, negotiation::SETTINGS],
-            &mut draft,
-            FIRST_LINES,
-        );
+        reader.settings(&field, TABLES, &mut draft, FIRST_LINES);
         if entries.iter().all(|entry| entry.key != "servers") {
             let diagnostic = Diagnostic::new(Position::START, "", "the file names no server");
             reader.diagnostics.push(diagnostic.with_fix(FIRST_LINES));
@@ -218,25 +237,30 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
     let public_url = draft.public_url.as_ref();
+    let has_certificates = draft.listener.has_client_ca();
     draft.config.authentication =
         draft
             .authentication
-            .finish(reader, public_url, draft.public_url_given, false);
+            .finish(reader, public_url, draft.public_url_given, has_certificates);
+    draft.config.listener = draft.listener.finish(reader, public_url);
     Some(draft.finish())
 }
 
 /// The schema of a file.
 pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let mut root = schema.table(&[SETTINGS, negotiation::SETTINGS]);
+    let mut root = schema.table(TABLES);
     root["required"] = serde_json::json!(["servers"]);
     root
 }
 
 /// Whether `key` is a top-level setting of Vary.
 pub(super) fn is_setting(key: &str) -> bool {
-    let mut all = SETTINGS.iter().chain(negotiation::SETTINGS);
+    let mut all = TABLES.iter().copied().flatten();
     all.any(|setting| setting.key == key)
 }
+
+/// The top-level settings.
+const TABLES: &[&[KeySpec<PartialFile>]] = &[SETTINGS, listener::SETTINGS, negotiation::SETTINGS];
 
 /// The fix for a file without usable settings.
 const FIRST_LINES: &str = "begin with `servers: {name: {command: ...}}`";

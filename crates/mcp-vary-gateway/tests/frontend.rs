@@ -16,10 +16,12 @@ mod frontend {
     mod connection_limits;
     mod eras;
     mod http;
+    mod listener;
     mod log_floods;
     mod lookalikes;
     mod memory_bounds;
     mod sessions;
     mod stdio;
     mod streams;
+    mod tls;
 }

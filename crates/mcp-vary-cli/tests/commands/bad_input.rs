@@ -54,7 +54,8 @@ fn a_port_that_is_taken_is_said_before_the_server_is_started() {
 fn an_address_that_others_can_reach_is_refused_with_the_reason() {
     run(&["serve", "--listen", "0.0.0.0:0", "--", VARY, "weather"]).refuses(&[
         "can be reached from other machines",
-        "no authentication yet",
+        "there is no authentication",
+        "add `auth` to the configuration",
         "127.0.0.1:",
     ]);
     run(&["serve", "--listen", "nowhere", "--", VARY, "weather"])

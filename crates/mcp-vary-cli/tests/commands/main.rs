@@ -9,6 +9,8 @@ mod demo;
 mod help;
 mod inspect;
 mod key;
+#[cfg(unix)]
+mod listen;
 mod partly;
 mod program;
 mod reload;

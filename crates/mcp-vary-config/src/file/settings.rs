@@ -10,6 +10,7 @@ use mcp_vary_catalog::merge::Naming;
 use mcp_vary_gateway::settings::config::Config;
 
 use super::File;
+use super::listener::PartialListener;
 use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::key_spec::{KeySpec, ValueKind};
@@ -32,6 +33,7 @@ pub(super) struct PartialFile {
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
     pub(super) authentication: PartialAuthentication,
+    pub(super) listener: PartialListener,
     pub(super) public_url: Option<PublicUrl>,
     /// Whether the file has `public-url`, with or without a mistake.
     pub(super) public_url_given: bool,
@@ -53,6 +55,7 @@ impl Default for PartialFile {
             weighted: Vec::new(),
             required: Vec::new(),
             authentication: PartialAuthentication::default(),
+            listener: PartialListener::default(),
             public_url: None,
             public_url_given: false,
             listen: None,
@@ -128,7 +131,7 @@ that several servers have",
     },
     KeySpec {
         key: "listen",
-        about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
+        about: "where to serve: HOST:PORT, or a port of this machine. Addresses that other machines can reach need `auth` and encryption. `--listen` wins",
         default: "127.0.0.1:8800",
         takes: ValueKind::Other(SchemaBuilder::address, |reader, field, draft| {
             draft.addresses_at.insert("listen", field.node.at);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod authentication;
+mod listener;
 mod ranking;
 mod reference;
 mod variants;

@@ -4,6 +4,7 @@ use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
 const README: &str = include_str!("../../../../README.md");
+const AUTHENTICATION: &str = include_str!("../../../../docs/authentication.md");
 
 /// The blocks of one language on a page.
 fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
@@ -21,9 +22,10 @@ fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
 fn every_example_of_the_reference_can_be_read() {
     let any = |name: &str| Some(name.to_owned());
     let (yaml, toml) = (blocks(PAGE, "yaml"), blocks(PAGE, "toml"));
-    let first = blocks(README, "yaml");
-    assert!(yaml.len() >= 5 && !toml.is_empty() && !first.is_empty());
-    let files = yaml.iter().chain(&first).map(|text| ("x.yaml", *text));
+    let (first, authentication) = (blocks(README, "yaml"), blocks(AUTHENTICATION, "yaml"));
+    assert!(yaml.len() >= 5 && !toml.is_empty() && !first.is_empty() && authentication.len() >= 4);
+    let files = yaml.iter().chain(&first).chain(&authentication);
+    let files = files.map(|text| ("x.yaml", *text));
     for (name, text) in files.chain(toml.iter().map(|text| ("x.toml", *text))) {
         if let Err(mistakes) = Source::new(name, text).read(&any) {
             panic!("{mistakes}\n{text}");
@@ -83,6 +85,9 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "issuer" => format!(
             "servers: {{{server}}}}}\npublic-url: https://a.example\nauth: {{issuers: [{{issuer: https://b.example, {key}: {default}}}]}}"
         ),
+        "tls" => {
+            format!("servers: {{{server}}}}}\ntls: {{certificate: a, key: b, {key}: {default}}}")
+        }
         "stdio" => {
             format!("servers: {{{server}}}}}\nstdio-principal: {{name: a, {key}: {default}}}")
         }
@@ -135,6 +140,7 @@ fn every_setting_is_in_the_reference() {
         ("key", "| key of an API key"),
         ("issuer", "| key of an issuer"),
         ("stdio", "| key of `stdio-principal`"),
+        ("tls", "| key of `tls`"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
         let mistakes = Source::new("x", &text).read(&environment).unwrap_err();

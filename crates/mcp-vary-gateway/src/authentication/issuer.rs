@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_auth::authenticator::Authenticator;
 use mcp_vary_auth::discovery::{DiscoveryError, Issuer, MAX_METADATA};
 use mcp_vary_auth::jwks::{KeySet, KeySetError, MAX_KEY_SET};
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
@@ -35,6 +36,13 @@ pub(super) struct IssuerClient {
     is_fetching: watch::Sender<bool>,
     started: Instant,
     failures: LogBackoff,
+}
+
+/// What a fetch needs of the service.
+pub(super) struct Fetching<'a> {
+    pub(super) tasks: &'a TaskTracker,
+    /// Remembers tokens that were verified with keys of the issuer.
+    pub(super) authenticator: &'a Arc<Authenticator>,
 }
 
 /// Why the keys of an issuer could not be fetched.
@@ -77,13 +85,13 @@ impl IssuerClient {
     }
 
     /// Waits for newer keys: for the fetch that is under way, or for a new one. Returns whether there was one.
-    pub(super) async fn newer_keys(self: &Arc<Self>, tasks: &TaskTracker) -> bool {
+    pub(super) async fn newer_keys(self: &Arc<Self>, fetching_by: &Fetching<'_>) -> bool {
         let mut fetching = self.is_fetching.subscribe();
         let reason = match self.keys() {
             Ok(_) => FetchReason::UnknownKey,
             Err(_) => FetchReason::Schedule,
         };
-        self.begin_fetch(reason, tasks);
+        self.begin_fetch(reason, fetching_by);
         if !*fetching.borrow_and_update() {
             return false;
         }
@@ -92,23 +100,34 @@ impl IssuerClient {
     }
 
     /// Begins to fetch the keys, if that is due.
-    pub(super) fn begin_fetch(self: &Arc<Self>, reason: FetchReason, tasks: &TaskTracker) {
+    pub(super) fn begin_fetch(self: &Arc<Self>, reason: FetchReason, by: &Fetching<'_>) {
         if !self.keys.lock().begin(self.now(), reason) {
             return;
         }
         self.is_fetching.send_replace(true);
-        let issuer = Arc::clone(self);
-        tasks.spawn(async move { issuer.fetch().await });
+        let (issuer, authenticator) = (Arc::clone(self), Arc::clone(by.authenticator));
+        by.tasks
+            .spawn(async move { issuer.fetch(&authenticator).await });
     }
 
-    async fn fetch(&self) {
+    async fn fetch(&self, authenticator: &Authenticator) {
         let fetched = fetch_keys(&self.issuer, &self.source).await;
         let issuer = &self.issuer;
         match fetched {
             Ok(set) => {
                 let (count, skipped) = (set.len(), set.skipped());
                 info!(%issuer, keys = count, skipped, "keys fetched");
-                self.keys.lock().succeed(self.now(), Arc::new(set));
+                let mut keys = self.keys.lock();
+                let before = keys.usable(self.now()).map(Arc::clone);
+                let has_lost = before.is_ok_and(|before| {
+                    before.ids().any(|id| !set.ids().any(|known| known == id))
+                });
+                keys.succeed(self.now(), Arc::new(set));
+                drop(keys);
+                // A token that was verified with a withdrawn key must be verified again.
+                if has_lost {
+                    authenticator.cache().clear();
+                }
             }
             Err(error) => {
                 self.keys.lock().fail(self.now());

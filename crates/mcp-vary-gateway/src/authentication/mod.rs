@@ -21,12 +21,18 @@ use mcp_vary_base::environment::Environment;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
 
-use self::issuer::IssuerClient;
+use self::issuer::{Fetching, IssuerClient};
 pub(crate) use self::lifetime::{AdmissionLifetime, CurrentAuthentication};
 use crate::settings::authentication::Authentication;
 
-/// The subject of the certificate that the client of a connection presented, if the listener verified one.
-#[derive(Clone, Debug)]
+/// The subject of the verified certificate of a connection; an extension of each of its requests.
+///
+/// # Properties
+///
+/// It is the first alternative name that is a URI (`URI:spiffe://acme.example/ci`), else an email address
+/// (`email:ann@acme.example`), else a DNS name (`DNS:ci.acme.example`), else the distinguished name as RFC 4514 writes
+/// it (`CN=ci,O=Acme`). The forms cannot be mistaken for each other, and a value cannot pass for several.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PeerCertificate(pub(crate) Arc<str>);
 
 /// Decides who sends a request, under one configuration.
@@ -60,11 +66,11 @@ impl AuthenticationService {
         let trusted = trusted.map_or(&[][..], TokenVerifier::issuers);
         let issuers = std::iter::zip(trusted, &settings.key_sources).map(|(trusted, source)| {
             let known = before.into_iter().flat_map(|before| &before.issuers);
-            let known = known
+            let mut known = known
                 .filter(|known| known.is_of(&trusted.issuer, source))
                 .map(Arc::clone);
             let new = || Arc::new(IssuerClient::new(trusted.issuer.clone(), source.clone()));
-            known.last().unwrap_or_else(new)
+            known.next().unwrap_or_else(new)
         });
         Self {
             issuers: issuers.collect(),
@@ -77,7 +83,14 @@ impl AuthenticationService {
     /// Fetches the keys of issuers that are due.
     pub(crate) fn fetch_due_keys(&self) {
         for issuer in &self.issuers {
-            issuer.begin_fetch(FetchReason::Schedule, &self.background_tasks);
+            issuer.begin_fetch(FetchReason::Schedule, &self.fetching());
+        }
+    }
+
+    fn fetching(&self) -> Fetching<'_> {
+        Fetching {
+            tasks: &self.background_tasks,
+            authenticator: &self.settings.authenticator,
         }
     }
 
@@ -97,7 +110,7 @@ impl AuthenticationService {
         };
         let issuer = first.fetch.and_then(|index| self.issuers.get(index.get()));
         let fetched = match issuer {
-            Some(issuer) => issuer.newer_keys(&self.background_tasks).await,
+            Some(issuer) => issuer.newer_keys(&self.fetching()).await,
             None => false,
         };
         let denial = match fetched.then(|| self.decide(head, target)) {

@@ -8,12 +8,14 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use tokio::net::TcpListener;
 
+use super::http::HttpServer;
 use super::listener_kind::ListenerKind;
 use super::responses::typed_response;
 use crate::frontend::sse_body::Body;
-use crate::frontend::validation::{self, Rejection};
+use crate::frontend::validation::{Addressing, Rejection};
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::settings::listener::ListenerConfig;
 use crate::status::Status;
 
 /// The path of the status.
@@ -33,8 +35,16 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        self.serve(ListenerKind::Admin, listener, shutdown, None)
-            .await
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() {
+            let why = format!(
+                "{address} can be reached from other machines, and the status is for this one; listen on 127.0.0.1:{}",
+                address.port()
+            );
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let server = HttpServer::new(ListenerKind::Admin, self);
+        self.serve(server, listener, shutdown, None).await
     }
 }
 
@@ -43,8 +53,7 @@ pub(super) fn respond(
     snapshot: &ConfigSnapshot,
     head: &Parts,
 ) -> Result<Response<Body>, Rejection> {
-    validation::check_target(&head.uri)?;
-    validation::check_origin(&head.headers)?;
+    Addressing::new(&ListenerConfig::default(), true).check(&head.uri, &head.headers)?;
     if head.uri.path() != STATUS {
         return Err(Rejection {
             status: StatusCode::NOT_FOUND,

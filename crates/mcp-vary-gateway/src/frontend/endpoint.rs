@@ -47,11 +47,6 @@ async fn route(
     body: Incoming,
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, Rejection> {
-    if let Some(response) = authentication::metadata(&snapshot, head) {
-        return Ok(response);
-    }
-    validation::check_target(&head.uri)?;
-    validation::check_origin(&head.headers)?;
     let requested = VariantRequest::read(head, &snapshot.config.selection);
     let requested = requested.ok_or_else(|| Rejection {
         status: StatusCode::NOT_FOUND,

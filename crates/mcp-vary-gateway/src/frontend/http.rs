@@ -6,12 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use mcp_vary_upstream::chain;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -21,11 +23,15 @@ use tracing::{debug, warn};
 use super::connections::{ConnectionGuard, Connections};
 use super::header_timer::HeaderTimer;
 use super::listener_kind::ListenerKind;
+use super::peer::Peer;
 use super::responses::rejected;
-use super::validation;
+use super::sse_body::Body;
+use super::tls::TlsAcceptor;
+use super::validation::{self, Addressing, Rejection};
 use super::write_timeout::WriteTimeout;
-use super::{cancel_late_calls, endpoint};
+use super::{authentication, cancel_late_calls, cors, endpoint};
 use crate::gateway::{Endpoint, Gateway};
+use crate::pipeline::snapshot::ConfigSnapshot;
 
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight finish for at most
@@ -34,35 +40,33 @@ impl Gateway {
     ///
     /// # Errors
     ///
-    /// When `listener` is not on a loopback address: there is no authentication yet, and without it any machine that
-    /// can connect could use the servers.
+    /// When `listener` is not on a loopback address and the configuration does not allow that
+    /// ([`Config::check_listen_address`](crate::Config::check_listen_address)), or when the files of TLS cannot be used.
     pub async fn serve_http(
         self: &Arc<Self>,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
+        let snapshot = self.current();
+        let allowed = snapshot.config.check_listen_address(listener.local_addr()?);
+        allowed.map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))?;
+        let tls = snapshot.config.listener.tls.clone().map(TlsAcceptor::open);
+        let tls = tls.transpose();
+        let server = HttpServer {
+            tls: tls.map_err(io::Error::other)?.map(Arc::new),
+            ..HttpServer::new(ListenerKind::Mcp, self)
+        };
         let endpoint = self.new_endpoint();
-        self.serve(ListenerKind::Mcp, listener, shutdown, Some(endpoint))
-            .await
+        self.serve(server, listener, shutdown, Some(endpoint)).await
     }
 
     pub(super) async fn serve(
         self: &Arc<Self>,
-        kind: ListenerKind,
+        server: HttpServer,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
         endpoint: Option<Endpoint>,
     ) -> io::Result<()> {
-        refuse_off_loopback(&listener)?;
-        let limits = self.current().config.limits;
-        let services = &self.services;
-        let server = HttpServer {
-            kind,
-            graceful: GracefulShutdown::new(),
-            connections: Connections::new(limits.connections, limits.read_timeout, services),
-            tasks: TaskTracker::new(),
-            stopping: CancellationToken::new(),
-        };
         tokio::select! {
             () = self.accept(&listener, &server) => {}
             () = shutdown => {}
@@ -74,11 +78,23 @@ impl Gateway {
 
     /// Accepts connections, without end and as many at once as the limits allow. If there are more, one is closed.
     async fn accept(self: &Arc<Self>, listener: &TcpListener, server: &HttpServer) {
+        let mut refusals = 0_u64;
         loop {
             match listener.accept().await {
-                Ok((socket, _)) => {
+                Ok((socket, remote)) => {
+                    let Ok(local) = socket.local_addr() else {
+                        continue;
+                    };
+                    let peer = Peer::new(remote, local);
+                    if server.is_for_clients() && !peer.is_accepted(&self.current().config) {
+                        refusals += 1;
+                        if refusals.is_power_of_two() {
+                            warn!(%remote, refusals, "connection refused, it does not come from one of `trusted-proxies`");
+                        }
+                        continue;
+                    }
                     let guard = Arc::new(server.connections.admit().await);
-                    let connection = self.connection(socket, server, Arc::clone(&guard));
+                    let connection = self.connection(socket, peer, server, Arc::clone(&guard));
                     guard.set_task(server.tasks.spawn(connection).abort_handle());
                 }
                 // Out of file descriptors, or the client has left: other connections must continue.
@@ -94,16 +110,67 @@ impl Gateway {
     fn connection(
         self: &Arc<Self>,
         socket: TcpStream,
+        peer: Peer,
         server: &HttpServer,
         guard: Arc<ConnectionGuard>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
-        let shared = Arc::new((Arc::clone(self), server.stopping.clone()));
-        let kind = server.kind;
+        let connection = HttpConnection {
+            gateway: Arc::clone(self),
+            kind: server.kind,
+            guard,
+            stopping: server.stopping.clone(),
+            graceful: server.graceful.watcher(),
+        };
+        let tls = server.tls.clone();
+        async move {
+            match tls {
+                None => connection.serve(socket, peer).await,
+                // Boxed, so that a connection without TLS costs no memory for it.
+                Some(tls) => Box::pin(connection.serve_over_tls(&tls, socket, peer)).await,
+            }
+        }
+    }
+}
+
+/// What one connection needs of its listener.
+struct HttpConnection {
+    gateway: Arc<Gateway>,
+    kind: ListenerKind,
+    guard: Arc<ConnectionGuard>,
+    stopping: CancellationToken,
+    graceful: Watcher,
+}
+
+impl HttpConnection {
+    /// Completes the handshake, then answers the requests.
+    async fn serve_over_tls(self, tls: &Arc<TlsAcceptor>, socket: TcpStream, peer: Peer) {
+        // The connection is counted already, so that handshakes are bounded in number as well as in time.
+        let limit = self.gateway.current().config.limits.read_timeout;
+        let stopping = self.stopping.clone();
+        let handshake = timeout(limit, tls.accept(socket));
+        match stopping.run_until_cancelled(handshake).await {
+            Some(Ok(Ok((stream, certificate)))) => {
+                self.serve(stream, peer.encrypted(certificate)).await;
+            }
+            Some(Ok(Err(error))) => debug!(%error, "TLS handshake failed"),
+            Some(Err(_)) => debug!("TLS handshake took too long"),
+            None => {}
+        }
+    }
+
+    /// Answers the requests of `stream` until it ends.
+    async fn serve<S>(self, stream: S, peer: Peer)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let limits = self.gateway.current().config.limits;
+        let shared = Arc::new((self.gateway, self.stopping, peer));
+        let (kind, guard) = (self.kind, self.guard);
         let service = service_fn(move |request: Request<Incoming>| {
             let (shared, guard) = (Arc::clone(&shared), Arc::clone(&guard));
             async move {
-                let (gateway, stopping) = &*shared;
+                let (gateway, stopping, peer) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = guard.start_request(&head);
                 let is_from_gateway = chain::is_from_gateway(&head.headers);
@@ -119,32 +186,70 @@ impl Gateway {
                 }
                 let snapshot = gateway.current();
                 let position = is_from_gateway.then(|| Arc::clone(&snapshot));
-                let mut response = endpoint::respond(snapshot, kind, head, body, stopping).await;
+                let mut response = respond(snapshot, kind, peer, (head, body), stopping).await;
                 if let Some(snapshot) = position {
                     snapshot.position.add_via(response.headers_mut());
                 }
                 Ok::<_, Infallible>(in_flight.respond(response))
             }
         });
-        let limits = self.current().config.limits;
-        let socket = WriteTimeout::new(socket, limits.write_timeout);
+        let stream = WriteTimeout::new(stream, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(HeaderTimer::default())
             .header_read_timeout(limits.read_timeout)
             .max_buf_size(limits.headers.max(8 << 10))
-            .serve_connection(TokioIo::new(socket), service);
-        let connection = server.graceful.watch(connection);
-        async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "connection ended early");
-            }
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = self.graceful.watch(connection).await {
+            debug!(%error, "connection ended early");
         }
     }
 }
 
-/// One listener.
-struct HttpServer {
+/// Answers a request. What is checked here depends on the connection, and on no credential.
+async fn respond(
+    snapshot: Arc<ConfigSnapshot>,
     kind: ListenerKind,
+    peer: &Peer,
+    (mut head, body): (Parts, Incoming),
+    stopping: &CancellationToken,
+) -> Response<Body> {
+    if let ListenerKind::Admin = kind {
+        return endpoint::respond(snapshot, kind, head, body, stopping).await;
+    }
+    let config = &snapshot.config;
+    // For anybody, pages of any origin included.
+    if let Some(response) = authentication::metadata(&snapshot, &head) {
+        return response;
+    }
+    if !peer.is_served(config) {
+        return rejected(Rejection {
+            status: StatusCode::FORBIDDEN,
+            reason: "the configuration of the gateway has changed, and does not serve this connection any more".into(),
+        });
+    }
+    let origin = cors::listed_origin(&head.headers, &config.listener);
+    let addressing = Addressing::new(&config.listener, peer.is_local);
+    let mut response = match addressing.check(&head.uri, &head.headers) {
+        Err(rejection) => rejected(rejection),
+        Ok(()) => match origin.as_ref().and_then(|_| cors::preflight(&head)) {
+            Some(response) => response,
+            None => {
+                peer.describe(&mut head, config);
+                endpoint::respond(snapshot, kind, head, body, stopping).await
+            }
+        },
+    };
+    if let Some(origin) = origin {
+        cors::expose(response.headers_mut(), origin);
+    }
+    response
+}
+
+/// The connections of one listener.
+pub(super) struct HttpServer {
+    kind: ListenerKind,
+    /// Without it the listener speaks plain HTTP.
+    tls: Option<Arc<TlsAcceptor>>,
     graceful: GracefulShutdown,
     connections: Arc<Connections>,
     /// Each serves one connection.
@@ -154,6 +259,24 @@ struct HttpServer {
 }
 
 impl HttpServer {
+    pub(super) fn new(kind: ListenerKind, gateway: &Gateway) -> Self {
+        let limits = gateway.current().config.limits;
+        let services = &gateway.services;
+        Self {
+            kind,
+            tls: None,
+            graceful: GracefulShutdown::new(),
+            connections: Connections::new(limits.connections, limits.read_timeout, services),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// Whether clients connect to it, and not the operator.
+    const fn is_for_clients(&self) -> bool {
+        matches!(self.kind, ListenerKind::Mcp)
+    }
+
     /// Lets requests in flight finish for at most `limits.drain`.
     async fn close(self, gateway: &Gateway, endpoint: Option<Endpoint>) {
         self.stopping.cancel();
@@ -167,18 +290,4 @@ impl HttpServer {
         }
         self.tasks.wait().await;
     }
-}
-
-fn refuse_off_loopback(listener: &TcpListener) -> io::Result<()> {
-    let address = listener.local_addr()?;
-    if address.ip().is_loopback() {
-        return Ok(());
-    }
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!(
-            "{address} can be reached from other machines, and there is no authentication yet: \
-             everybody there could use the server behind; listen on 127.0.0.1 instead"
-        ),
-    ))
 }

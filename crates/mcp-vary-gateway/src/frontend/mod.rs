@@ -4,10 +4,13 @@ pub(crate) mod admin;
 mod authentication;
 mod batch;
 mod connections;
+mod cors;
 mod endpoint;
 mod header_timer;
 pub(crate) mod http;
 mod listener_kind;
+mod peer;
+mod peer_certificate;
 pub(crate) mod post;
 mod responses;
 #[cfg(test)]
@@ -15,6 +18,7 @@ mod session_delivery_tests;
 mod session_header;
 pub(crate) mod sse_body;
 pub(crate) mod stdio;
+mod tls;
 pub(crate) mod validation;
 mod write_timeout;
 

@@ -7,6 +7,7 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::settings::listener::ListenerConfig;
 
 /// Why a request is rejected before it is read.
 #[derive(Debug)]
@@ -22,47 +23,90 @@ fn rejection(status: StatusCode, reason: impl Into<String>) -> Rejection {
     }
 }
 
-/// Accepts only requests that come from this machine and address it.
-///
-/// > Servers MUST validate the `Origin` header on all incoming connections to prevent DNS rebinding
-/// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
-///
-/// `Host` has the name that the client resolved: after DNS rebinding it is the attacker's.
-pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Rejection> {
-    let is_ours = |host: &HeaderValue| {
-        if is_plainly_loopback(host.as_bytes()) {
-            return true;
-        }
-        let host = host.to_str().ok();
-        let host = host.and_then(|host| host.parse::<Authority>().ok());
-        host.is_some_and(|host| is_loopback(host.host()))
-    };
-    let mut hosts = headers.get_all(HOST).iter().peekable();
-    if hosts.peek().is_none() || !hosts.all(is_ours) {
-        let reason = "the Host header must name this machine: localhost, 127.0.0.1 or [::1]";
-        return Err(rejection(StatusCode::FORBIDDEN, reason));
-    }
-    let is_ours = |origin: &HeaderValue| {
-        let origin = origin.to_str().ok();
-        let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
-        origin.is_some_and(|origin| origin.host().is_some_and(is_loopback))
-    };
-    if !headers.get_all(ORIGIN).iter().all(is_ours) {
-        let reason = "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]";
-        return Err(rejection(StatusCode::FORBIDDEN, reason));
-    }
-    Ok(())
+/// The names by which a request may address the gateway, and the origins of pages that may send it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addressing<'a> {
+    listener: &'a ListenerConfig,
+    /// Whether the connection comes from this machine, for which the loopback names are.
+    is_local: bool,
 }
 
-/// > When an origin server receives a request with an absolute-form of request-target, the origin
-/// > server MUST ignore the received Host header field (if any) and instead use the host information
-/// > of the request-target. (RFC 9112, section 3.2.2)
-pub(crate) fn check_target(uri: &Uri) -> Result<(), Rejection> {
-    if uri.host().is_none_or(is_loopback) {
-        return Ok(());
+impl<'a> Addressing<'a> {
+    /// The names of `listener` and, for connections from this machine, the loopback names.
+    pub(crate) const fn new(listener: &'a ListenerConfig, is_local: bool) -> Self {
+        Self { listener, is_local }
     }
-    let reason = "the request must name this machine: localhost, 127.0.0.1 or [::1]";
-    Err(rejection(StatusCode::FORBIDDEN, reason))
+
+    /// Accepts only requests that address this gateway and that no page of another origin sends.
+    ///
+    /// > Servers MUST validate the `Origin` header on all incoming connections to prevent DNS rebinding
+    /// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
+    ///
+    /// `Host` has the name that the client resolved: after DNS rebinding it is the attacker's.
+    pub(crate) fn check(self, uri: &Uri, headers: &HeaderMap) -> Result<(), Rejection> {
+        self.check_target(uri)?;
+        self.check_host(headers)?;
+        self.check_origin(headers)
+    }
+
+    /// > When an origin server receives a request with an absolute-form of request-target, the origin
+    /// > server MUST ignore the received Host header field (if any) and instead use the host information
+    /// > of the request-target. (RFC 9112, section 3.2.2)
+    fn check_target(self, uri: &Uri) -> Result<(), Rejection> {
+        match uri.host().is_none_or(|host| self.has_host(host)) {
+            true => Ok(()),
+            false => Err(self.misaddressed("the request")),
+        }
+    }
+
+    fn check_host(self, headers: &HeaderMap) -> Result<(), Rejection> {
+        let is_ours = |host: &HeaderValue| {
+            if self.is_local && is_plainly_loopback(host.as_bytes()) {
+                return true;
+            }
+            let host = host.to_str().ok();
+            let host = host.and_then(|host| host.parse::<Authority>().ok());
+            host.is_some_and(|host| self.has_host(host.host()))
+        };
+        let mut hosts = headers.get_all(HOST).iter().peekable();
+        match hosts.peek().is_some() && hosts.all(is_ours) {
+            true => Ok(()),
+            false => Err(self.misaddressed("the Host header")),
+        }
+    }
+
+    fn check_origin(self, headers: &HeaderMap) -> Result<(), Rejection> {
+        let is_ours = |value: &HeaderValue| {
+            let origin = value.to_str().ok();
+            let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
+            let host = origin.as_ref().and_then(Uri::host);
+            self.listener.has_origin(value.as_bytes())
+                || self.is_local && host.is_some_and(is_loopback)
+        };
+        if headers.get_all(ORIGIN).iter().all(is_ours) {
+            return Ok(());
+        }
+        let reason = match self.is_local && self.listener.origins.is_empty() {
+            true => "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]",
+            false => {
+                "the Origin header must be one of `origins` in the configuration of the gateway"
+            }
+        };
+        Err(rejection(StatusCode::FORBIDDEN, reason))
+    }
+
+    fn has_host(self, host: &str) -> bool {
+        self.is_local && is_loopback(host) || self.listener.has_host(host)
+    }
+
+    /// The names themselves are not in the answer: they are for those who know them.
+    fn misaddressed(self, what: &str) -> Rejection {
+        let names = match self.is_local && self.listener.hosts.is_empty() {
+            true => "this machine: localhost, 127.0.0.1 or [::1]",
+            false => "this gateway, by `public-url` or one of `hosts` in its configuration",
+        };
+        rejection(StatusCode::FORBIDDEN, format!("{what} must name {names}"))
+    }
 }
 
 /// Whether this is a usual spelling, with or without a port. Other spellings are parsed.
@@ -188,7 +232,9 @@ mod tests {
 
     #[track_caller]
     fn passes(pairs: &[(&'static str, &str)], expected: bool) {
-        assert_eq!(check_origin(&headers(pairs)).is_ok(), expected);
+        let listener = ListenerConfig::default();
+        let checked = Addressing::new(&listener, true).check(&Uri::default(), &headers(pairs));
+        assert_eq!(checked.is_ok(), expected);
     }
 
     #[test]
@@ -216,6 +262,72 @@ mod tests {
             ],
             false,
         );
+    }
+
+    #[track_caller]
+    fn is_addressed(is_local: bool, uri: &str, pairs: &[(&'static str, &str)], reason: &str) {
+        let listener = ListenerConfig {
+            hosts: vec!["mcp.example".parse().unwrap()],
+            origins: vec!["https://app.example".parse().unwrap()],
+            ..ListenerConfig::default()
+        };
+        let checked =
+            Addressing::new(&listener, is_local).check(&uri.parse().unwrap(), &headers(pairs));
+        let found = checked.err().map_or_else(String::new, |rejection| {
+            assert_eq!(rejection.status, StatusCode::FORBIDDEN);
+            rejection.reason
+        });
+        assert_eq!(found, reason, "{uri} {pairs:?}");
+    }
+
+    const OTHER_HOST: &str = "the Host header must name this gateway, by `public-url` or one of `hosts` in its configuration";
+    const OTHER_TARGET: &str = "the request must name this gateway, by `public-url` or one of `hosts` in its configuration";
+    const OTHER_ORIGIN: &str =
+        "the Origin header must be one of `origins` in the configuration of the gateway";
+
+    #[test]
+    fn the_names_of_the_configuration_are_for_everybody_and_loopback_names_for_this_machine() {
+        for is_local in [true, false] {
+            is_addressed(is_local, "/mcp", &[("host", "MCP.example:8443")], "");
+            is_addressed(
+                is_local,
+                "https://mcp.example/mcp",
+                &[("host", "mcp.example")],
+                "",
+            );
+            is_addressed(
+                is_local,
+                "/mcp",
+                &[("host", "mcp.example.evil.example")],
+                OTHER_HOST,
+            );
+            is_addressed(is_local, "/mcp", &[], OTHER_HOST);
+            let two = [("host", "mcp.example"), ("host", "evil.example")];
+            is_addressed(is_local, "/mcp", &two[..1], "");
+            is_addressed(is_local, "http://evil.example/mcp", &two[..1], OTHER_TARGET);
+        }
+        is_addressed(true, "/mcp", &[("host", "localhost")], "");
+        is_addressed(false, "/mcp", &[("host", "localhost")], OTHER_HOST);
+        is_addressed(false, "/mcp", &[("host", "127.0.0.1:8800")], OTHER_HOST);
+    }
+
+    #[test]
+    fn an_origin_of_the_configuration_is_compared_as_it_is_written() {
+        let from = |origin| [("host", "mcp.example"), ("origin", origin)];
+        for is_local in [true, false] {
+            is_addressed(is_local, "/mcp", &from("https://app.example"), "");
+            for other in [
+                "http://app.example",
+                "https://app.example:8443",
+                "https://app.example.evil.example",
+                "https://mcp.example",
+                "null",
+            ] {
+                is_addressed(is_local, "/mcp", &from(other), OTHER_ORIGIN);
+            }
+        }
+        is_addressed(true, "/mcp", &from("http://localhost:6274"), "");
+        is_addressed(false, "/mcp", &from("http://localhost:6274"), OTHER_ORIGIN);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::settings::config::Config;
 use crate::settings::limits::Limits;
+use crate::settings::listener::TlsConfig;
 use crate::settings::sealing_keys::SealingKeys;
 
 /// The settings at the start, some of which do not change until the end.
@@ -10,6 +11,8 @@ pub(crate) struct StartupSettings {
     limits: Limits,
     /// The keys that the configuration file named.
     named_keys: SealingKeys,
+    /// The files of TLS.
+    tls: Option<TlsConfig>,
 }
 
 impl StartupSettings {
@@ -17,6 +20,7 @@ impl StartupSettings {
         Self {
             limits: config.limits,
             named_keys: config.named_keys.clone(),
+            tls: config.listener.tls.clone(),
         }
     }
 
@@ -58,6 +62,7 @@ impl StartupSettings {
             ),
             ("limits.replay-ttl", before.replay_ttl != limits.replay_ttl),
             ("keys", self.named_keys != config.named_keys),
+            ("tls", self.tls != config.listener.tls),
         ];
         let changed = settings.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()

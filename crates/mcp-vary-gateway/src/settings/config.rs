@@ -21,6 +21,7 @@ use mcp_vary_upstream::chain::Ancestors;
 
 use crate::settings::authentication::Authentication;
 use crate::settings::limits::Limits;
+use crate::settings::listener::ListenerConfig;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
 
 /// All settings of a gateway.
@@ -98,6 +99,8 @@ pub struct Config {
     pub named_keys: SealingKeys,
     /// Who may use the gateway over HTTP; without it, everybody who can connect.
     pub authentication: Option<Authentication>,
+    /// How clients reach the HTTP listener; from this machine only by default.
+    pub listener: ListenerConfig,
     /// Who the client on standard input is; nobody by default.
     pub stdio_principal: Option<Arc<Principal>>,
 }
@@ -140,6 +143,7 @@ impl Config {
             ancestors: Ancestors::default(),
             environment,
             authentication: None,
+            listener: ListenerConfig::default(),
             stdio_principal: None,
         };
         config.with_environment(environment)

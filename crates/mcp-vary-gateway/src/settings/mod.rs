@@ -3,4 +3,5 @@
 pub mod authentication;
 pub mod config;
 pub mod limits;
+pub mod listener;
 pub mod sealing_keys;

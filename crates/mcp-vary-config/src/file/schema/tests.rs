@@ -137,6 +137,7 @@ const TABLES: &[(&str, &str)] = &[
     ("| key of an API key", "/auth/keys/0"),
     ("| key of an issuer", "/auth/issuers/0"),
     ("| key of `stdio-principal`", "/stdio-principal"),
+    ("| key of `tls`", "/tls"),
 ];
 
 /// Tables that the reference describes in sentences.
@@ -160,6 +161,7 @@ fn base() -> Value {
             "keys": [{"name": "a", "sha256": "0".repeat(64)}],
         },
         "stdio-principal": {"name": "a"},
+        "tls": {"certificate": "a", "key": "b"},
         "clients": [{"variant": "standard"}],
         "ranking": {"weights": {"useCase": {}}},
         "variants": {
@@ -393,6 +395,7 @@ fn refused(file: &Value) -> Vec<String> {
         "2027-01-31",
         "https://idp.example",
         "endpoint",
+        "required",
         "0000000000000000000000000000000000000000000000000000000000000000",
     ];
     let tries = if text.contains("${") { BEST } else { &[""] };
@@ -414,6 +417,8 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "has a first pause that is longer than the longest",
     "cannot be used",
     "accepts nobody",
+    "needs `trusted-proxies`",
+    "does nothing without",
 ];
 
 /// Each value in the place of each setting: what the reader takes the schema takes, and what the reader

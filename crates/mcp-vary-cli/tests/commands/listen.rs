@@ -1,0 +1,84 @@
+//! Listening on addresses that other machines can reach.
+
+use crate::program::{Server, VARY, file, run};
+
+const AUTH: &str = "auth: {keys: [{name: a, sha256: 0000000000000000000000000000000000000000000000000000000000000000}]}\n";
+const PROXY: &str = "behind-proxy: on\ntrusted-proxies: [127.0.0.1]\n";
+const NAME: &str = "hosts: [mcp.example]\n";
+
+fn config(rest: &[&str]) -> String {
+    format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{}",
+        rest.concat()
+    )
+}
+
+#[test]
+fn serving_and_checking_say_what_is_missing_for_other_machines() {
+    let listen = "listen: 0.0.0.0:0\n";
+    for (at, (rest, said)) in [
+        (&[listen][..], "there is no authentication"),
+        (&[listen, AUTH], "keys and tokens would not be encrypted"),
+        (&[listen, AUTH, PROXY], "there is no name for them"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = file(&format!("listen-{at}.yaml"), &config(rest));
+        let path = path.to_str().unwrap();
+        run(&["serve", "--config", path]).refuses(&[said, "or listen on 127.0.0.1:"]);
+        let checked = run(&["config", "check", "--offline", path]);
+        assert_eq!(checked.code, Some(1), "{}", checked.stdout);
+        assert!(
+            checked
+                .stdout
+                .contains("`listen`: 0.0.0.0:0 can be reached"),
+            "{}",
+            checked.stdout
+        );
+        assert!(checked.stdout.contains(said), "{}", checked.stdout);
+    }
+    let path = file("listen-whole.yaml", &config(&[listen, AUTH, PROXY, NAME]));
+    let checked = run(&["config", "check", "--offline", path.to_str().unwrap()]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+}
+
+#[test]
+fn the_status_is_for_this_machine_even_with_authentication() {
+    let admin = "admin: 0.0.0.0:0\nlisten: 0\n";
+    let path = file("listen-admin.yaml", &config(&[admin, AUTH, PROXY, NAME]));
+    run(&["serve", "--config", path.to_str().unwrap()])
+        .refuses(&["can be reached from other machines, and this is for the programs of this one"]);
+}
+
+#[test]
+fn a_reload_that_would_open_the_gateway_to_everybody_is_refused() {
+    let path = file("listen-reload.yaml", &config(&[AUTH, PROXY, NAME]));
+    let args = [
+        "serve",
+        "--listen",
+        "0.0.0.0:0",
+        "--config",
+        path.to_str().unwrap(),
+    ];
+    let mut server = Server::start(&args);
+    std::fs::write(&path, config(&[PROXY, NAME])).unwrap();
+    let said = server.says("was not reloaded, everything stays as it was: ");
+    assert!(said.contains("there is no authentication"), "{said}");
+}
+
+#[test]
+fn files_of_tls_that_cannot_be_read_are_named() {
+    let tls = "listen: 0\ntls: {certificate: /nowhere/tls.crt, key: /nowhere/tls.key}\n";
+    let path = file("listen-tls.yaml", &config(&[tls]));
+    let mut server = std::process::Command::new(VARY)
+        .args(["serve", "--config", path.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(std::mem::take(&mut server.stderr)).unwrap();
+    assert_eq!(server.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("`tls.certificate`: /nowhere/tls.crt cannot be read: "),
+        "{said}"
+    );
+}

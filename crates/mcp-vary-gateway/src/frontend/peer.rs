@@ -1,0 +1,132 @@
+//! The other end of a connection, and what its requests are told of it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+use http::request::Parts;
+
+use crate::authentication::PeerCertificate;
+use crate::settings::config::Config;
+use crate::settings::listener::TrustedProxies;
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    address: IpAddr,
+    /// Whether the connection comes from this machine over its loopback interface.
+    pub(super) is_local: bool,
+    /// Whether the connection is encrypted by this process.
+    is_encrypted: bool,
+    certificate: Option<PeerCertificate>,
+}
+
+/// The address of the client of a request: of the connection, or what the trusted proxies say. For logs and limits;
+/// an extension of the request where the gateway has authentication or proxies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
+
+impl Peer {
+    /// The peer at `remote`, connected to the address `local` of this machine.
+    pub(super) fn new(remote: SocketAddr, local: SocketAddr) -> Self {
+        Self {
+            address: remote.ip().to_canonical(),
+            is_local: local.ip().to_canonical().is_loopback(),
+            is_encrypted: false,
+            certificate: None,
+        }
+    }
+
+    /// The peer after a TLS handshake, in which it may have sent a certificate.
+    pub(super) fn encrypted(mut self, certificate: Option<PeerCertificate>) -> Self {
+        self.is_encrypted = true;
+        self.certificate = certificate;
+        self
+    }
+
+    /// Whether connections of this peer are accepted: from proxies alone, if the gateway is behind proxies.
+    pub(super) fn is_accepted(&self, config: &Config) -> bool {
+        let proxies = config.listener.trusted_proxies.as_ref();
+        proxies.is_none_or(|proxies| proxies.contains(self.address))
+    }
+
+    /// Whether the configuration serves this connection. It may have changed since the connection was accepted.
+    pub(super) fn is_served(&self, config: &Config) -> bool {
+        let is_protected = config.authentication.is_some()
+            && (self.is_encrypted || config.listener.trusted_proxies.is_some());
+        self.is_accepted(config) && (self.is_local || is_protected)
+    }
+
+    /// Adds what is known of the peer to a request.
+    pub(super) fn describe(&self, head: &mut Parts, config: &Config) {
+        if let Some(certificate) = &self.certificate {
+            head.extensions.insert(certificate.clone());
+        }
+        let proxies = config.listener.trusted_proxies.as_ref();
+        if config.authentication.is_some() || proxies.is_some() {
+            let address = match proxies {
+                Some(proxies) => forwarded_for(&head.headers, proxies).unwrap_or(self.address),
+                None => self.address,
+            };
+            head.extensions.insert(ClientAddress(address));
+        }
+    }
+}
+
+/// The rightmost address in `X-Forwarded-For` that is not a trusted proxy. What is to the left of it was sent by the
+/// client, and may be anything.
+///
+/// `None` if there is no such address, or if one on the way to it cannot be read.
+fn forwarded_for(headers: &HeaderMap, proxies: &TrustedProxies) -> Option<IpAddr> {
+    let values = headers.get_all("x-forwarded-for").iter().rev();
+    for value in values {
+        for hop in value.to_str().ok()?.rsplit(',') {
+            let address = parse_hop(hop.trim())?.to_canonical();
+            if !proxies.contains(address) {
+                return Some(address);
+            }
+        }
+    }
+    None
+}
+
+/// An address; some proxies add the port.
+fn parse_hop(hop: &str) -> Option<IpAddr> {
+    let address = hop.parse().ok();
+    address.or_else(|| hop.parse::<SocketAddr>().ok().map(|hop| hop.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn comes_from(values: &[&str], expected: Option<&str>) {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append("x-forwarded-for", value.parse().unwrap());
+        }
+        let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap());
+        let found = forwarded_for(&headers, &TrustedProxies::new(networks.to_vec()));
+        let expected = expected.map(|address| address.parse::<IpAddr>().unwrap());
+        assert_eq!(found, expected, "{values:?}");
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_not_a_proxy() {
+        comes_from(&["192.0.2.1"], Some("192.0.2.1"));
+        comes_from(&["192.0.2.1, 10.0.0.1"], Some("192.0.2.1"));
+        // What a client writes itself is further left.
+        comes_from(&["10.0.0.9, 198.51.100.1, 192.0.2.1"], Some("192.0.2.1"));
+        comes_from(&["198.51.100.1", "192.0.2.1,10.0.0.1"], Some("192.0.2.1"));
+        comes_from(&["192.0.2.1:4711, [2001:db8::1]:80"], Some("192.0.2.1"));
+        comes_from(&["::ffff:192.0.2.1"], Some("192.0.2.1"));
+    }
+
+    #[test]
+    fn without_a_readable_address_the_client_is_the_proxy() {
+        comes_from(&[], None);
+        comes_from(&["10.0.0.1, 10.0.0.2"], None);
+        comes_from(&["192.0.2.1, unknown"], None);
+        comes_from(&[""], None);
+    }
+}
