@@ -97,7 +97,55 @@ fn parse_hop(hop: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary_auth::key::KeyTable;
+    use mcp_vary_base::environment::Environment;
+
     use super::*;
+    use crate::settings::authentication::Authentication;
+
+    /// A connection to `local`, and whether the configuration serves it.
+    #[track_caller]
+    fn is_served(
+        local: &str,
+        is_encrypted: bool,
+        has_auth: bool,
+        proxies: &[&str],
+        expected: bool,
+    ) {
+        let mut config = Config::with_servers(Vec::new(), Environment::new(|| 0, |_| {}));
+        if has_auth {
+            let authentication = Authentication::new(KeyTable::default(), None, true);
+            config.authentication = Some(authentication.unwrap());
+        }
+        if !proxies.is_empty() {
+            let networks = proxies.iter().map(|network| network.parse().unwrap());
+            config.listener.trusted_proxies = Some(TrustedProxies::new(networks.collect()));
+        }
+        let remote = "192.0.2.7:4711".parse().unwrap();
+        let peer = Peer::new(remote, local.parse().unwrap());
+        let peer = match is_encrypted {
+            true => peer.encrypted(None),
+            false => peer,
+        };
+        let case = format!("{local} {is_encrypted} {has_auth} {proxies:?}");
+        assert_eq!(peer.is_served(&config), expected, "{case}");
+    }
+
+    #[test]
+    fn a_connection_from_elsewhere_needs_authentication_and_encryption() {
+        for local in ["10.0.0.5:80", "[2001:db8::5]:80", "[::ffff:10.0.0.5]:80"] {
+            is_served(local, true, true, &[], true);
+            is_served(local, false, true, &["192.0.2.7"], true);
+            is_served(local, false, true, &[], false);
+            is_served(local, true, false, &[], false);
+            is_served(local, false, false, &["192.0.2.7"], false);
+            is_served(local, true, true, &["192.0.2.8"], false);
+        }
+        for local in ["127.0.0.1:80", "[::1]:80", "[::ffff:127.0.0.1]:80"] {
+            is_served(local, false, false, &[], true);
+            is_served(local, false, false, &["192.0.2.8"], false);
+        }
+    }
 
     #[track_caller]
     fn comes_from(values: &[&str], expected: Option<&str>) {
