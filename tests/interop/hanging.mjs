@@ -1,13 +1,14 @@
 // A gateway before a server that works and a server that never answers: the Inspector and clients whose requests
 // fail after 10 seconds use the one that works, from the first moment on.
 
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+import { startGateway } from "./gateway.mjs";
 import { SDKS, same, told } from "./sdks.mjs";
 
 const { way, era, client: name, vary, fixture } = JSON.parse(process.argv[2]);
@@ -17,23 +18,6 @@ const configuration = join(directory, "vary.json");
 const servers = { works: { command: fixture, args: ["--stdio"] }, hangs: { command: "sleep", args: ["1000"] } };
 writeFileSync(configuration, JSON.stringify({ servers }));
 const ECHO = "works_echo";
-
-/** A gateway that has only begun to start its servers, and its URL. */
-async function started() {
-  const gateway = spawn(vary, ["serve", "--listen", "127.0.0.1:0", "--config", configuration], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let printed = "";
-  const url = await new Promise((resolve, reject) => {
-    gateway.once("exit", () => reject(new Error(printed)));
-    gateway.stderr.on("data", (chunk) => {
-      printed += chunk;
-      const [url] = printed.match(/http:\/\/127\.0\.0\.1:\d+\/mcp(?=\s)/) ?? [];
-      if (url) resolve(url);
-    });
-  });
-  return { gateway, url };
-}
 
 /** What a command of the Inspector prints; each starts a process, and over stdio a gateway. */
 async function inspect(url, method, ...options) {
@@ -83,7 +67,7 @@ async function ofSdk(sdk, url) {
   await client.close();
 }
 
-const { gateway, url } = way === "http" ? await started() : {};
+const { gateway, url } = way === "http" ? await startGateway(vary, configuration) : {};
 if (name === "inspector") await ofInspector(url);
 else await ofSdk(SDKS[name], url);
 gateway?.kill();
