@@ -11,21 +11,24 @@ IS_FASTMCP = find_spec("fastmcp") is not None
 
 if IS_FIRST:
     import anyio
+    import httpx
     import mcp.types as types
     from mcp.client.session import ClientSession
     from mcp.client.stdio import StdioServerParameters, stdio_client
-    from mcp.client.streamable_http import streamable_http_client
     from mcp.shared.exceptions import McpError as MCPError
 else:
     import discover_timeout  # noqa: F401
+    import httpx2 as httpx
     import mcp_types as types
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
     from mcp.shared.exceptions import MCPError
+from mcp.client.streamable_http import streamable_http_client
+
 if IS_FASTMCP:
     import fastmcp_client
 
-__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "of_both_eras", "types", "written"]
+__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "httpx", "of_both_eras", "types", "written"]
 
 
 SDK_SERVERS = ["typescript-sdk", "python-sdk", "fastmcp"]
@@ -42,9 +45,13 @@ def written(model):
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def connected(job, server, message_handler=None, **more):
-    """A client of one of the job's servers, and what it does with messages that answer nothing."""
+def connected(job, server, message_handler=None, auth=None, **more):
+    """A client of one of the job's servers, and what it does with messages that answer nothing and to log in."""
     target = job[server]["url"]
+    if auth and IS_FASTMCP:
+        more["auth"] = auth
+    elif auth:
+        target = streamable_http_client(target, http_client=httpx.AsyncClient(auth=auth, timeout=60))
     if job["way"] == "stdio":
         program, *args = job[server]["command"]
         target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
@@ -58,7 +65,10 @@ def connected(job, server, message_handler=None, **more):
 
 @asynccontextmanager
 async def _connected(target, message_handler, more):
-    over = streamable_http_client if isinstance(target, str) else stdio_client
+    if isinstance(target, str):
+        target = streamable_http_client(target)
+    elif isinstance(target, StdioServerParameters):
+        target = stdio_client(target)
 
     async def hear(message):
         if message_handler is not None:
@@ -68,7 +78,7 @@ async def _connected(target, message_handler, more):
     limit = timedelta(seconds=60)
     is_over = False
     try:
-        async with over(target) as (reads, writes, *_):
+        async with target as (reads, writes, *_):
             async with ClientSession(reads, writes, limit, message_handler=hear, **more) as session:
                 await session.initialize()
                 yield First(session)

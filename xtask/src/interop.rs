@@ -54,7 +54,7 @@ const CLIENTS: &[Client] = &[
 ];
 
 /// The SDKs whose clients run additional checks, and the eras that they speak.
-const SDKS: &[(&str, &[&str])] = &[
+pub(crate) const SDKS: &[(&str, &[&str])] = &[
     ("typescript-1", &["legacy"]),
     ("typescript-2", &["legacy", "modern"]),
     ("python", &["legacy", "modern"]),
@@ -62,7 +62,7 @@ const SDKS: &[(&str, &[&str])] = &[
 
 /// The SDKs for checks between one client and one server, such as notifications, and the eras that they speak: those
 /// above, a widely used one with legacy tasks, and FastMCP.
-const NOTIFIED: &[(&str, &[&str])] = &[
+pub(crate) const NOTIFIED: &[(&str, &[&str])] = &[
     SDKS[0],
     SDKS[1],
     (python::FIRST, &["legacy"]),
@@ -79,12 +79,13 @@ const EXAMPLES: &str = "examples/configurations";
 
 /// One client with one server, in one era and over one transport.
 #[derive(Debug)]
-struct Job {
+pub(crate) struct Job {
     /// Its name in the table.
-    name: String,
-    script: String,
+    pub(crate) name: String,
+    /// The script that it runs, in the directory of the npm packages.
+    pub(crate) script: String,
     /// The argument of the script.
-    argument: Value,
+    pub(crate) argument: Value,
 }
 
 /// One line of a script's output.
@@ -168,7 +169,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
 }
 
 /// A job for each SDK, era and transport with this `argument`, run by the scripts that are named after `what`.
-fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
+pub(crate) fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
         for (name, eras) in sdks {
@@ -302,7 +303,7 @@ fn files(workspace: &Workspace) -> Result<String, String> {
 }
 
 /// Runs the jobs, several at once, and prints each when it is done.
-fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
+pub(crate) fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     let jobs = Mutex::new(jobs);
     let found = Mutex::new((Outcome::default(), Table::default()));
     thread::scope(|scope| {

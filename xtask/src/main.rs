@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the output of the command")]
 
 mod amplify;
+mod auth;
 mod behind;
 mod bench;
 mod cargo;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, cargo, conformance, faults, guide, interop, layout, names, requirements, soak, tokens,
+    amplify, auth, cargo, conformance, faults, guide, interop, layout, names, requirements, soak,
+    tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -106,10 +107,15 @@ const PHASES: &[Phase] = &[
         about: "official clients reach official servers through Vary",
         run: interop::phase,
     },
+    Phase {
+        name: "auth",
+        about: "official clients log in with a real authorization server, whose keys change and which dies",
+        run: auth::phase,
+    },
 ];
 
 /// The phases that need packages from npm and PyPI.
-const NEED_PACKAGES: &[&str] = &["packages", "conformance", "interop"];
+const NEED_PACKAGES: &[&str] = &["packages", "conformance", "interop", "auth"];
 
 /// A phase that has run.
 struct Row {

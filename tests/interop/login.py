@@ -1,0 +1,163 @@
+"""A client on the Python SDK 1.x or 2.x, or on FastMCP 4, logs in from nothing but the URL. The same as in login.mjs."""
+
+import asyncio
+import json
+import re
+import sys
+from contextlib import AsyncExitStack
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import OAuthClientMetadata
+from sdks import IS_FIRST, connected, httpx, written
+from telling import same, told
+
+if not IS_FIRST:
+    from mcp.client.auth import AuthorizationCodeResult
+
+JOB = json.loads(sys.argv[1])
+STANDARD = "/mcp"
+COMPACT = "/mcp/v/compact"
+
+# The authorization server redirects there. Nothing listens: the parameters are read from the redirect.
+CALLBACK = "http://127.0.0.1:7777/callback"
+
+# More pages than a login has.
+MAX_STEPS = 12
+
+
+class Credentials:
+    """What a client stores between its requests."""
+
+    def __init__(self):
+        self.tokens = None
+        self.client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client
+
+
+class Person:
+    """Logs in and says yes, without a browser."""
+
+    async def open(self, url):
+        """Fills in the forms at `url`, until the authorization server redirects to the client."""
+        async with httpx.AsyncClient() as http:
+            body = None
+            for _ in range(MAX_STEPS):
+                response = await (http.post(url, data=body) if body else http.get(url))
+                body = None
+                if location := response.headers.get("location"):
+                    url = urljoin(url, location)
+                    if url.startswith(CALLBACK):
+                        self.redirected = dict(parse_qsl(urlsplit(url).query))
+                        return
+                else:
+                    url, body = form(response, url)
+        raise AssertionError(f"{MAX_STEPS} pages, and no redirect to {CALLBACK}; the last is {url}")
+
+    async def returned(self):
+        """The parameters of the redirect, as the SDK wants them."""
+        if "code" not in self.redirected:
+            raise AssertionError(f"the authorization server refuses: {self.redirected}")
+        code, state = self.redirected["code"], self.redirected.get("state")
+        if IS_FIRST:
+            return code, state
+        return AuthorizationCodeResult(code=code, state=state, iss=self.redirected.get("iss"))
+
+
+def form(response, url):
+    """Where to send the form of a page, a login or the consent after it, and what."""
+    action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
+    prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
+    if not action or not prompt:
+        raise AssertionError(f"{url} answers {response.status_code} without a form: {response.text[:300]}")
+    return urljoin(url, action[1]), {"prompt": prompt[1], "login": "ann", "password": "any"}
+
+
+def authentication(url, credentials):
+    """What the SDK needs to log in to `url`."""
+    metadata = OAuthClientMetadata(
+        client_name="interop",
+        redirect_uris=[CALLBACK],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        token_endpoint_auth_method="none",
+    )
+    person = Person()
+    return OAuthClientProvider(url, metadata, credentials, person.open, person.returned)
+
+
+async def check_received(recorder, mark, token):
+    """What the server received from Vary has `mark` in it once, and no token."""
+    async with httpx.AsyncClient() as http:
+        received = (await http.get(urljoin(recorder, "/received"))).json()
+    same(len([it for it in received if mark in it["body"]]), 1)
+    for request in received:
+        names = request["headers"][::2]
+        text = " ".join([*request["headers"], request["body"]])
+        if token in text or "authorization" in [name.lower() for name in names]:
+            raise AssertionError(f"the server received a token with {request['method']}: {names}")
+
+
+async def check_lists(session, address, lists):
+    """The address of the variant has the tools of `/mcp`, smaller."""
+    tools = written(await session.list_tools())["tools"]
+    lists[address] = tools
+    same("echo" in names(tools), True)
+    if address == COMPACT:
+        standard = lists[STANDARD]
+        same(names(tools), names(standard))
+        large, small = (len(json.dumps(it)) for it in (standard, tools))
+        if small >= large:
+            raise AssertionError(f"{small} characters instead of fewer than {large}")
+
+
+def names(tools):
+    return [tool["name"] for tool in tools]
+
+
+async def of_address(address, lists):
+    """Everything that a client does that knows nothing but the URL of `address`."""
+    url = urljoin(JOB["url"], address)
+    credentials = Credentials()
+    session = None
+    async with AsyncExitStack() as stack:
+
+        async def log_in():
+            nonlocal session
+            target = connected({**JOB, address: {"url": url}}, address, auth=authentication(url, credentials))
+            opened = await stack.enter_async_context(target)
+            if credentials.tokens is None:
+                raise AssertionError(f"{url} lets in a client without a login")
+            session = opened
+
+        async def call():
+            mark = f"{JOB['client']} {JOB['era']} {address}"
+            result = await session.call_tool("echo", {"said": mark})
+            same(written(result)["structuredContent"], {"said": mark})
+            await check_received(JOB["recorder"], mark, credentials.tokens.access_token)
+
+        await told("logs in from the URL alone", log_in, address)
+        if session is None:
+            return
+        await told("lists the tools of the address", lambda: check_lists(session, address, lists), address)
+        await told("calls a tool, and the server behind receives no token", call, address)
+
+
+async def main():
+    lists = {}
+    for address in [STANDARD, COMPACT]:
+        await of_address(address, lists)
+
+
+asyncio.run(main())
