@@ -1,5 +1,6 @@
 //! Checks a server: `cargo run -p mcp-vary-conformance --example check -- URL [--only ID]... [--format plain|json|junit]
-//! [--header 'NAME: VALUE']...`. The exit code is 0 if no MUST is violated, 1 if one is, and 2 if nothing could be checked.
+//! [--header 'NAME: VALUE']... [-- COMMAND ARGUMENT...]`, with the command instead of a URL. The exit code is 0 if no MUST
+//! is violated, 1 if one is, and 2 if nothing could be checked. `vary check` has more options.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 
@@ -7,8 +8,7 @@ use std::process::ExitCode;
 
 use mcp_vary_conformance::{Format, Options, Target, run};
 
-const USAGE: &str =
-    "usage: check URL [--only ID]... [--format plain|json|junit] [--header 'NAME: VALUE']...";
+const USAGE: &str = "usage: check [URL] [--only ID]... [--format plain|json|junit] [--header 'NAME: VALUE']... [-- COMMAND...]";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -30,8 +30,15 @@ async fn main() -> ExitCode {
 }
 
 async fn check(arguments: &[String]) -> Result<(String, bool), Box<dyn std::error::Error>> {
-    let (url, options) = arguments.split_first().ok_or(USAGE)?;
-    let mut target = Target::http(url)?;
+    let end = arguments.iter().position(|argument| argument == "--");
+    let (options, command) = arguments.split_at(end.unwrap_or(arguments.len()));
+    let (mut target, options) = match command {
+        [_, command @ ..] => (Target::command(command)?, options),
+        [] => {
+            let (url, options) = options.split_first().ok_or(USAGE)?;
+            (Target::http(url)?, options)
+        }
+    };
     let mut only = Vec::new();
     let mut format = Format::Plain;
     for option in options.chunks(2) {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
+use crate::advice;
 use crate::probe::Probe;
 
 /// A requirement as an executable check.
@@ -58,11 +59,34 @@ impl Check {
         self.eras
     }
 
+    /// What the author of a server can do if it objects.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        advice::of(self.requirement())
+    }
+
+    /// The requirement of which this checks a part, such as `SV-1`.
+    #[must_use]
+    pub fn requirement(&self) -> &'static str {
+        self.id.split('/').next().unwrap_or(self.id)
+    }
+
+    /// The extension without which the check makes no sense, if there is one.
+    #[must_use]
+    pub const fn extension(&self) -> Option<Extension> {
+        match self.scope {
+            Scope::Any => None,
+            Scope::Negotiation => Some(Extension::Negotiation),
+            Scope::DeclaredVariants | Scope::Variants | Scope::NoVariants => {
+                Some(Extension::Variants)
+            }
+        }
+    }
+
     /// Whether `selector` names this check: its whole identifier, or its requirement (`SV-1`).
     #[must_use]
     pub fn matches(&self, selector: &str) -> bool {
-        let requirement = self.id.split('/').next();
-        self.id == selector || requirement == Some(selector)
+        self.id == selector || self.requirement() == selector
     }
 }
 
@@ -90,6 +114,16 @@ impl fmt::Display for Level {
             Self::Decision => "MUST*",
         })
     }
+}
+
+/// An extension that a server may declare.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Extension {
+    /// Content negotiation: `io.modelcontextprotocol/content-negotiation`.
+    Negotiation,
+    /// Server variants: `io.modelcontextprotocol/server-variants`.
+    Variants,
 }
 
 /// A form of the protocol.
@@ -134,7 +168,8 @@ pub(crate) enum Scope {
     DeclaredVariants,
     /// Servers that offer at least one variant.
     Variants,
-    /// Servers that do not declare server variants.
+    /// Servers that do not declare server variants. Only a run that asks for it checks them: a server cannot be expected to
+    /// know a document that it does not claim to implement.
     NoVariants,
 }
 

@@ -1,12 +1,11 @@
 //! A client with the capabilities that a check declares, in either era.
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::check::{Era, Objection, violation};
-use crate::http::{Reply, SESSION};
 use crate::json::{array_at, brief, cut, text_at};
 use crate::probe::Probe;
+use crate::transport::{Connection, Outgoing, Reply};
 
 /// The content negotiation extension.
 pub(crate) const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
@@ -110,7 +109,7 @@ impl Answer {
 #[derive(Debug)]
 pub(crate) struct Client<'a> {
     probe: &'a Probe<'a>,
-    session: Option<HeaderValue>,
+    connection: Connection,
     declared: Value,
     /// The server's capabilities, as it declared them to this client.
     pub(crate) capabilities: Value,
@@ -135,7 +134,7 @@ impl<'a> Client<'a> {
     ) -> Result<Result<Self, ErrorAnswer>, Objection> {
         let mut client = Self {
             probe,
-            session: None,
+            connection: probe.open(&capabilities)?,
             declared: capabilities,
             capabilities: Value::Null,
         };
@@ -165,13 +164,19 @@ impl<'a> Client<'a> {
         if matches!(answer, Answer::Error(_)) {
             return Ok(answer);
         }
-        self.session = reply.session;
-        if let Some(session) = &self.session {
-            self.probe.note_session(session.clone());
+        if let (Some(id), Connection::Http { session }) = (reply.session, &mut self.connection) {
+            *session = Some(id);
+            self.probe.note_session(&self.connection);
         }
-        let headers = self.headers("notifications/initialized", &Value::Null);
-        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        _ = self.probe.post(headers, &initialized, None).await?;
+        let method = "notifications/initialized";
+        let initialized = Outgoing {
+            era: Era::Legacy,
+            method,
+            params: &Value::Null,
+            id: None,
+            text: json!({"jsonrpc": "2.0", "method": method}).to_string(),
+        };
+        _ = self.probe.send(&self.connection, &initialized).await?;
         Ok(answer)
     }
 
@@ -187,23 +192,31 @@ impl<'a> Client<'a> {
 
     async fn exchange(&self, method: &str, params: Value) -> Result<(Reply, Answer), Objection> {
         let id = self.probe.next_id();
-        let headers = self.headers(method, &params);
-        let mut request = Map::new();
-        request.insert("jsonrpc".to_owned(), "2.0".into());
-        request.insert("id".to_owned(), id.into());
-        request.insert("method".to_owned(), method.into());
-        request.insert("params".to_owned(), self.with_metadata(params));
-        let reply = self
-            .probe
-            .post(headers, &Value::Object(request), Some(id))
-            .await?;
-        let Some(message) = &reply.message else {
-            return Err(Objection::NoAnswer(format!(
-                "`{method}` was answered with HTTP status {} and no JSON-RPC response",
-                reply.status
-            )));
+        let params = self.with_metadata(params);
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let request = Outgoing {
+            era: self.probe.era(),
+            method,
+            params: &params,
+            id: Some(id),
+            text: request.to_string(),
         };
-        let answer = answer(message);
+        let reply = self.probe.send(&self.connection, &request).await?;
+        let answer = match &reply.message {
+            Some(message) => answer(message),
+            // An HTTP server may refuse what it cannot read without a JSON-RPC response.
+            None if reply.is_refusal => Answer::Error(ErrorAnswer {
+                code: None,
+                message: reply.status.clone(),
+                data: Value::Null,
+            }),
+            None => {
+                let status = &reply.status;
+                return Err(Objection::NoAnswer(format!(
+                    "`{method}` was answered with {status} and no JSON-RPC response"
+                )));
+            }
+        };
         Ok((reply, answer))
     }
 
@@ -222,30 +235,6 @@ impl<'a> Client<'a> {
             }
         }
         Value::Object(params)
-    }
-
-    fn headers(&self, method: &str, params: &Value) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        let mut insert = |name, value: &str| {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
-        };
-        let era = self.probe.era();
-        if method != "initialize" {
-            insert("mcp-protocol-version", era.revision());
-        }
-        if era == Era::Modern {
-            insert("mcp-method", method);
-            let name = text_at(params, &["name"]).or_else(|| text_at(params, &["uri"]));
-            if let Some(name) = name {
-                insert("mcp-name", name);
-            }
-        }
-        if let Some(session) = &self.session {
-            headers.insert(SESSION, session.clone());
-        }
-        headers
     }
 
     /// Whether the server declares what `kind` needs.

@@ -1,21 +1,27 @@
 //! The streamable HTTP transport: one POST for each message, answered with JSON or server-sent events.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Response};
+use http::uri::Scheme;
+use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use serde_json::Value;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
+use crate::check::Era;
+use crate::json::text_at;
 use crate::sse::EventReader;
-use crate::target::Target;
+use crate::target::{Place, Target};
+use crate::transport::{Outgoing, Reply, response_to};
 
 /// The most bytes of a response that are read.
 const BODY_LIMIT: usize = 4 << 20;
@@ -24,51 +30,50 @@ pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 
 /// A client of one endpoint.
 pub(crate) struct Http {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    uri: Uri,
     target: Target,
     limit: Duration,
 }
 
-/// A response to a POST.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) session: Option<HeaderValue>,
-    /// The JSON-RPC response, if the body has one for the request.
-    pub(crate) message: Option<Value>,
-    /// The body, as far as it was read.
-    pub(crate) body: String,
-}
-
 impl Http {
     /// `limit` is the longest that one request may take, with its response.
-    pub(crate) fn new(target: &Target, limit: Duration) -> Self {
-        Self {
-            client: Client::builder(TokioExecutor::new()).build_http(),
+    ///
+    /// # Errors
+    ///
+    /// If the target is not a URL, or the machine's certificates cannot be read.
+    pub(crate) fn new(target: &Target, limit: Duration) -> Result<Self, String> {
+        let Place::Http(uri) = target.place() else {
+            return Err("the target is not a URL".to_owned());
+        };
+        let connector = connector(uri.scheme() == Some(&Scheme::HTTPS))?;
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            uri: uri.clone(),
             target: target.clone(),
             limit,
-        }
+        })
     }
 
-    /// Sends `body`, and reads until the response to the request `id` is there. Notifications have no `id`.
-    pub(crate) async fn post(
+    /// Sends a message, and reads until its response is there.
+    pub(crate) async fn send(
         &self,
-        headers: HeaderMap,
-        body: String,
-        id: Option<u64>,
+        message: &Outgoing<'_>,
+        session: Option<&HeaderValue>,
     ) -> Result<Reply, String> {
-        let mut request = self.request(Method::POST, headers, body);
+        let headers = headers(message, session);
+        let mut request = self.request(Method::POST, headers, message.text.clone());
         let accepted = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, accepted);
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
         let exchange = async {
             let response = self.client.request(request).await;
-            read(response.map_err(|error| sentence(&error))?, id).await
+            read(response.map_err(|error| sentence(&error))?, message.id).await
         };
         timeout(self.limit, exchange)
             .await
-            .map_err(|_| format!("no response within {} s", self.limit.as_secs()))?
+            .map_err(|_| format!("no response within {} s", self.limit.as_secs_f32()))?
     }
 
     /// Ends a session, as a client should. What the server says to it does not matter here.
@@ -89,7 +94,7 @@ impl Http {
         }
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
-        *request.uri_mut() = self.target.uri().clone();
+        *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = headers;
         request
     }
@@ -99,6 +104,48 @@ impl fmt::Debug for Http {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Http").field(&self.target).finish()
     }
+}
+
+/// The headers of a message: the revision, and for modern requests what the body says.
+fn headers(message: &Outgoing<'_>, session: Option<&HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let mut insert = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    if message.method != "initialize" {
+        insert("mcp-protocol-version", message.era.revision());
+    }
+    if message.era == Era::Modern {
+        insert("mcp-method", message.method);
+        let name = text_at(message.params, &["name"]);
+        if let Some(name) = name.or_else(|| text_at(message.params, &["uri"])) {
+            insert("mcp-name", name);
+        }
+    }
+    if let Some(session) = session {
+        headers.insert(SESSION, session.clone());
+    }
+    headers
+}
+
+/// Connections with and without TLS. Only for `is_tls` the machine's certificates are read.
+fn connector(is_tls: bool) -> Result<HttpsConnector<HttpConnector>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let builder = match is_tls {
+        true => builder.with_native_roots().map_err(|error| {
+            format!(
+                "the machine's root certificates cannot be read: {error}; name a file of them in SSL_CERT_FILE"
+            )
+        })?,
+        false => builder.with_root_certificates(RootCertStore::empty()),
+    };
+    let builder = HttpsConnectorBuilder::new().with_tls_config(builder.with_no_client_auth());
+    Ok(builder.https_or_http().enable_http1().build())
 }
 
 async fn read(response: Response<Incoming>, id: Option<u64>) -> Result<Reply, String> {
@@ -132,21 +179,12 @@ async fn read(response: Response<Incoming>, id: Option<u64>) -> Result<Reply, St
         message = response_to(&bytes, id);
     }
     Ok(Reply {
-        status: head.status.as_u16(),
+        is_refusal: head.status.is_client_error(),
+        status: format!("HTTP {}", head.status.as_u16()),
         session: head.headers.get(SESSION).cloned(),
         message,
         body: String::from_utf8_lossy(&bytes).into_owned(),
     })
-}
-
-/// `json` as a message, if it is the response to the request `id`. An error without an id is one, too: the server could
-/// not read the request's.
-fn response_to(json: &[u8], id: Option<u64>) -> Option<Value> {
-    let message: Value = serde_json::from_slice(json).ok()?;
-    let is_response = message.get("result").is_some() || message.get("error").is_some();
-    let answered = message.get("id").and_then(Value::as_u64);
-    let is_ours = answered == id || (answered.is_none() && message.get("error").is_some());
-    (is_response && is_ours).then_some(message)
 }
 
 /// An error with its causes.

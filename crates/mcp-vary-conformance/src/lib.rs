@@ -3,10 +3,10 @@
 //!
 //! A [`Check`] is one sentence of a document. Violations of MUST fail a run, those of SHOULD are warnings. Where the
 //! documents are silent or contradict each other, a check has the level [`Level::Decision`] (`MUST*`) and only informs. What
-//! a server does not declare is not applicable.
+//! a server does not declare is not applicable, unless [`Options::only`] or [`Options::expect`] asks for it.
 //!
-//! The checks speak literal JSON over streamable HTTP, in both eras of the protocol: sessions (2025-11-25) and stateless
-//! requests (2026-07-28). They call only tools that declare `readOnlyHint: true`, with arguments made from the input schema.
+//! The checks speak literal JSON over streamable HTTP or the standard streams of a command, in both eras of the protocol:
+//! sessions (2025-11-25) and stateless requests (2026-07-28). They call only tools that declare `readOnlyHint: true`, with arguments made from the input schema.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,22 +24,29 @@
 //! A server that stops answering cannot hold a run up: each request and the whole run have time limits ([`Options`]), and a
 //! check that was not answered does not pass.
 
+mod advice;
 mod check;
 mod checks;
 mod client;
 mod http;
 mod json;
+mod limits;
+mod lines;
 mod options;
 mod probe;
+mod process;
 pub mod registry;
 mod report;
 mod run;
 mod sse;
+mod stdio;
 mod survey;
 mod target;
+pub mod traceability;
 mod traffic;
+mod transport;
 
-pub use check::{Check, Era, Level};
+pub use check::{Check, Era, Extension, Level};
 pub use options::{Options, UnknownCheck};
 pub use report::{Finding, Format, Outcome, Report};
 pub use run::{RunError, run};

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use crate::check::{BOTH, Check, Era};
+use crate::check::{BOTH, Check, Era, Extension};
+use crate::limits::Limits;
 use crate::registry;
 
 /// Which checks run, in which eras, and the time limits.
 ///
-/// By default all checks run in both eras, each request may take 10 s, and the run 60 s.
+/// By default all checks run in both eras, each request may take 10 s, the first response of a process 20 s, and
+/// the run 55 s: with the end of all processes there is a verdict within a minute.
 #[derive(Clone, Debug)]
 pub struct Options {
     only: Vec<String>,
+    expected: Vec<Extension>,
     eras: Vec<Era>,
-    request_limit: Duration,
+    limits: Limits,
     run_limit: Duration,
 }
 
@@ -27,9 +30,13 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             only: Vec::new(),
+            expected: Vec::new(),
             eras: BOTH.to_vec(),
-            request_limit: Duration::from_secs(10),
-            run_limit: Duration::from_secs(60),
+            limits: Limits {
+                request: Duration::from_secs(10),
+                start: Duration::from_secs(20),
+            },
+            run_limit: Duration::from_secs(55),
         }
     }
 }
@@ -53,6 +60,14 @@ impl Options {
         }
     }
 
+    /// The same, from a server that must declare `extension`. Without this, the checks of an extension that the server does
+    /// not declare are not applicable; with it, they object. [`Options::only`] expects what it selects.
+    #[must_use]
+    pub fn expect(mut self, extension: Extension) -> Self {
+        self.expected.push(extension);
+        self
+    }
+
     /// The same, in one era.
     #[must_use]
     pub fn era(mut self, era: Era) -> Self {
@@ -63,7 +78,14 @@ impl Options {
     /// The same, with a limit for each request and its response.
     #[must_use]
     pub fn request_limit(mut self, limit: Duration) -> Self {
-        self.request_limit = limit;
+        self.limits.request = limit;
+        self
+    }
+
+    /// The same, with a limit for the first response of each process of a command: a package runner may have to install it.
+    #[must_use]
+    pub fn start_limit(mut self, limit: Duration) -> Self {
+        self.limits.start = limit;
         self
     }
 
@@ -74,15 +96,28 @@ impl Options {
         self
     }
 
-    pub(crate) fn selects(&self, check: &Check) -> bool {
+    /// Whether the run includes `check`.
+    #[must_use]
+    pub fn selects(&self, check: &Check) -> bool {
         self.only.is_empty() || self.only.iter().any(|selector| check.matches(selector))
+    }
+
+    /// Whether the run asks for `check` also of servers that do not declare its extension.
+    pub(crate) fn asks_for(&self, check: &Check) -> bool {
+        let is_expected = |extension| self.expected.contains(&extension);
+        !self.only.is_empty() || check.extension().is_some_and(is_expected)
     }
 
     pub(crate) fn eras(&self) -> &[Era] {
         &self.eras
     }
 
-    pub(crate) fn limits(&self) -> (Duration, Duration) {
-        (self.request_limit, self.run_limit)
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The limit of the whole run.
+    pub(crate) fn whole(&self) -> Duration {
+        self.run_limit
     }
 }

@@ -1,37 +1,33 @@
 //! What a check works with: the transport, the era, and what the survey found.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 use crate::check::{Era, Objection};
 use crate::client::{Client, NEGOTIATION, VARIANTS};
-use crate::http::{Http, Reply};
 use crate::survey::Survey;
 use crate::traffic::{Exchange, Traffic};
+use crate::transport::{Connection, Outgoing, Reply, Transport};
 
 /// One check at work on one server in one era.
 #[derive(Debug)]
 pub(crate) struct Probe<'a> {
-    http: &'a Http,
+    transport: &'a Transport,
     era: Era,
     survey: &'a Survey,
     traffic: Traffic,
-    sessions: Mutex<Vec<HeaderValue>>,
-    last_id: AtomicU64,
+    connections: Mutex<Vec<Connection>>,
 }
 
 impl<'a> Probe<'a> {
-    pub(crate) fn new(http: &'a Http, era: Era, survey: &'a Survey) -> Self {
+    pub(crate) fn new(transport: &'a Transport, era: Era, survey: &'a Survey) -> Self {
         Self {
-            http,
+            transport,
             era,
             survey,
             traffic: Traffic::default(),
-            sessions: Mutex::default(),
-            last_id: AtomicU64::new(0),
+            connections: Mutex::default(),
         }
     }
 
@@ -69,39 +65,62 @@ impl<'a> Probe<'a> {
     }
 
     pub(crate) fn next_id(&self) -> u64 {
-        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+        self.transport.next_id()
     }
 
-    pub(crate) fn note_session(&self, session: HeaderValue) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.push(session);
+    /// The connection of a client that declares `capabilities`. All modern clients of a check share one.
+    pub(crate) fn open(&self, capabilities: &Value) -> Result<Connection, Objection> {
+        let mut connections = self.lock();
+        if let (Era::Modern, Some(shared)) = (self.era, connections.first()) {
+            return Ok(shared.clone());
+        }
+        let opened = self.transport.open(self.era, capabilities);
+        let opened = opened.map_err(Objection::NoAnswer)?;
+        connections.push(opened.clone());
+        Ok(opened)
     }
 
-    pub(crate) async fn post(
+    /// Remembers that a connection has a session, so that it is ended.
+    pub(crate) fn note_session(&self, connection: &Connection) {
+        self.lock().push(connection.clone());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn send(
         &self,
-        headers: HeaderMap,
-        message: &Value,
-        id: Option<u64>,
+        connection: &Connection,
+        message: &Outgoing<'_>,
     ) -> Result<Reply, Objection> {
-        let sent = message.to_string();
-        let reply = self.http.post(headers, sent.clone(), id).await;
+        let reply = self.transport.send(connection, message).await;
         match &reply {
-            Ok(reply) => self.traffic.record(
-                &sent,
-                format!("HTTP {} {}", reply.status, reply.body).trim_end(),
-            ),
-            Err(error) => self.traffic.record(&sent, error),
+            Ok(reply) => {
+                let received = format!("{} {}", reply.status, reply.body);
+                self.traffic.record(&message.text, received.trim_end());
+            }
+            Err(error) => self.traffic.record(&message.text, error),
         }
         reply.map_err(Objection::NoAnswer)
     }
 
-    /// Ends the sessions that the check opened.
-    pub(crate) async fn end_sessions(&self) {
-        let sessions =
-            std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
-        for session in sessions {
-            self.http.end_session(session).await;
+    /// Ends the connections that the check opened.
+    pub(crate) async fn close(&self) {
+        let connections = std::mem::take(&mut *self.lock());
+        for connection in connections {
+            self.transport.close(connection).await;
         }
+    }
+
+    /// The last lines that the processes of this check wrote to standard error.
+    pub(crate) fn stderr(&self) -> String {
+        let connections = self.lock();
+        let texts = connections.iter().map(Connection::stderr);
+        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        texts.join("\n")
     }
 
     pub(crate) fn into_exchanges(self) -> Vec<Exchange> {

@@ -1,5 +1,7 @@
 //! All checks, as one list.
 
+use std::fmt::Write as _;
+
 use crate::check::Check;
 use crate::checks;
 
@@ -23,6 +25,28 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         checks::results::CHECKS,
     ];
     groups.into_iter().flatten()
+}
+
+/// All checks as a table in markdown, with their sentences.
+#[must_use]
+pub fn to_markdown() -> String {
+    let mut table =
+        "| check | level | the document | what the check does |\n|---|---|---|---|\n".to_owned();
+    for check in checks() {
+        let eras = match check.eras() {
+            [era] => format!(" (only {era})"),
+            _ => String::new(),
+        };
+        let cells = [
+            format!("`{}`{eras}", check.id()),
+            check.level().to_string().replace('*', "\\*"),
+            format!("{} *{}*", check.sentence(), check.source()),
+            check.does().to_owned(),
+        ];
+        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        _ = writeln!(table, "| {} |", cells.join(" | "));
+    }
+    table
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ pub struct Finding {
     pub outcome: Outcome,
     /// The last messages, if it did not pass.
     pub exchanges: Vec<Exchange>,
+    /// The last lines that the server wrote to standard error, if the check did not pass and the server is a command.
+    pub stderr: String,
     /// How long it took.
     pub duration: Duration,
 }
@@ -181,8 +183,10 @@ fn finding_to_json(finding: &Finding) -> Value {
         "sentence": check.sentence(),
         "source": check.source(),
         "does": check.does(),
+        "advice": check.advice(),
         "milliseconds": u64::try_from(finding.duration.as_millis()).unwrap_or(u64::MAX),
         "traffic": exchanges.collect::<Vec<_>>(),
+        "stderr": finding.stderr,
     })
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod peer;
+mod stdio;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,8 +16,18 @@ use peer::{NO_FAULT, NO_VARIANTS};
 
 async fn check(fault: &'static str) -> Report {
     let target = peer::start(fault).await;
-    run(&target, &Options::default()).await.unwrap()
+    run(&target, &options(fault)).await.unwrap()
 }
+
+/// The options with which the fault can be found: only who asks for it gets the check of servers without variants.
+fn options(fault: &str) -> Options {
+    match fault {
+        REFUSAL => Options::default().only([REFUSAL]).unwrap(),
+        _ => Options::default(),
+    }
+}
+
+const REFUSAL: &str = "SV-10/unsupported-selector";
 
 fn objections(report: &Report) -> BTreeSet<(Era, &'static str)> {
     let objections = report
@@ -56,7 +67,11 @@ async fn a_right_server_has_no_objections() {
 
 #[tokio::test]
 async fn every_check_passes_somewhere_in_each_of_its_eras() {
-    let reports = [check(NO_FAULT).await, check(NO_VARIANTS).await];
+    let refusing = peer::start(NO_VARIANTS).await;
+    let reports = [
+        check(NO_FAULT).await,
+        run(&refusing, &options(REFUSAL)).await.unwrap(),
+    ];
     let findings = || reports.iter().flat_map(Report::findings);
     for check in registry::checks() {
         for era in check.eras() {
@@ -70,17 +85,21 @@ async fn every_check_passes_somewhere_in_each_of_its_eras() {
     }
 }
 
+/// What the fault that is called like a check must lead to: the check's objection, in each of its eras.
+fn expected(fault: &str) -> BTreeSet<(Era, &'static str)> {
+    let found_by = registry::checks()
+        .find(|check| check.id() == fault)
+        .unwrap();
+    let eras = found_by.eras().iter();
+    eras.map(|era| (*era, found_by.id())).collect()
+}
+
 /// Asserts that the fault of each check of an area is found by it, in each of its eras, and by no other.
 async fn are_found_by_their_checks_alone(area: &str) {
     let mut wrong = String::new();
     for found_by in registry::checks().filter(|check| check.id().starts_with(area)) {
         let report = check(found_by.id()).await;
-        let expected = found_by
-            .eras()
-            .iter()
-            .map(|era| (*era, found_by.id()))
-            .collect();
-        if objections(&report) != expected {
+        if objections(&report) != expected(found_by.id()) {
             wrong += &format!("fault {}:\n{}", found_by.id(), describe(&report));
         }
     }

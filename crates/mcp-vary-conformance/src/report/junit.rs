@@ -88,10 +88,11 @@ fn write_case(xml: &mut String, finding: &Finding) {
 fn details(finding: &Finding) -> String {
     let check = finding.check;
     let mut text = format!(
-        "{}: {}\nchecked: {}\n",
+        "{}: {}\nchecked: {}\nto do: {}\n",
         check.source(),
         check.sentence(),
-        check.does()
+        check.does(),
+        check.advice()
     );
     for exchange in &finding.exchanges {
         _ = writeln!(
@@ -100,6 +101,9 @@ fn details(finding: &Finding) -> String {
             visible(&exchange.sent),
             visible(&exchange.received)
         );
+    }
+    for line in finding.stderr.lines() {
+        _ = writeln!(text, "stderr: {}", visible(line));
     }
     text
 }

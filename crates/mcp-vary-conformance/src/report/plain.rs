@@ -1,55 +1,158 @@
-//! A report for a terminal.
+//! A report for a terminal: the verdict, then what did not pass, worst first.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Finding, Report, visible};
+use super::{Finding, Outcome, Report, visible};
+use crate::check::{Era, Level};
+use crate::json::cut;
+
+/// The most exchanges that are shown of a finding, and the most characters of a message. JSON has more.
+const EXCHANGES: usize = 3;
+const MESSAGE: usize = 1_000;
+
+/// The most lines of findings without a look at their traffic, before the rest is counted.
+const NAMES: usize = 12;
 
 pub(super) fn render(report: &Report) -> String {
-    let mut text = format!("{}\n", visible(&report.target));
+    let mut text = verdict(report);
     for (era, reason) in &report.skipped {
-        _ = writeln!(text, "\n{era}: not checked: {}", visible(reason));
+        _ = writeln!(text, "{era}: not checked: {}", visible(reason));
     }
-    let mut era = None;
-    for finding in &report.findings {
-        if era != Some(finding.era) {
-            era = Some(finding.era);
-            _ = writeln!(text, "\n{}", finding.era);
+    for (era, counts) in counts(report) {
+        _ = writeln!(text, "{era}: {counts}");
+    }
+    for word in ["fail", "warn", "info"] {
+        for group in groups(report, word) {
+            text.push('\n');
+            write_group(&mut text, word, &group);
         }
-        write_finding(&mut text, finding);
     }
-    let counts = report.counts();
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|(word, count)| format!("{count} {word}"))
-        .collect();
-    let verdict = if report.passes() {
-        "passes"
-    } else {
-        "does not pass"
-    };
-    _ = writeln!(text, "\n{verdict}: {}", counts.join(", "));
+    write_skipped(&mut text, report);
     text
 }
 
-fn write_finding(text: &mut String, finding: &Finding) {
-    let check = finding.check;
-    _ = writeln!(
-        text,
-        "  {} {:6} {}",
-        finding.word(),
-        check.level(),
-        check.id()
-    );
-    if !finding.text().is_empty() {
-        _ = writeln!(text, "         {}", visible(finding.text()));
+/// The first line.
+fn verdict(report: &Report) -> String {
+    let target = visible(&report.target);
+    let counts = report.counts();
+    let count = |word| counts.get(word).copied().unwrap_or_default();
+    match (report.passes(), count("pass")) {
+        (true, 0) => format!("{target}: nothing could be checked\n"),
+        (true, _) => format!("{target} passes\n"),
+        (false, _) => format!("{target} does not pass: {} failed\n", count("fail")),
     }
-    if !finding.is_objection() {
+}
+
+/// The number of findings of each word, for each era that was checked.
+fn counts(report: &Report) -> Vec<(Era, String)> {
+    let mut eras: Vec<(Era, String)> = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        let findings = || report.findings.iter().filter(|it| it.era == era);
+        if findings().next().is_none() {
+            continue;
+        }
+        let words = [
+            ("pass", "passed"),
+            ("fail", "failed"),
+            ("warn", "warnings"),
+            ("info", "notes"),
+            ("skip", "not applicable"),
+        ];
+        let parts = words.map(|(word, shown)| {
+            let count = findings().filter(|it| it.word() == word).count();
+            format!("{count} {shown}")
+        });
+        eras.push((era, parts.join(", ")));
+    }
+    eras
+}
+
+/// Findings that are shown as one: those of the same check in both eras, and those that differ in nothing but their check.
+type Group<'a> = Vec<&'a Finding>;
+
+fn groups<'a>(report: &'a Report, word: &str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for finding in report.findings.iter().filter(|it| it.word() == word) {
+        let belongs = |group: &&mut Group<'a>| {
+            group.iter().any(|other| {
+                let is_same_check = other.check.id() == finding.check.id();
+                // Without traffic, only the reason says something: the run was over, or the subject is missing.
+                let has_traffic = !(other.exchanges.is_empty() && finding.exchanges.is_empty());
+                other.text() == finding.text() && (is_same_check || !has_traffic)
+            })
+        };
+        match groups.iter_mut().find(belongs) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn write_group(text: &mut String, word: &str, group: &[&Finding]) {
+    let Some(finding) = group.first() else {
         return;
+    };
+    let mut names: Vec<(&str, Vec<String>)> = Vec::new();
+    for finding in group {
+        let era = finding.era.to_string();
+        match names.iter_mut().find(|(id, _)| *id == finding.check.id()) {
+            Some((_, eras)) => eras.push(era),
+            None => names.push((finding.check.id(), vec![era])),
+        }
     }
-    _ = writeln!(text, "         {}: {}", check.source(), check.sentence());
-    _ = writeln!(text, "         checked: {}", check.does());
-    for exchange in &finding.exchanges {
-        _ = writeln!(text, "         > {}", visible(&exchange.sent));
-        _ = writeln!(text, "         < {}", visible(&exchange.received));
+    let level = finding.check.level();
+    for (id, eras) in names.iter().take(NAMES) {
+        _ = writeln!(text, "{word} {id} ({level}; {})", eras.join(", "));
+    }
+    if names.len() > NAMES {
+        _ = writeln!(text, "{word} {} more checks", names.len() - NAMES);
+    }
+    _ = writeln!(text, "  found:    {}", visible(finding.text()));
+    if names.len() == 1 {
+        write_details(text, finding);
+    }
+}
+
+fn write_details(text: &mut String, finding: &Finding) {
+    let check = finding.check;
+    let title = match check.level() {
+        Level::Decision => "decision:",
+        _ => "required:",
+    };
+    _ = writeln!(text, "  {title} {}", check.sentence());
+    _ = writeln!(text, "            {}", check.source());
+    _ = writeln!(text, "  checked:  {}", check.does());
+    _ = writeln!(text, "  to do:    {}", check.advice());
+    let left_out = finding.exchanges.len().saturating_sub(EXCHANGES);
+    if left_out > 0 {
+        _ = writeln!(
+            text,
+            "  traffic:  the last {EXCHANGES} exchanges; --format json has more"
+        );
+    }
+    for exchange in finding.exchanges.iter().skip(left_out) {
+        _ = writeln!(text, "  > {}", visible(&cut(&exchange.sent, MESSAGE)));
+        _ = writeln!(text, "  < {}", visible(&cut(&exchange.received, MESSAGE)));
+    }
+    for line in finding.stderr.lines() {
+        _ = writeln!(text, "  stderr:   {}", visible(line));
+    }
+}
+
+/// How many checks did not apply, by reason.
+fn write_skipped(text: &mut String, report: &Report) {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in &report.findings {
+        if let Outcome::NotApplicable(reason) = &finding.outcome {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    if !reasons.is_empty() {
+        text.push_str("\nnot applicable\n");
+    }
+    for (reason, count) in reasons {
+        _ = writeln!(text, "  {count:3} {}", visible(reason));
     }
 }

@@ -10,6 +10,7 @@ fn report(id: &str, outcome: Outcome) -> Report {
         era: Era::Modern,
         outcome,
         exchanges: vec![Exchange::new("{\"a\":1}", "HTTP 200 \u{1b}[2J <&>\u{202e}")],
+        stderr: "started\u{7}".to_owned(),
         duration: Duration::from_millis(7),
     });
     report
@@ -35,19 +36,63 @@ fn a_finding_shows_the_sentence_and_the_traffic() {
         Outcome::Violated("repeated: \"a\"".to_owned()),
     );
     let text = text.render(Format::Plain);
+    let (head, traffic) = text.split_once("  > ").unwrap();
+    assert_eq!(
+        head,
+        "http://127.0.0.1:1/mcp does not pass: 1 failed\n\
+         2026-07-28: 0 passed, 1 failed, 0 warnings, 0 notes, 0 not applicable\n\n\
+         fail SV-1/unique-ids (MUST; 2026-07-28)\n\
+         \x20 found:    repeated: \"a\"\n\
+         \x20 required: Each variant's `id` MUST be unique within `availableVariants`.\n\
+         \x20           SEP-2053, New Types\n\
+         \x20 checked:  Reads the offered variants: no `id` is there twice.\n\
+         \x20 to do:    Give each variant an `id` that no other has, a `description`, and if you like `hints` (strings), \
+         `status` and `deprecationInfo`.\n"
+    );
+    assert!(traffic.starts_with("{\"a\":1}\n  < HTTP 200 "), "{traffic}");
     assert!(
-        text.contains("fail MUST   SV-1/unique-ids\n         repeated: \"a\"\n"),
+        traffic.ends_with("  stderr:   started\\u{7}\n"),
+        "{traffic}"
+    );
+}
+
+#[test]
+fn what_differs_in_nothing_but_its_check_is_shown_once() {
+    let mut report = report("SV-1/unique-ids", Outcome::Passed);
+    for (id, era) in [
+        ("SV-9/requested-variant", Era::Legacy),
+        ("SV-9/requested-variant", Era::Modern),
+        ("SV-1/ids-are-text", Era::Modern),
+    ] {
+        report.add(Finding {
+            check: registry::checks().find(|check| check.id() == id).unwrap(),
+            era,
+            outcome: Outcome::Unanswered("the time limit passed".to_owned()),
+            exchanges: Vec::new(),
+            stderr: String::new(),
+            duration: Duration::ZERO,
+        });
+    }
+    let text = report.render(Format::Plain);
+    assert!(
+        text.ends_with(
+            "\nfail SV-9/requested-variant (MUST; 2025-11-25, 2026-07-28)\n\
+             fail SV-1/ids-are-text (MUST; 2026-07-28)\n\
+             \x20 found:    the time limit passed\n"
+        ),
         "{text}"
     );
+}
+
+#[test]
+fn a_run_without_any_passed_check_is_not_called_a_pass() {
+    let text = report("SV-1/unique-ids", Outcome::NotApplicable("none".to_owned()));
+    let text = text.render(Format::Plain);
     assert!(
-        text.contains("MUST be unique within `availableVariants`"),
+        text.starts_with("http://127.0.0.1:1/mcp: nothing could be checked\n"),
         "{text}"
     );
-    assert!(text.contains("> {\"a\":1}"), "{text}");
-    assert!(
-        text.ends_with("does not pass: 1 fail, 0 info, 0 pass, 0 skip, 0 warn\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("\nnot applicable\n    1 none\n"), "{text}");
 }
 
 #[test]

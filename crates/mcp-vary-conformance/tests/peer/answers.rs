@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::content::elements;
-use super::{Asked, Peer, Refusal};
+use super::{IncomingRequest, Peer, Refusal};
 
 const INVALID_PARAMS: i64 = -32602;
 const PAGE: usize = 2;
 
 impl Peer {
-    pub(super) fn handle(&self, asked: &Asked<'_>) -> Result<Value, Refusal> {
+    pub(super) fn handle(&self, asked: &IncomingRequest<'_>) -> Result<Value, Refusal> {
         let variant = self.select(asked)?;
         match asked.method {
             "initialize" => {
@@ -67,7 +67,7 @@ impl Peer {
     }
 
     /// The variant of a request.
-    fn select(&self, asked: &Asked<'_>) -> Result<String, Refusal> {
+    fn select(&self, asked: &IncomingRequest<'_>) -> Result<String, Refusal> {
         let offered = self.variants(asked);
         let ids: Vec<&str> = offered
             .iter()
@@ -138,7 +138,12 @@ impl Peer {
         }
     }
 
-    fn unknown_variant(&self, asked: &Asked<'_>, selector: &Value, ids: &[&str]) -> Refusal {
+    fn unknown_variant(
+        &self,
+        asked: &IncomingRequest<'_>,
+        selector: &Value,
+        ids: &[&str],
+    ) -> Refusal {
         let mut data = json!({"requestedVariant": selector, "availableVariants": ids});
         match self.fault {
             "SV-9/requested-variant" => data["requestedVariant"] = Value::Null,
@@ -152,7 +157,7 @@ impl Peer {
     }
 
     /// The page of a list that the cursor names: `variant:start`.
-    fn list(&self, asked: &Asked<'_>, variant: &str) -> Result<Value, Refusal> {
+    fn list(&self, asked: &IncomingRequest<'_>, variant: &str) -> Result<Value, Refusal> {
         let mut start = 0;
         if let Some(cursor) = asked.params["cursor"].as_str() {
             let Some((of, from)) = cursor.split_once(':') else {
@@ -201,7 +206,7 @@ impl Peer {
     /// The name in a request, if the variant has it.
     fn resolve<'a>(
         &self,
-        asked: &'a Asked<'_>,
+        asked: &'a IncomingRequest<'_>,
         list: &str,
         key: &str,
         variant: &str,
@@ -238,14 +243,14 @@ impl Peer {
     }
 
     /// The selector of the request before, if both list tools.
-    fn last_selector(&self, asked: &Asked<'_>) -> Option<String> {
+    fn last_selector(&self, asked: &IncomingRequest<'_>) -> Option<String> {
         let id = asked.selector().and_then(Value::as_str).map(str::to_owned);
         let now = id.filter(|_| asked.method == "tools/list");
         std::mem::replace(&mut *self.selector.lock().unwrap(), now)
     }
 }
 
-fn has_array_of_features(asked: &Asked<'_>) -> bool {
+fn has_array_of_features(asked: &IncomingRequest<'_>) -> bool {
     let features = asked
         .settings(super::NEGOTIATION)
         .and_then(|settings| settings.get("features"));

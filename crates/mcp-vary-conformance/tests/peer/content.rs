@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Asked, NEGOTIATION, Peer};
+use super::{IncomingRequest, NEGOTIATION, Peer};
 
 /// The elements of a list in a variant. `compact` lacks the last one of each.
 pub(super) fn elements(method: &str, variant: &str) -> Vec<Value> {
@@ -35,7 +35,7 @@ pub(super) fn elements(method: &str, variant: &str) -> Vec<Value> {
 
 impl Peer {
     /// The result of a tool, shaped by the client's tags.
-    pub(super) fn call(&self, asked: &Asked<'_>, name: &str) -> Value {
+    pub(super) fn call(&self, asked: &IncomingRequest<'_>, name: &str) -> Value {
         match name {
             "weather" => self.weather(asked),
             "forecast" => self.forecast(asked),
@@ -44,7 +44,7 @@ impl Peer {
         }
     }
 
-    fn weather(&self, asked: &Asked<'_>) -> Value {
+    fn weather(&self, asked: &IncomingRequest<'_>) -> Value {
         assert_eq!(asked.params["arguments"], json!({"city": "test"}));
         let structure = json!({"location": "Bern", "temperature": 8});
         let mut default =
@@ -134,7 +134,7 @@ impl Peer {
         }
     }
 
-    fn forecast(&self, asked: &Asked<'_>) -> Value {
+    fn forecast(&self, asked: &IncomingRequest<'_>) -> Value {
         let result = json!({"content": [text("3 days")], "structuredContent": {"days": 3}});
         let without = json!({"content": [text("3 days")]});
         match (self.fault, asked.tags(self)) {

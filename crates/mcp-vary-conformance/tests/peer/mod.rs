@@ -25,6 +25,21 @@ pub(crate) const NO_FAULT: &str = "";
 /// A server that is right, and declares no variants.
 pub(crate) const NO_VARIANTS: &str = "no variants";
 
+/// It answers nothing.
+pub(crate) const SILENT: &str = "silent";
+
+/// It writes lines that are no messages.
+pub(crate) const NOISY: &str = "noisy";
+
+/// It writes a line that does not end.
+pub(crate) const ENDLESS: &str = "endless";
+
+/// It ends when it is asked for its tools.
+pub(crate) const DYING: &str = "dying";
+
+/// It starts a process, and stays when its input is closed.
+pub(crate) const STUBBORN: &str = "stubborn";
+
 #[derive(Debug)]
 pub(crate) struct Peer {
     fault: &'static str,
@@ -57,14 +72,14 @@ pub(crate) struct Refusal(i64, String, Value);
 
 /// A request of a client whose capabilities are known.
 #[derive(Debug)]
-struct Asked<'a> {
+struct IncomingRequest<'a> {
     method: &'a str,
     params: &'a Value,
     capabilities: Value,
     session: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl IncomingRequest<'_> {
     fn settings(&self, extension: &str) -> Option<&Value> {
         self.capabilities.get("extensions")?.get(extension)
     }
@@ -109,7 +124,11 @@ impl Peer {
     }
 
     /// Answers a request, or opens a session with it. None is no answer at all.
-    fn answer(&self, request: &Value, session: Option<&str>) -> Option<(Value, Option<String>)> {
+    pub(crate) fn answer(
+        &self,
+        request: &Value,
+        session: Option<&str>,
+    ) -> Option<(Value, Option<String>)> {
         let params = request.get("params").unwrap_or(&Value::Null);
         let method = request["method"].as_str().unwrap();
         let mut opened = None;
@@ -124,7 +143,7 @@ impl Peer {
         } else {
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone()
         };
-        let asked = Asked {
+        let asked = IncomingRequest {
             method,
             params,
             capabilities,

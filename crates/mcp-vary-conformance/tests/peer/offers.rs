@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Asked, NEGOTIATION, Peer, Refusal, VARIANTS};
+use super::{IncomingRequest, NEGOTIATION, Peer, Refusal, VARIANTS};
 
 impl Peer {
-    pub(super) fn capabilities(&self, asked: &Asked<'_>) -> Result<Value, Refusal> {
+    pub(super) fn capabilities(&self, asked: &IncomingRequest<'_>) -> Result<Value, Refusal> {
         if self.has("EXT-4/served-without-extensions") && asked.capabilities == json!({}) {
             return Err(Refusal(-32603, "Internal error".to_owned(), Value::Null));
         }
@@ -35,7 +35,7 @@ impl Peer {
         Ok(capabilities)
     }
 
-    fn variant_settings(&self, asked: &Asked<'_>) -> Value {
+    fn variant_settings(&self, asked: &IncomingRequest<'_>) -> Value {
         let mut variants = self.variants(asked);
         let event = match asked.settings(VARIANTS) == Some(&json!({})) {
             true => "plain",
@@ -62,7 +62,7 @@ impl Peer {
         settings
     }
 
-    fn hints<'a>(&self, asked: &'a Asked<'_>) -> &'a Value {
+    fn hints<'a>(&self, asked: &'a IncomingRequest<'_>) -> &'a Value {
         let settings = asked.settings(VARIANTS);
         settings
             .and_then(|settings| settings.get("variantHints"))
@@ -70,7 +70,7 @@ impl Peer {
     }
 
     /// The client's first preference for `key`.
-    fn hint(&self, asked: &Asked<'_>, key: &str) -> Option<String> {
+    fn hint(&self, asked: &IncomingRequest<'_>, key: &str) -> Option<String> {
         let hints = &self.hints(asked)["hints"];
         if self.has("SV-4/bad-hints-are-ignored-alone") && hints["com.example/number"].is_number() {
             return None;
@@ -84,7 +84,7 @@ impl Peer {
     }
 
     /// The variants, the client's default first.
-    pub(super) fn variants(&self, asked: &Asked<'_>) -> Vec<Value> {
+    pub(super) fn variants(&self, asked: &IncomingRequest<'_>) -> Vec<Value> {
         let mut variants = self.all_variants();
         let size = self.hint(asked, "contextSize");
         let nobody = self.hints(asked)["hints"].get("com.example/nobody");

@@ -1,0 +1,24 @@
+//! Writes what is made from the checks: the list in `docs/check.md`, and the files in `spec/traceability`.
+
+use std::{fs, io, path::Path};
+
+use mcp_vary_conformance::{registry, traceability};
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = root.join("docs/check.md");
+    let text = fs::read_to_string(&page)?;
+    let (before, rest) = text.split_once(BEGIN).ok_or(io::ErrorKind::InvalidData)?;
+    let (_, after) = rest.split_once(END).ok_or(io::ErrorKind::InvalidData)?;
+    let list = registry::to_markdown();
+    fs::write(page, format!("{before}{BEGIN}\n\n{list}\n{END}{after}"))?;
+    let directory = root.join("spec/traceability");
+    fs::create_dir_all(&directory)?;
+    for document in traceability::documents() {
+        fs::write(directory.join(document.file()), document.to_yaml())?;
+    }
+    Ok(())
+}
+
+const BEGIN: &str = "<!-- checks -->";
+const END: &str = "<!-- end of checks -->";
