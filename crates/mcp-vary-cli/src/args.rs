@@ -6,6 +6,8 @@ use clap::{ArgGroup, Parser, Subcommand};
 use mcp_vary::variant::Date;
 use mcp_vary_config::Format;
 
+use crate::conformance::args::ServerCheck;
+
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
 #[derive(Debug, Parser)]
 #[command(
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Inspect(Inspect),
     Call(Call),
+    Check(ServerCheck),
     Config(Config),
     Key(Key),
     Status(Status),

@@ -1,4 +1,4 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config`, `key` and `status`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `check`, `config`, `key` and `status`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
@@ -10,6 +10,7 @@ mod chain;
 mod check;
 mod client;
 mod config;
+mod conformance;
 mod demo;
 mod environment;
 mod failure;
@@ -84,6 +85,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Serve(serve) => serve::run(serve, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Call(call) => call::run(call, stop).await,
+        Command::Check(check) => conformance::run(check, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
         Command::Key(key) => key::run(&key.command),
         Command::Status(status) => status::run(status, stop).await,

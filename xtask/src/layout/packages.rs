@@ -161,6 +161,7 @@ pub(super) const RULES: &[Rule] = &[
             "mcp-vary-base",
             "mcp-vary-catalog",
             "mcp-vary-config",
+            "mcp-vary-conformance",
             "mcp-vary-gateway",
             "mcp-vary-upstream",
             "mcp-vary-view",

@@ -17,6 +17,7 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["serve"]);
     explains(&["inspect"]);
     explains(&["call"]);
+    explains(&["check"]);
     explains(&["config"]);
     explains(&["config", "check"]);
     explains(&["config", "import"]);

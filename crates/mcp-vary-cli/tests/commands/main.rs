@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod call;
+mod check;
 mod circle;
 mod config;
 mod demo;

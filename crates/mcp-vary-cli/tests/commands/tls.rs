@@ -28,6 +28,19 @@ fn a_server_is_reached_through_tls_as_without() {
 }
 
 #[test]
+fn a_server_is_checked_through_tls() {
+    let house = House::of("checked", &["localhost"]);
+    let args = ["check", "--only", "EXT-4", &house.url("localhost")];
+    let text = house.run(&args).data(0);
+    assert!(text.starts_with("https://localhost:"), "{text}");
+    assert!(text.contains(" passes\n"), "{text}");
+    let other = House::of("checked-by-another", &["localhost"]);
+    other
+        .run(&args)
+        .refuses(&["https://localhost:", "UnknownIssuer"]);
+}
+
+#[test]
 fn a_gateway_in_front_of_it_answers() {
     let house = House::of("served", &["localhost"]);
     let config = format!(

@@ -1,0 +1,99 @@
+//! `vary check`: whether a server does what the documents of the extensions say.
+
+pub(crate) mod args;
+
+use std::path::Path;
+
+use mcp_vary_conformance::{Options, Report, Target, registry, run as run_checks};
+
+use crate::environment::environment;
+use crate::failure::{Failure, Verdict};
+use crate::file::{self, with_full_start_wait};
+use crate::print::table::table;
+use crate::print::{self, Progress, sanitize_json};
+use crate::serving::{self, Serving};
+use crate::stop::Stop;
+use crate::{chain, target};
+
+use args::{Checks, Format, ServerCheck};
+
+/// Checks the server, and prints the report. The server is ended if this started it.
+pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Failure> {
+    if args.list {
+        return print::data(&list(&args.checks)?).map(|()| Verdict::Fine);
+    }
+    let options = args.checks.options()?;
+    let report = match &args.config {
+        Some(path) => check_configuration(path, &options, &mut stop).await?,
+        None => check(&named_target(&args)?, &options, &mut stop).await?,
+    };
+    let text = report.render(args.format.into());
+    print::data(&match args.format {
+        Format::Json => sanitize_json(&text),
+        _ => text,
+    })?;
+    Ok(match report.passes() {
+        true => Verdict::Fine,
+        false => Verdict::Failed,
+    })
+}
+
+/// The server that the command line names.
+fn named_target(args: &ServerCheck) -> Result<Target, Failure> {
+    let refused = |error: &dyn std::fmt::Display| Failure::command(error.to_string());
+    let Some(url) = &args.url else {
+        return Target::command(&args.command).map_err(|error| refused(&error));
+    };
+    target::http_url(url, url).map_err(Failure::command)?;
+    let mut target = Target::http(url).map_err(|error| refused(&error))?;
+    for header in &args.headers {
+        let (name, value) = header.split_once(':').ok_or_else(|| {
+            Failure::command("a --header cannot be read; write it as 'Name: value'")
+        })?;
+        target = target
+            .with_header(name.trim(), value.trim())
+            .map_err(|error| Failure::command(format!("a --header cannot be used: {error}")))?;
+    }
+    Ok(target)
+}
+
+async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Report, Failure> {
+    let _progress = Progress::show(&format!("checking {target} ..."));
+    let checked = async {
+        let report = run_checks(target, options).await;
+        report.map_err(|error| Failure::command(format!("{target}: {error}")))
+    };
+    stop.unless_requested(checked).await
+}
+
+/// Serves the configuration in this process, and checks the gateway.
+async fn check_configuration(
+    path: &Path,
+    options: &Options,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
+    let file = file::read(path, None)?;
+    let config = with_full_start_wait(file.into_config(environment()?));
+    let config = chain::with_ancestors(config)?;
+    let listener = serving::listen("127.0.0.1:0", "--listen").await?;
+    let serving = Serving::start(config, listener, stop).await?;
+    let report = match Target::http(&serving.url()) {
+        Ok(target) => check(&target, options, stop).await,
+        Err(error) => Err(Failure::command(error.to_string())),
+    };
+    stop.unless_requested(serving.stop()).await?;
+    report
+}
+
+/// The checks that would run, with their levels and sentences.
+fn list(checks: &Checks) -> Result<String, Failure> {
+    let options = checks.options()?;
+    let selected = registry::checks().filter(|check| options.selects(check));
+    let rows: Vec<Vec<String>> = selected
+        .map(|check| {
+            let level = check.level().to_string();
+            vec![check.id().to_owned(), level, check.does().to_owned()]
+        })
+        .collect();
+    Ok(table(&rows, 3))
+}

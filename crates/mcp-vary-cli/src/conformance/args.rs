@@ -1,0 +1,154 @@
+//! The options of `vary check`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+use mcp_vary_conformance as conformance;
+use mcp_vary_conformance::Options;
+
+use crate::failure::Failure;
+
+/// Check a server against the documents of the extensions
+///
+/// Sends requests to a server in any language, as several clients of both protocol eras, and compares the answers with
+/// what content negotiation, server variants, the extension framework and the visibility of tool results require. Calls
+/// only tools that declare `readOnlyHint`. What a server does not declare is not checked. A violation of a MUST fails, one
+/// of a SHOULD is a warning; MAY, and decisions of this project where the documents are silent (MUST*), are only noted. A
+/// command is started several times. There is a verdict within a minute.
+#[derive(Debug, Parser)]
+#[command(
+    override_usage = "vary check [OPTIONS] <URL | --config <FILE> | -- <COMMAND>...>",
+    after_help = "Examples:\n  \
+    vary check http://127.0.0.1:8800/mcp\n  \
+    vary check -- npx -y my-server\n  \
+    vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n\n\
+    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/check.md explains reports and lists the checks.\n\n\
+    With --format json: {target, passes, counts, skippedEras: [{era, reason}], findings: [{id, era, level, outcome, finding, \
+    sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
+    info or skip."
+)]
+pub(crate) struct ServerCheck {
+    #[command(flatten)]
+    pub(crate) checks: Checks,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// A header for every request to URL; may be repeated
+    #[arg(
+        long = "header",
+        value_name = "NAME: VALUE",
+        conflicts_with_all = ["command", "config"]
+    )]
+    pub(crate) headers: Vec<String>,
+    /// Check Vary itself with this configuration, or with the server list of an MCP client
+    #[arg(
+        long,
+        value_name = "FILE",
+        visible_alias = "mcp-json",
+        conflicts_with = "command"
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// List the checks instead; with --only, the selected ones
+    #[arg(long, conflicts_with_all = ["command", "config", "url", "headers"])]
+    pub(crate) list: bool,
+    /// The server's URL
+    #[arg(
+        value_name = "URL",
+        required_unless_present_any = ["command", "config", "list"],
+        conflicts_with_all = ["command", "config"]
+    )]
+    pub(crate) url: Option<String>,
+    /// The server's command and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Which checks run.
+#[derive(Args, Debug)]
+pub(crate) struct Checks {
+    /// Only this check, or the checks of this requirement, such as SV-9; may be repeated. A server that does not declare
+    /// what they are about fails them
+    #[arg(long, value_name = "ID")]
+    only: Vec<String>,
+    /// Fail servers that do not declare these extensions
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    expect: Vec<Extension>,
+    /// Only this era of the protocol
+    #[arg(long)]
+    era: Option<Era>,
+    /// Seconds after which the run ends; checks that were not reached do not pass
+    #[arg(long, value_name = "SECONDS", default_value_t = 55, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    time_limit: u64,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// What did not pass, with what to do
+    #[default]
+    Plain,
+    /// All findings, as one object
+    Json,
+    /// All findings, for systems that run tests
+    Junit,
+}
+
+/// An extension that a server must declare.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Extension {
+    /// Server variants
+    Variants,
+    /// Content negotiation
+    Negotiation,
+}
+
+/// An era of the protocol.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Era {
+    /// Sessions, as in 2025-11-25
+    #[value(alias = "2025-11-25")]
+    Legacy,
+    /// Stateless requests, as in 2026-07-28
+    #[value(alias = "2026-07-28")]
+    Modern,
+}
+
+impl Checks {
+    /// The options of a run.
+    ///
+    /// # Errors
+    ///
+    /// If `--only` selects nothing.
+    pub(crate) fn options(&self) -> Result<Options, Failure> {
+        let selected = Options::default().only(&self.only);
+        let mut options = selected.map_err(|error| {
+            Failure::command(format!("--only: {error}; `vary check --list` lists them"))
+        })?;
+        for extension in &self.expect {
+            options = options.expect(match extension {
+                Extension::Variants => conformance::Extension::Variants,
+                Extension::Negotiation => conformance::Extension::Negotiation,
+            });
+        }
+        let era = self.era.map(|era| match era {
+            Era::Legacy => conformance::Era::Legacy,
+            Era::Modern => conformance::Era::Modern,
+        });
+        options = options.run_limit(Duration::from_secs(self.time_limit));
+        Ok(match era {
+            Some(era) => options.era(era),
+            None => options,
+        })
+    }
+}
+
+impl From<Format> for conformance::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Plain => Self::Plain,
+            Format::Json => Self::Json,
+            Format::Junit => Self::Junit,
+        }
+    }
+}

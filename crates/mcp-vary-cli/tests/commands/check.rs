@@ -1,0 +1,116 @@
+//! `vary check`: the targets, the formats, and the exit codes.
+
+use serde_json::Value;
+
+use crate::program::{Run, Server, VARY, WEATHER, file, run, with_weather};
+
+/// A gateway on standard input and output, in front of the weather server.
+const GATEWAY: [&str; 6] = ["--", VARY, "serve", "--stdio", "--", VARY];
+
+/// The findings of a report as JSON.
+#[track_caller]
+fn findings(run: Run, code: i32) -> Vec<Value> {
+    let report: Value = serde_json::from_str(&run.data(code)).unwrap();
+    assert_eq!(report["passes"], code == 0);
+    report["findings"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn passes_with_variants(args: &[&str]) {
+    let text = run(&[&["check", "--expect", "variants,negotiation"], args].concat()).data(0);
+    for part in [" passes\n", "2025-11-25: ", "2026-07-28: "] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("not checked"), "{text}");
+    assert!(!text.contains("\nwarn "), "{text}");
+}
+
+#[test]
+fn the_gateway_passes_as_a_url_a_command_and_a_configuration() {
+    let server = Server::start(&[&["serve", "--listen", "0"][..], &WEATHER].concat());
+    passes_with_variants(&[&server.url()]);
+    passes_with_variants(&[&GATEWAY[..], &["weather"]].concat());
+    let config =
+        format!(r#"{{"servers": {{"weather": {{"command": {VARY:?}, "args": ["weather"]}}}}}}"#);
+    let config = file("check.json", &config);
+    passes_with_variants(&["--config", config.to_str().unwrap()]);
+}
+
+#[test]
+fn a_server_that_knows_no_extension_passes_unless_it_is_expected_to() {
+    let text = with_weather(&["check"]).data(0);
+    assert!(
+        text.contains(" the server does not declare content negotiation\n"),
+        "{text}"
+    );
+    let text = with_weather(&["check", "--expect", "negotiation"]).data(1);
+    assert!(
+        text.contains(
+            "found:    the server does not declare content negotiation, which this run asks for\n"
+        ),
+        "{text}"
+    );
+    let text = with_weather(&["check", "--only", "SV-10", "--era", "legacy"]).data(1);
+    assert!(
+        text.contains("\nfail SV-10/unsupported-selector (MUST; 2025-11-25)\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_check_runs_in_one_era() {
+    let args = [
+        "check",
+        "--only",
+        "SV-1/unique-ids",
+        "--era",
+        "2026-07-28",
+        "--format",
+        "json",
+    ];
+    let findings = findings(run(&[&args[..], &GATEWAY, &["weather"]].concat()), 0);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0]["id"], "SV-1/unique-ids");
+    assert_eq!(findings[0]["era"], "2026-07-28");
+    assert_eq!(findings[0]["outcome"], "pass");
+}
+
+#[test]
+fn the_formats_have_what_failed() {
+    let failing = |format| with_weather(&["check", "--only", "SV-10", "--format", format]);
+    let findings = findings(failing("json"), 1);
+    assert_eq!(findings.len(), 2);
+    assert_eq!(findings[0]["outcome"], "fail");
+    let sent = findings[0]["traffic"].as_array().unwrap().last().unwrap()["sent"].as_str();
+    assert!(sent.unwrap().contains("server-variant"), "{sent:?}");
+    let xml = failing("junit").data(1);
+    assert!(xml.starts_with("<?xml "), "{xml}");
+    assert!(xml.contains(r#"tests="1" failures="1""#), "{xml}");
+}
+
+#[test]
+fn the_checks_are_listed() {
+    let all = run(&["check", "--list"]).data(0);
+    assert!(all.lines().count() > 80, "{all}");
+    let selected = run(&["check", "--list", "--only", "SV-10"]).data(0);
+    assert_eq!(
+        selected,
+        "SV-10/unsupported-selector  MUST  Reads a list with a selector from a server that declares no variants.\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_checked_is_exit_code_2() {
+    run(&["check", "--only", "SV-99", "http://127.0.0.1:1/mcp"])
+        .refuses(&["no check is called \"SV-99\"", "vary check --list"]);
+    run(&["check", "127.0.0.1:8800"]).refuses(&["write it like http://127.0.0.1:8800/mcp"]);
+    run(&["check", "--header", "none", "http://127.0.0.1:1/mcp"])
+        .refuses(&["write it as 'Name: value'"]);
+    run(&["check", "--header", "a: b", "--", VARY, "weather"]).refuses(&["--header"]);
+    run(&["check", "http://127.0.0.1:1/mcp"])
+        .refuses(&["http://127.0.0.1:1/mcp: ", "Connection refused"]);
+    run(&["check", "--", "no-such-program-of-anybody"])
+        .refuses(&["`no-such-program-of-anybody` cannot be started"]);
+    run(&["check", "--", "sh", "-c", "echo it rains >&2; exit 3"])
+        .refuses(&["exit status: 3", "its standard error ends with: it rains"]);
+}
