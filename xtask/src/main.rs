@@ -6,6 +6,7 @@ mod auth;
 mod behind;
 mod bench;
 mod cargo;
+mod check;
 mod clients;
 mod conformance;
 mod extra;

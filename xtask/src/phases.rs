@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, auth, cargo, conformance, faults, guide, interop, layout, names, requirements, soak,
-    tokens,
+    amplify, auth, cargo, check, conformance, faults, guide, interop, layout, names, requirements,
+    soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -81,6 +81,11 @@ const PHASES: &[Phase] = &[
         name: "faults",
         about: "clients receive the right errors when a server fails",
         run: faults::phase,
+    },
+    Phase {
+        name: "check",
+        about: "`vary check` passes Vary and the library's examples, and finds each fault of other servers",
+        run: check::phase,
     },
     Phase {
         name: "soak",

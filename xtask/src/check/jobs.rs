@@ -1,0 +1,247 @@
+//! The servers that are checked, and what must be found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::faults::script::{Era, Script, Start};
+
+use crate::process;
+use crate::server::Server;
+use crate::workspace::Workspace;
+
+/// Seconds that a run may take whose time is not what is checked: the machine may be busy.
+const PATIENT: &str = "240";
+
+/// One run of `vary check`.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) name: String,
+    /// Its arguments.
+    pub(super) arguments: Vec<String>,
+    pub(super) expected: Expected,
+    /// The servers that it needs.
+    _servers: Vec<Server>,
+}
+
+/// What a run must come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected {
+    /// Both eras are checked, without any objection but those of these checks.
+    Passes(&'static [&'static str]),
+    /// The check that has the job's name objects, and no other.
+    Fault,
+    /// Whatever the report says, there is one within a minute, and the exit code is this.
+    ExitCode(i32),
+}
+
+/// The programs that are started.
+#[derive(Debug)]
+pub(super) struct Programs<'a> {
+    workspace: &'a Workspace,
+    pub(super) vary: PathBuf,
+    fixture: String,
+    fault_server: String,
+    peer: String,
+}
+
+impl<'a> Programs<'a> {
+    pub(super) fn built(workspace: &'a Workspace) -> Result<Self, String> {
+        let binary = |name| Ok::<_, String>(workspace.binary(name)?.display().to_string());
+        Ok(Self {
+            workspace,
+            vary: workspace.binary("vary")?,
+            fixture: binary("fixture-server")?,
+            fault_server: binary("fault-server")?,
+            peer: binary("conformance-peer")?,
+        })
+    }
+
+    /// The file for the output of a job or server.
+    pub(super) fn log(&self, name: &str) -> Result<PathBuf, String> {
+        let name = name.replace(['/', ' '], "-");
+        self.workspace.scratch(&format!("check/{name}.log"))
+    }
+
+    fn start(&self, name: &str, command: &[&str]) -> Result<Server, String> {
+        let (program, arguments) = command.split_first().ok_or("no command")?;
+        let mut process = process::command(program);
+        Server::start(
+            process.args(arguments),
+            &self.log(&format!("{name} server"))?,
+        )
+    }
+}
+
+/// All jobs; those that wait longest first.
+pub(super) fn all(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    let mut jobs = failing_servers(programs)?;
+    jobs.extend(gateways(programs)?);
+    jobs.extend(examples(programs)?);
+    jobs.extend(faults(programs)?);
+    Ok(jobs)
+}
+
+/// The fault server in each of its modes: there is a verdict in time.
+fn failing_servers(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    const MODES: [(&str, Start, i32); 5] = [
+        ("silence", Start::Silence, 2),
+        ("garbage", Start::Garbage, 2),
+        ("exit", Start::Exit, 2),
+        ("leave", Start::Leave, 1),
+        ("serve", Start::Serve, 0),
+    ];
+    let mut jobs = Vec::new();
+    for (mode, start, code) in MODES {
+        for era in Era::BOTH {
+            for is_stubborn in [false, true] {
+                let kind = if is_stubborn { "stubborn" } else { "ordinary" };
+                let name = format!("{mode} {} {kind}", era.as_str());
+                let mut script = Script::new("one", era);
+                script.start = start;
+                script.stubborn = is_stubborn;
+                script.starts_child = is_stubborn;
+                let directory = programs.log(&name)?.with_extension("directory");
+                write(&script, &directory)?;
+                let server = [&programs.fault_server, &*directory.display().to_string()];
+                jobs.push(command(
+                    &format!("{name} stdio"),
+                    &[],
+                    &server,
+                    Expected::ExitCode(code),
+                ));
+                // A server that ends by itself has no address to connect to.
+                if !is_stubborn && start != Start::Exit {
+                    let name = format!("{name} http");
+                    let listening = [&server[..], &["--http", "127.0.0.1:0"]].concat();
+                    let server = programs.start(&name, &listening)?;
+                    // It has no process for the second era.
+                    let is_gone = start == Start::Leave && era == Era::Legacy;
+                    let code = if is_gone { 2 } else { code };
+                    jobs.push(url(&name, &[], server, Expected::ExitCode(code)));
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+fn write(script: &Script, directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory).map_err(|error| error.to_string())?;
+    script.write(directory)
+}
+
+/// The gateway in front of the fixture: over HTTP on both sides, and on standard input and output on both.
+fn gateways(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    const EXPECT: &[&str] = &["--expect", "variants,negotiation", "--time-limit", PATIENT];
+    let vary = programs.vary.display().to_string();
+    let mut jobs = Vec::new();
+    for (era, known) in [("legacy", &[][..]), ("modern", MODERN_SERVER)] {
+        let expected = Expected::Passes(known);
+        let fixture = [&*programs.fixture, "--era", era];
+        let listening = [&fixture[..], &["--http", "127.0.0.1:0"]].concat();
+        let behind = programs.start(&format!("fixture {era}"), &listening)?;
+        let front = ["serve", "--listen", "127.0.0.1:0", "--url", &behind.url];
+        let name = format!("gateway {era} http");
+        let front = programs.start(&name, &[&[&*vary], &front[..]].concat())?;
+        let mut job = url(&name, EXPECT, front, expected);
+        job._servers.push(behind);
+        jobs.push(job);
+        let front = [
+            &[&*vary, "serve", "--stdio", "--"],
+            &fixture[..],
+            &["--stdio"],
+        ]
+        .concat();
+        jobs.push(command(
+            &format!("gateway {era} stdio"),
+            EXPECT,
+            &front,
+            expected,
+        ));
+    }
+    Ok(jobs)
+}
+
+/// What a legacy client sees of the gateway in front of a modern server: the fixture acknowledges subscriptions to any
+/// resource, and a gateway in front of one server relies on it.
+const MODERN_SERVER: &[&str] = &["SV-14/subscribe-to-unknown"];
+
+/// The library's servers.
+fn examples(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    const SERVERS: [(&str, &str); 7] = [
+        ("weather-negotiated", "negotiation"),
+        ("mapping", "negotiation"),
+        ("model-optimised", "variants"),
+        ("research", "variants"),
+        ("toolsets", "variants"),
+        ("trading", "variants"),
+        ("phases", "variants"),
+    ];
+    let mut jobs = Vec::new();
+    for (server, extension) in SERVERS {
+        let program = programs.workspace.binary(server)?.display().to_string();
+        let expect = ["--expect", extension, "--time-limit", PATIENT];
+        let name = format!("example {server}");
+        let front = programs.start(&name, &[&*program, "--http", "127.0.0.1:0"])?;
+        jobs.push(url(
+            &format!("{name} http"),
+            &expect,
+            front,
+            Expected::Passes(&[]),
+        ));
+        let stdio = [&*program, "--stdio"];
+        jobs.push(command(
+            &format!("{name} stdio"),
+            &expect,
+            &stdio,
+            Expected::Passes(&[]),
+        ));
+    }
+    Ok(jobs)
+}
+
+/// The scripted server with each fault that it can have.
+fn faults(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
+    let mut list = process::command(&programs.vary);
+    let list = process::output(list.args(["check", "--list"]), Duration::from_secs(60))?;
+    let faults = list.lines().filter_map(|line| line.split(' ').next());
+    let jobs = faults.map(|fault| {
+        let options: &[&str] = match fault {
+            // Only who asks for it gets the check of servers without variants.
+            "SV-10/unsupported-selector" => &["--only", fault],
+            _ if BETWEEN_CLIENTS.contains(&fault) => &["--era", "modern"],
+            _ => &[],
+        };
+        let options = &[options, &["--time-limit", PATIENT]].concat();
+        command(fault, options, &[&*programs.peer, fault], Expected::Fault)
+    });
+    Ok(jobs.collect())
+}
+
+/// Faults that show only between two clients of one server. Legacy clients have a process each; the tests of the crate
+/// have them over HTTP.
+const BETWEEN_CLIENTS: &[&str] = &[
+    "CN-7/undeclared-gets-the-default",
+    "SV-7/same-hints-same-order",
+];
+
+fn url(name: &str, options: &[&str], server: Server, expected: Expected) -> Job {
+    let arguments = [options, &[&*server.url]].concat();
+    Job {
+        name: name.to_owned(),
+        arguments: arguments.into_iter().map(str::to_owned).collect(),
+        expected,
+        _servers: vec![server],
+    }
+}
+
+fn command(name: &str, options: &[&str], server: &[&str], expected: Expected) -> Job {
+    let arguments = [options, &["--"], server].concat();
+    Job {
+        name: name.to_owned(),
+        arguments: arguments.into_iter().map(str::to_owned).collect(),
+        expected,
+        _servers: Vec::new(),
+    }
+}

@@ -1,0 +1,85 @@
+//! `vary check` against servers that must pass, and against servers with one fault each.
+
+mod jobs;
+mod report;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jobs::{Expected, Job, Programs};
+use report::Report;
+
+use crate::outcome::Outcome;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Most of a job is the start of processes, and some only wait for a server that does not answer.
+const AT_ONCE: usize = 12;
+
+/// The time in which `vary check` promises a verdict.
+const PROMISED: Duration = Duration::from_secs(60);
+
+/// Only for runs that hang.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs all jobs.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    match checked(workspace) {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+fn checked(workspace: &Workspace) -> Result<Outcome, String> {
+    let programs = Programs::built(workspace)?;
+    let jobs = jobs::all(&programs)?;
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = one(&programs, job);
+                    let mut results = results.lock().unwrap_or_else(|error| error.into_inner());
+                    results.push((job.name.clone(), result));
+                }
+            });
+        }
+    });
+    let results = results
+        .into_inner()
+        .unwrap_or_else(|error| error.into_inner());
+    if results.len() != jobs.len() {
+        return Err("a job panicked, see above".to_owned());
+    }
+    Ok(Outcome::of_all(&results))
+}
+
+/// Runs `vary check` as `job` says, and compares its report with the expectation.
+fn one(programs: &Programs<'_>, job: &Job) -> Result<(), String> {
+    let mut command = process::command(&programs.vary);
+    command
+        .args(["check", "--format", "json"])
+        .args(&job.arguments);
+    let output = programs.log(&job.name)?;
+    let started = Instant::now();
+    let limit = match job.expected {
+        Expected::ExitCode(_) => PROMISED,
+        _ => LIMIT,
+    };
+    let status = process::status(&mut command, &output, limit)?;
+    let took = started.elapsed();
+    let code = status.code().ok_or("it was ended by a signal")?;
+    let text = std::fs::read_to_string(&output).map_err(|error| error.to_string())?;
+    let described = || format!("exit code {code} after {:.1} s: {text}", took.as_secs_f64());
+    match job.expected {
+        Expected::ExitCode(expected) if code == expected => Ok(()),
+        Expected::ExitCode(expected) => Err(format!("instead of {expected}, {}", described())),
+        Expected::Passes(known) if code <= 1 => Report::parse(&text)?.has_only(known),
+        Expected::Passes(_) => Err(described()),
+        Expected::Fault if code <= 1 => Report::parse(&text)?.is_found_by(&job.name),
+        Expected::Fault => Err(described()),
+    }
+}
