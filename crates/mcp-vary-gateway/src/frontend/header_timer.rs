@@ -30,7 +30,7 @@ impl Timer for HeaderTimer {
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         Box::pin(HeaderSleep {
-            deadline: deadline.into(),
+            completes_at: deadline.into(),
             timer: self.clone(),
         })
     }
@@ -43,7 +43,7 @@ impl Timer for HeaderTimer {
 /// Completes at the deadline.
 #[derive(Debug)]
 struct HeaderSleep {
-    deadline: tokio::time::Instant,
+    completes_at: tokio::time::Instant,
     timer: HeaderTimer,
 }
 
@@ -53,7 +53,7 @@ impl Future for HeaderSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let deadline = self.deadline;
+        let deadline = self.completes_at;
         let mut registered = self.timer.0.lock();
         let sleep = registered.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if sleep.deadline() > deadline {
