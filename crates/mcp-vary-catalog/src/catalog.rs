@@ -12,6 +12,7 @@ use mcp_vary_wire::undeclared::UndeclaredMethods;
 use tracing::warn;
 
 use crate::index::{ServerIndex, VariantIndex, ViewIndex};
+use crate::item::{Item, ItemRef};
 use crate::layout::Layout;
 use crate::listing::ListKind;
 use crate::merge::{MergedList, ServerListing};
@@ -199,6 +200,18 @@ impl Catalog {
             .view(ListKind::Resources, view)?
             .find_by_upstream_name(upstream_uri)?;
         Some(place.server)
+    }
+
+    /// Whether some view lists an item of `server`.
+    pub fn shows_some_of(&self, server: ServerIndex) -> bool {
+        let mut views = self.lists.values().flat_map(|lists| &lists.views);
+        views.any(|view| view.item_refs().any(|(_, place)| place.server == server))
+    }
+
+    /// The item of the merged list with this reference, whether or not a view shows it.
+    pub fn merged_item(&self, kind: ListKind, place: &ItemRef) -> Option<&Arc<Item>> {
+        let items = self.lists.get(&kind)?.merged.items().iter();
+        items.into_iter().find(|item| item.item_ref == *place)
     }
 
     /// The error of the list, if no server's list could be read.

@@ -7,6 +7,7 @@
     clippy::exhaustive_structs,
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
+pub mod access;
 pub mod apps;
 pub mod catalog;
 pub mod index;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary_view::{Candidate, UriRejection, UriTemplate, check_uri};
+use mcp_vary_view::{Candidate, Selection, UriRejection, UriTemplate, check_uri};
 
 use super::index::{ServerIndex, ViewIndex};
 use super::item::ItemRef;
@@ -32,7 +32,10 @@ impl VariantConfig {
             server,
             hints: None,
         };
-        !self.selects_resources() || self.resources.selects_unlisted_resource(candidate)
+        let access = self.access.as_ref();
+        let may_show = access.is_none_or(|access| access.shows_unlisted(upstream_uri, server));
+        let selects = self.resources != Selection::default();
+        may_show && (!selects || self.resources.selects_unlisted_resource(candidate))
     }
 }
 

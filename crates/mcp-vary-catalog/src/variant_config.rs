@@ -12,6 +12,7 @@ use mcp_vary_view::{
     Selection, Style, ToolOverride, UriMap, ViewDiagnostic, derive,
 };
 
+use super::access::AccessView;
 use super::item::Item;
 use super::listing::ListKind;
 use super::merge::MergedList;
@@ -52,6 +53,8 @@ pub struct VariantConfig {
     pub resource_overrides: BTreeMap<String, ResourceOverride>,
     /// The features assumed for clients that declare none.
     pub features: Option<Arc<Features>>,
+    /// What the clients of the view may see at all; `None` without access rules.
+    pub(crate) access: Option<Arc<AccessView>>,
 }
 
 impl VariantConfig {
@@ -69,6 +72,7 @@ impl VariantConfig {
             prompt_overrides: BTreeMap::new(),
             resource_overrides: BTreeMap::new(),
             features: None,
+            access: None,
         }
     }
 
@@ -172,6 +176,7 @@ impl VariantConfig {
     pub fn is_plain(&self) -> bool {
         let nothing = Selection::default();
         self.base == Base::Standard
+            && self.access.is_none()
             && self.style == Style::default()
             && [&self.tools, &self.resources, &self.prompts]
                 .iter()
@@ -190,13 +195,20 @@ impl VariantConfig {
         let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
         let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
         self.base == Base::ReadOnly
+            || self.access.is_some()
             || selections.any(|selection| *selection != nothing)
             || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
     }
 
     /// Whether it shows some resources and hides others.
     pub fn selects_resources(&self) -> bool {
-        self.resources != Selection::default()
+        self.access.is_some() || self.resources != Selection::default()
+    }
+
+    /// Whether access rules let the clients of the view see an item.
+    fn may_show(&self, kind: ListKind, item: &Item, server: &str) -> bool {
+        let access = self.access.as_ref();
+        access.is_none_or(|access| access.shows(kind, item, server))
     }
 
     /// Which items of a list it shows.
@@ -251,6 +263,9 @@ impl VariantConfig {
         server: &str,
         diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<RenderedItem<'a>> {
+        if !self.may_show(kind, item, server) {
+            return None;
+        }
         let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
         let is_shown = match kind {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp_vary::variant::{Date, VariantDiagnostics, VariantId, Variants};
 use mcp_vary_view::UriMap;
 
+use super::access::AccessView;
 use super::index::{VariantIndex, ViewIndex};
 use super::variant_config::{VariantConfig, built_in};
 use crate::selection::rules::Presentation;
@@ -94,6 +95,27 @@ impl VariantSet {
             configs: all,
             presentations,
         })
+    }
+
+    /// The same variants for the clients of an access class.
+    #[must_use]
+    pub fn restricted(&self, access: &Arc<AccessView>) -> Arc<Self> {
+        let configs = self.configs.iter().cloned().map(|mut config| {
+            config.access = Some(Arc::clone(access));
+            config
+        });
+        Arc::new(Self {
+            variants: self.variants.clone(),
+            configs: configs.collect(),
+            uris: self.uris.clone(),
+            presentations: self.presentations.clone(),
+        })
+    }
+
+    /// What the clients of these variants may see at all; `None` without access rules.
+    #[must_use]
+    pub fn access(&self) -> Option<&Arc<AccessView>> {
+        self.configs.first()?.access.as_ref()
     }
 
     /// The view of `variant` in a presentation.

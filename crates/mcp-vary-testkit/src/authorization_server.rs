@@ -59,8 +59,8 @@ impl AuthorizationServer {
         }
     }
 
-    /// Comes back at its address.
-    pub async fn come_back(&mut self) {
+    /// Serves again at its address.
+    pub async fn restart(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.serve(listener);
     }

@@ -4,13 +4,15 @@
 //! client's era.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary::error::Era;
 use mcp_vary::error_code::{
-    HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND,
-    MISSING_CLIENT_CAPABILITY, PARSE_ERROR, SESSION_NOT_FOUND, UNSUPPORTED_VERSION,
+    HEADER_MISMATCH, INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST,
+    METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, PARSE_ERROR, SESSION_NOT_FOUND,
+    UNSUPPORTED_VERSION,
 };
 use mcp_vary::json;
 use mcp_vary::json::edit;
@@ -27,6 +29,8 @@ pub struct RpcError {
     data: Option<String>,
     /// The error as a server wrote it, which is forwarded.
     upstream_raw: Option<String>,
+    /// The scopes that the call needs, if the token lacks one.
+    scopes: Option<Arc<[String]>>,
 }
 
 /// A JSON-RPC response with its HTTP status.
@@ -36,6 +40,8 @@ pub struct Reply {
     pub body: Bytes,
     /// The HTTP status.
     pub status: StatusCode,
+    /// The scopes that the call needs, if the token lacks one: for the challenge.
+    pub scopes: Option<Arc<[String]>>,
 }
 
 impl RpcError {
@@ -46,6 +52,7 @@ impl RpcError {
             message: message.into(),
             data: None,
             upstream_raw: None,
+            scopes: None,
         }
     }
 
@@ -100,6 +107,19 @@ impl RpcError {
         ))
     }
 
+    /// The call needs scopes that the token lacks: HTTP status 403 (RFC 6750, section 3.1).
+    pub fn insufficient_scope<'s>(scopes: impl Iterator<Item = &'s str>) -> Self {
+        let scopes: Arc<[String]> = scopes.map(str::to_owned).collect();
+        let texts: Vec<_> = scopes.iter().map(|scope| json::string(scope)).collect();
+        let data = format!(r#"{{"scopes":[{}]}}"#, texts.join(","));
+        let message = "the token lacks a scope that this call needs";
+        let error = Self::new(INSUFFICIENT_SCOPE, message).with_data(data);
+        Self {
+            scopes: Some(scopes),
+            ..error
+        }
+    }
+
     /// The error of a server's response, or an internal error if it cannot be read.
     pub fn from_upstream_or_internal(error: &str) -> Self {
         Self::from_upstream(error).unwrap_or_else(|| {
@@ -116,6 +136,7 @@ impl RpcError {
             message: serde_json::from_str(message).unwrap_or_else(|_| message.to_owned()),
             data: edit::get(error, "data").map(str::to_owned),
             upstream_raw: Some(error.to_owned()),
+            scopes: None,
         })
     }
 
@@ -167,6 +188,7 @@ impl RpcError {
                 StatusCode::BAD_REQUEST
             }
             (SESSION_NOT_FOUND, _) => StatusCode::NOT_FOUND,
+            (INSUFFICIENT_SCOPE, _) => StatusCode::FORBIDDEN,
             _ => StatusCode::OK,
         }
     }
@@ -207,6 +229,7 @@ impl RpcError {
         Reply {
             body: self.to_bytes(id),
             status: self.status(era),
+            scopes: self.scopes.clone(),
         }
     }
 }
@@ -236,6 +259,7 @@ impl From<&mcp_vary::error::Error> for RpcError {
             message: object.message,
             data: object.data.map(|data| data.to_string()),
             upstream_raw: None,
+            scopes: None,
         }
     }
 }
@@ -262,6 +286,7 @@ pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
     Reply {
         body: Bytes::from(out),
         status: StatusCode::OK,
+        scopes: None,
     }
 }
 

@@ -31,6 +31,11 @@ pub const SESSION_NOT_FOUND: i64 = -32001;
 /// Legacy: a resource does not exist. Modern servers use [`INVALID_PARAMS`].
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
 
+/// The call needs scopes that the token lacks. HTTP status 403 with a challenge (RFC 6750, section 3.1).
+///
+/// As for [`TOO_MANY_SWITCHES`], neither MCP nor the extension names a code.
+pub const INSUFFICIENT_SCOPE: i64 = -32003;
+
 /// Modern: an HTTP header contradicts the body. HTTP status 400.
 pub const HEADER_MISMATCH: i64 = -32020;
 

@@ -105,6 +105,7 @@ pub(super) const RULES: &[Rule] = &[
         package: "mcp-vary-catalog",
         uses: &[
             "mcp-vary",
+            "mcp-vary-access",
             "mcp-vary-base",
             "mcp-vary-results",
             "mcp-vary-view",

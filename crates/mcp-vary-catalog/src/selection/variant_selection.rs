@@ -103,6 +103,8 @@ pub struct Offers {
     pub order: Arc<[VariantIndex]>,
     /// The only variant that the client can use, if it is pinned to one.
     pub pin: Option<VariantIndex>,
+    /// The variants that exist for the client, advertised or not; `None` if all do.
+    pub allowed: Option<Arc<[VariantIndex]>>,
     /// How the default variant was selected.
     pub decided_by: DecidedBy,
 }
@@ -147,7 +149,9 @@ impl Offers {
 
     /// Whether the client can use `variant`, advertised or not.
     pub fn allows(&self, variant: VariantIndex) -> bool {
+        let allowed = self.allowed.as_ref();
         self.pin.is_none_or(|pin| pin == variant)
+            && allowed.is_none_or(|allowed| allowed.contains(&variant))
     }
 }
 

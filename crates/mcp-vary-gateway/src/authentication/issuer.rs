@@ -119,9 +119,8 @@ impl IssuerClient {
                 info!(%issuer, keys = count, skipped, "keys fetched");
                 let mut keys = self.keys.lock();
                 let before = keys.usable(self.now()).map(Arc::clone);
-                let has_lost = before.is_ok_and(|before| {
-                    before.ids().any(|id| !set.ids().any(|known| known == id))
-                });
+                let has_lost = before
+                    .is_ok_and(|before| before.ids().any(|id| !set.ids().any(|known| known == id)));
                 keys.succeed(self.now(), Arc::new(set));
                 drop(keys);
                 // A token that was verified with a withdrawn key must be verified again.

@@ -8,14 +8,15 @@ mod lifetime;
 use std::fmt;
 use std::sync::Arc;
 
-use http::Extensions;
 use http::request::Parts;
+use http::{Extensions, HeaderValue};
 use mcp_vary_access::{Claims, Principal};
 use mcp_vary_auth::address::Target;
 use mcp_vary_auth::authenticator::{Admission, Denial};
-use mcp_vary_auth::challenge::Challenge;
+use mcp_vary_auth::challenge::{Challenge, Refusal};
 use mcp_vary_auth::credential::Credential;
 use mcp_vary_auth::refresh::{FetchReason, KeysUnavailable};
+use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{IssuerIndex, TokenVerifier};
 use mcp_vary_base::environment::Environment;
 use tokio_util::task::TaskTracker;
@@ -140,6 +141,20 @@ impl AuthenticationService {
         };
         let admission = authenticator.authenticate(credential, target, now, keys)?;
         Ok(with_certificate(admission, &head.extensions))
+    }
+
+    /// The header `WWW-Authenticate` of a response to a call that needs `scopes`.
+    pub(crate) fn scope_challenge(
+        &self,
+        scopes: &[String],
+        target: &Target,
+    ) -> Option<HeaderValue> {
+        let scopes = scopes.iter().filter_map(|scope| Scope::parse(scope).ok());
+        let refusal = Refusal::InsufficientScope(scopes.collect());
+        self.settings
+            .challenges
+            .answer(&refusal, target)
+            .www_authenticate
     }
 
     /// The protected resource metadata at `path` (RFC 9728, section 3), if there is a document.

@@ -15,7 +15,7 @@ use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_auth::challenge::Challenge;
 use tokio_util::sync::CancellationToken;
 
-use super::responses::typed_response;
+use super::responses::{NeededScopes, typed_response};
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::frontend::sse_body::Body;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -54,6 +54,23 @@ impl Authenticated {
         let current = &snapshot.services.authentication;
         self.by.lifetime(self.admission.clone(), current)
     }
+}
+
+/// Adds the challenge to the response to a call that needs more scopes (RFC 6750, section 3.1).
+pub(super) fn challenge(
+    service: Option<&Arc<AuthenticationService>>,
+    head: &Parts,
+    mut response: Response<Body>,
+) -> Response<Body> {
+    let needed = response.extensions_mut().remove::<NeededScopes>();
+    let (Some(NeededScopes(scopes)), Some(service)) = (needed, service) else {
+        return response;
+    };
+    let target = Target::parse(head.uri.path()).unwrap_or(Target::Endpoint);
+    if let Some(header) = service.scope_challenge(&scopes, &target) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, header);
+    }
+    response
 }
 
 /// Ready when a stream must end: the listener stops, or the credential that opened it has ended.

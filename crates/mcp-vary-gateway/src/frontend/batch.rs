@@ -14,7 +14,7 @@ use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
 use super::responses::{accepted, event_stream, json};
-use super::session_header::session_of;
+use super::session_header::{follow_claims, session_of};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
 use crate::pipeline::clients::legacy_client;
@@ -50,6 +50,7 @@ pub(crate) async fn answer(
         Ok(session) => session,
         Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };
+    follow_claims(&gateway, &session, caller).await;
     match open_batch(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {

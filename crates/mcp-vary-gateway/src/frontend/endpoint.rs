@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::authentication::{self, Authenticated};
 use super::listener_kind::ListenerKind;
 use super::responses::{event_stream, json, rejected, typed_response};
-use super::session_header::session_of;
+use super::session_header::{follow_claims, session_of};
 use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
 use super::validation::{self, Rejection};
 use super::{admin, post};
@@ -66,7 +66,11 @@ async fn route(
         Method::POST => {
             validation::check_content_type(&head.headers)?;
             validation::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
-            post::answer(snapshot, head, &caller, body, stream_end).await
+            // Not the configuration, which may be replaced while a server works.
+            let service = snapshot.authentication.clone();
+            let response = post::answer(snapshot, head, &caller, body, stream_end).await?;
+            let service = service.as_ref();
+            Ok(authentication::challenge(service, head, response))
         }
         Method::GET => open_stream(&snapshot, head, &caller, stream_end).await,
         Method::DELETE => Ok(end_session(&snapshot, head, &caller)),
@@ -104,6 +108,7 @@ async fn open_stream(
         Ok(session) => session,
         Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
     };
+    follow_claims(snapshot, &session, caller).await;
     let last = last_event_id(head);
     let streams = &snapshot.services.exchange.replay_streams;
     match last

@@ -26,7 +26,7 @@ use mcp_vary_wire::revision::Revision;
 
 use super::batch;
 use super::responses::{accepted, event_stream, json};
-use super::session_header::session_of;
+use super::session_header::{follow_claims, session_of};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream, understands_priming};
 use crate::frontend::validation::{self, Rejection};
@@ -142,6 +142,7 @@ async fn dispatch_message(
     }
     let session = session_of(gateway, head, caller)
         .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
+    follow_claims(gateway, &session, caller).await;
     legacy(gateway, &session, caller, message, params).await
 }
 
@@ -172,6 +173,7 @@ async fn open_session(
     let count = |features: Option<&Features>| features.map_or(0, |it| it.tags().len());
     let declared = count(fixed.features.as_deref());
     let (session_id, session) = gateway.services.sessions.open(fixed, lifetime);
+    session.remember_principal(caller.principal.as_ref());
     let dropped = declared.saturating_sub(count(session.negotiated.features.as_deref()));
     if dropped > 0 {
         let services = &gateway.services;

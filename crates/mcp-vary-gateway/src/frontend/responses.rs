@@ -1,5 +1,7 @@
 //! HTTP responses.
 
+use std::sync::Arc;
+
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderName, Response, StatusCode};
 use mcp_vary::error_code::{INTERNAL_ERROR, INVALID_REQUEST};
@@ -29,8 +31,17 @@ pub(super) fn rejected(rejection: Rejection) -> Response<Body> {
 }
 
 pub(super) fn json(reply: Reply) -> Response<Body> {
-    typed_response(reply.status, "application/json", Body::from(reply.body))
+    let body = Body::from(reply.body);
+    let mut response = typed_response(reply.status, "application/json", body);
+    if let Some(scopes) = reply.scopes {
+        response.extensions_mut().insert(NeededScopes(scopes));
+    }
+    response
 }
+
+/// The scopes that a refused call needs, for the challenge of its response.
+#[derive(Clone, Debug)]
+pub(super) struct NeededScopes(pub(super) Arc<[String]>);
 
 pub(super) fn event_stream(events: Body) -> Response<Body> {
     let mut response = typed_response(StatusCode::OK, "text/event-stream", events);

@@ -10,6 +10,14 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
 
+/// Shows a session what its principal may see by now, whose claims may be others than at the last request.
+pub(super) async fn follow_claims(snapshot: &ConfigSnapshot, session: &Session, caller: &Caller) {
+    if snapshot.config.access.is_some() && session.remember_principal(caller.principal.as_ref()) {
+        let hub = &snapshot.services.hub;
+        Box::pin(hub.follow_claims(session, &snapshot.placements)).await;
+    }
+}
+
 /// The session of a legacy request.
 ///
 /// # Errors

@@ -25,9 +25,11 @@ pub(crate) fn legacy_client(
     params: &Params<'_>,
 ) -> Result<Client, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
-    let mut offers = snapshot
-        .selector
-        .select(&order, &caller.requested, params, || None)?;
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let mut offers =
+        snapshot
+            .selector
+            .select((&order, allowed), &caller.requested, params, || None)?;
     if offers.decided_by == DecidedBy::Ranking {
         offers.decided_by = DecidedBy::Session;
     }
@@ -47,7 +49,7 @@ pub(crate) fn legacy_client(
         capabilities: Arc::default(),
         class: pool.key(
             &negotiated.class,
-            (Some(session.client), negotiated.principal),
+            (Some(session.client), caller.principal.as_ref()),
             Era::Legacy,
         ),
         principal: caller.principal.clone(),
@@ -86,7 +88,8 @@ pub(crate) fn modern_client(
     let rules = &snapshot.selector.rules;
     let outcome = rules.outcome(params.meta.get(CLIENT_INFO), &caller.requested);
     let order = &snapshot.selector.ranked(&declared).order;
-    let principal = caller.principal.as_ref().map(|principal| principal.id());
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let principal = caller.principal.as_ref();
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),
@@ -94,7 +97,7 @@ pub(crate) fn modern_client(
         features: declared.features.clone(),
         offers: snapshot
             .selector
-            .select(order, &caller.requested, params, || {
+            .select((order, allowed), &caller.requested, params, || {
                 snapshot.selector.by_rule(outcome.variant.as_ref())
             })?,
         presentation: outcome.presentation,

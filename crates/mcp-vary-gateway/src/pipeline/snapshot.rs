@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::{VariantIndex, ViewIndex};
 use mcp_vary_catalog::layout::Layout;
@@ -20,8 +21,9 @@ use serde_json::Value;
 use crate::authentication::AuthenticationService;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::runtime::Services;
-use crate::pipeline::variant_selection::VariantSelector;
+use crate::pipeline::variant_selection::{AllowedVariants, VariantSelector};
 use crate::pool::UpstreamPool;
+use crate::pool::access::AccessControl;
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
@@ -61,6 +63,12 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
         features.verbosity() == Verbosity::Compact || config.results.truncate_for(Some(features))
     };
     config.results.truncate_for(None) || config.negotiation && granted.any(shortens)
+}
+
+/// Whether what is listed depends on who asks, which caches of clients do not see.
+fn depends_on_client(config: &Config, rules: &ClientRules) -> bool {
+    let depends_on_principal = config.authentication.is_some() || config.access.is_some();
+    config.variants || !rules.is_empty() || config.read_result || depends_on_principal
 }
 
 /// The service that decides who sends a request. It begins to fetch the keys of new issuers.
@@ -112,7 +120,7 @@ impl ConfigSnapshot {
             naming: config.naming,
             results: Arc::clone(&config.results.0),
             page_size: config.page_size,
-            caching: match config.variants || !rules.is_empty() || config.read_result {
+            caching: match depends_on_client(&config, &rules) {
                 true => Caching::Never,
                 false => Caching::AsDeclared,
             },
@@ -120,9 +128,10 @@ impl ConfigSnapshot {
         services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
+        let access = config.access.clone().map(AccessControl::new).map(Arc::new);
         let pool = UpstreamPool::new(
             config.servers.clone(),
-            (layout, config.limits.classes),
+            (layout, access, config.limits.classes),
             config.start_wait,
             before.map(|before| &*before.pool),
             &services.pool,
@@ -213,6 +222,25 @@ impl ConfigSnapshot {
     /// or none. Other clients are offered resources only if the operator shortens results for them.
     pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
         self.config.limits.result_store > 0 && (negotiates || self.shortens_for_all)
+    }
+
+    /// The variants that access rules let a client of `principal` use; `None` if there are no rules.
+    pub(crate) fn allowed_variants(
+        &self,
+        principal: Option<&Arc<Principal>>,
+    ) -> Option<AllowedVariants> {
+        let class = self.pool.access()?.class_of(principal);
+        let access = class.variants();
+        let is_offered = |index: &VariantIndex| {
+            let id = self.variant_set.id(*index);
+            id.is_some_and(|id| access.offers(id))
+        };
+        let default = access.default_variant();
+        Some(AllowedVariants {
+            variants: self.variant_set.indices().filter(is_offered).collect(),
+            pin: access.pin().cloned(),
+            default: default.and_then(|id| self.variant_index(id.as_str())),
+        })
     }
 
     /// The variant with this id.

@@ -37,6 +37,17 @@ fn loggable(requested: &Value) -> String {
     shown
 }
 
+/// The variants that access rules let a client use (SV-20).
+#[derive(Clone, Debug)]
+pub(crate) struct AllowedVariants {
+    /// Those that exist for the client.
+    pub(crate) variants: Arc<[VariantIndex]>,
+    /// The only one, if rules pin it.
+    pub(crate) pin: Option<VariantId>,
+    /// The default of clients that select none, if rules set it.
+    pub(crate) default: Option<VariantIndex>,
+}
+
 /// Selects the variants of clients, by the operator's configuration.
 #[derive(Debug)]
 pub(crate) struct VariantSelector {
@@ -96,15 +107,19 @@ impl VariantSelector {
     /// when the header contradicts `_meta` or the address and must not.
     pub(crate) fn select(
         &self,
-        order: &Arc<[VariantIndex]>,
+        (order, allowed): (&Arc<[VariantIndex]>, Option<AllowedVariants>),
         request: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<VariantIndex>,
     ) -> Result<Offers, RpcError> {
-        let mut offers = self.pinned_variant(order, request)?;
+        let pin = allowed.as_ref().and_then(|allowed| allowed.pin.as_ref());
+        let pin = request.pin.as_ref().or(pin);
+        let by_access = allowed.as_ref().and_then(|allowed| allowed.default);
+        let mut offers = self.pinned_variant((order, allowed.as_ref()), pin)?;
+        let order = &Arc::clone(&offers.order);
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
-                let by_rule = rule();
+                let by_rule = by_access.or_else(rule).filter(|it| offers.allows(*it));
                 if by_rule.is_some() {
                     offers.decided_by = DecidedBy::Rule;
                 }
@@ -139,18 +154,25 @@ impl VariantSelector {
     /// `-32602` when the credential is pinned to a variant that no longer exists.
     fn pinned_variant(
         &self,
-        order: &Arc<[VariantIndex]>,
-        request: &VariantRequest,
+        (order, allowed): (&Arc<[VariantIndex]>, Option<&AllowedVariants>),
+        pin: Option<&VariantId>,
     ) -> Result<Offers, RpcError> {
-        let Some(pin) = &request.pin else {
-            let order = Arc::clone(order);
+        let allowed = allowed.map(|allowed| Arc::clone(&allowed.variants));
+        let Some(pin) = pin else {
             return Ok(Offers {
-                order,
+                order: self.visible_order(order, allowed.as_ref())?,
                 pin: None,
+                allowed,
                 decided_by: DecidedBy::default(),
             });
         };
-        let Some(index) = self.variant_set.index_of(pin.as_str()) else {
+        let index = self.variant_set.index_of(pin.as_str());
+        let is_allowed = |index: &VariantIndex| {
+            allowed
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(index))
+        };
+        let Some(index) = index.filter(is_allowed) else {
             let requested = Value::String(pin.to_string());
             let none = Error::invalid_variant(&requested, Some(Vec::new()));
             return Err(RpcError::from(&none));
@@ -159,8 +181,38 @@ impl VariantSelector {
         Ok(Offers {
             order: is_offered.then_some(index).into_iter().collect(),
             pin: Some(index),
+            allowed,
             decided_by: DecidedBy::default(),
         })
+    }
+
+    /// `order` without the variants that do not exist for the client. If it is left without any, the first one that
+    /// exists is offered.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when none exists.
+    fn visible_order(
+        &self,
+        order: &Arc<[VariantIndex]>,
+        allowed: Option<&Arc<[VariantIndex]>>,
+    ) -> Result<Arc<[VariantIndex]>, RpcError> {
+        let Some(allowed) = allowed.filter(|_| self.is_enabled) else {
+            return Ok(Arc::clone(order));
+        };
+        let visible: Arc<[_]> = order
+            .iter()
+            .copied()
+            .filter(|index| allowed.contains(index))
+            .collect();
+        match (visible.is_empty(), allowed.first()) {
+            (false, _) => Ok(visible),
+            (true, Some(first)) => Ok([*first].into()),
+            (true, None) => {
+                let none = Error::invalid_variant(&Value::Null, Some(Vec::new()));
+                Err(RpcError::from(&none))
+            }
+        }
     }
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
@@ -434,7 +486,7 @@ mod tests {
         let params = Params::read(Some(text)).unwrap();
         let offers = off
             .selector
-            .select(&Arc::default(), &pinned(), &params, || None)
+            .select((&Arc::default(), None), &pinned(), &params, || None)
             .unwrap();
         assert_eq!(Some(offers.default_variant()), off.variant_index("compact"));
         assert!(offers.order.is_empty());

@@ -50,6 +50,7 @@ impl UpstreamPool {
             capabilities: BASE_CLASS.into(),
             session: None,
             principal: None,
+            access: None,
             era,
         };
         let place = self.classes.unlimited_entry(&key);

@@ -3,6 +3,7 @@
 //! Servers may list other tools to clients with other capabilities. So a connection declares exactly the capabilities
 //! of its clients, as far as the operator allows, in canonical form.
 
+pub(crate) mod access;
 mod beyond_limit;
 mod capabilities;
 mod class;
@@ -29,12 +30,13 @@ pub(crate) use self::class::CapabilityClass;
 pub(crate) use self::connections::{ConnectionUse, ListFollower, PoolContext};
 use self::server::PooledServer;
 use self::table::ClassMap;
+use crate::pool::access::AccessControl;
 use crate::pool::capabilities::{capabilities_for_server, forwardable_capabilities};
 use crate::pool::dedicated::{ConnectSpec, DedicatedLease, DedicatedPool};
 use crate::session::client::Client;
-use crate::session::{BASE_CLASS, PoolKey};
+use crate::session::{AccessKey, BASE_CLASS, PoolKey};
 use futures_util::future::join_all;
-use mcp_vary_access::PrincipalId;
+use mcp_vary_access::Principal;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_base::memo::Memo;
 use mcp_vary_catalog::index::ServerIndex;
@@ -69,6 +71,8 @@ pub(crate) struct UpstreamPool {
     /// The extensions that the gateway may declare to some server.
     forwarded_extensions: BTreeSet<String>,
     is_isolated: bool,
+    /// The access rules, if there are any.
+    access: Option<Arc<AccessControl>>,
     /// The longest wait for servers in a new class.
     start_wait: Duration,
     /// The capabilities that each server receives, by the forwardable capabilities.
@@ -91,7 +95,7 @@ impl UpstreamPool {
     /// lists.
     pub(crate) async fn new(
         configs: Vec<UpstreamConfig>,
-        (layout, most): (Layout, usize),
+        (layout, access, most): (Layout, Option<Arc<AccessControl>>, usize),
         start_wait: Duration,
         before: Option<&Self>,
         services: &PoolServices,
@@ -134,6 +138,7 @@ impl UpstreamPool {
             beyond_limit: Lock::default(),
             forwarded_extensions,
             is_isolated,
+            access,
             start_wait,
             capabilities: Memo::new(CAPABILITIES_MEMORY),
             base_era,
@@ -237,21 +242,51 @@ impl UpstreamPool {
     pub(crate) fn key(
         &self,
         capabilities: &Arc<str>,
-        (session, principal): (Option<ClientId>, Option<PrincipalId>),
+        (session, principal): (Option<ClientId>, Option<&Arc<Principal>>),
         era: Era,
     ) -> Option<PoolKey> {
+        let access = self.access.as_ref();
+        let access = access.map(|access| AccessKey(access.class_of(principal)));
         let session = session.filter(|_| self.is_isolated);
-        let principal = principal.filter(|_| self.isolates_principals(era));
+        let principal = principal
+            .map(|principal| principal.id())
+            .filter(|_| self.isolates_principals(era));
         let particular = session.is_some()
             || principal.is_some()
             || &**capabilities != BASE_CLASS
-            || self.era_of_base(era) != era;
+            || self.era_of_base(era) != era
+            || access.is_some();
         particular.then(|| PoolKey {
             capabilities: Arc::clone(capabilities),
             session,
             principal,
+            access,
             era,
         })
+    }
+
+    /// The key under this configuration of a client whose key was `key` under another one.
+    pub(crate) fn renewed_key(
+        &self,
+        key: Option<PoolKey>,
+        principal: Option<&Arc<Principal>>,
+    ) -> Option<PoolKey> {
+        let era = key.as_ref().map(|key| key.era);
+        let era = era.or(self.base_era.era.get().copied());
+        let (capabilities, session) = match &key {
+            Some(key) => (Arc::clone(&key.capabilities), key.session),
+            None => (BASE_CLASS.into(), None),
+        };
+        self.key(
+            &capabilities,
+            (session, principal),
+            era.unwrap_or(Era::Modern),
+        )
+    }
+
+    /// The access rules, if there are any.
+    pub(crate) const fn access(&self) -> Option<&Arc<AccessControl>> {
+        self.access.as_ref()
     }
 
     /// Whether principals do not share the connections to some server.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use mcp_vary_catalog::layout::Layout;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::SupervisedConnection;
 use mcp_vary_wire::response::RpcError;
@@ -42,7 +43,7 @@ impl UpstreamPool {
         let others = self.classes.followers();
         let known: Vec<_> = inherited.chain(base).cloned().chain(others).collect();
         let capabilities = Arc::clone(&key.capabilities);
-        let (layout, context) = (self.layout.clone(), &self.services.context);
+        let (layout, context) = (self.layout_of(key), &self.services.context);
         let class = CapabilityClass::open(capabilities, connections, &known, layout, context).await;
         self.classes.remove_inherited(key);
         let (capabilities, is_isolated) = (&*key.capabilities, key.is_isolated());
@@ -51,6 +52,15 @@ impl UpstreamPool {
         self.show_known_lists(&class).await;
         class.catalog.publish().await;
         Ok(class)
+    }
+
+    /// How the lists of a class are shown: access rules hide items from each variant.
+    fn layout_of(&self, key: &PoolKey) -> Layout {
+        let mut layout = self.layout.clone();
+        if let (Some(control), Some(access)) = (&self.access, &key.access) {
+            layout.variants = layout.variants.restricted(&control.view_of(access));
+        }
+        layout
     }
 
     /// Waits until each server's lists were read for a new class. It does not wait for a server that has neither

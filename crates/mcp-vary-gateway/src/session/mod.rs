@@ -9,6 +9,7 @@ use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_wire::client_id::ClientId;
 
+mod access_key;
 pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod deprecation;
@@ -27,11 +28,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use mcp_vary::feature::Features;
 use mcp_vary::variant::VariantId;
-use mcp_vary_access::PrincipalId;
+use mcp_vary_access::{Principal, PrincipalId};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::access_key::AccessKey;
 pub(crate) use self::id::keyed;
 use self::id::{SessionTail, SharedNegotiation, VariantOrder};
 use self::outbox::Outbox;
@@ -77,6 +80,8 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     /// Set, under the lock of `active`, when the session is deleted.
     ended: AtomicBool,
+    /// Who sent its last request: the same principal, perhaps with other claims than before.
+    latest: ArcSwapOption<Principal>,
     /// Set when its client has closed its input, though it may still read.
     input_closed: AtomicBool,
     /// Whether it was used since the store last looked for a session to evict.
@@ -123,6 +128,7 @@ impl Session {
             tail,
             log_level: AtomicU8::new(NO_LEVEL),
             ended: AtomicBool::new(false),
+            latest: ArcSwapOption::empty(),
             input_closed: AtomicBool::new(false),
             last_used: AtomicBool::new(false),
             active: ScopedLock::default(),
@@ -237,6 +243,24 @@ impl Session {
         if let Some(outbox) = &mut active.outbox {
             outbox.wake_all();
         }
+    }
+
+    /// Remembers who sent a request. Returns whether the claims may be others than before.
+    pub(crate) fn remember_principal(&self, principal: Option<&Arc<Principal>>) -> bool {
+        let latest = self.latest.load();
+        let is_same = match (latest.as_ref(), principal) {
+            (Some(known), Some(principal)) => Arc::ptr_eq(known, principal),
+            (known, principal) => known.is_none() && principal.is_none(),
+        };
+        if !is_same {
+            self.latest.store(principal.cloned());
+        }
+        !is_same
+    }
+
+    /// Who sent its last request.
+    pub(crate) fn latest_principal(&self) -> Option<Arc<Principal>> {
+        self.latest.load_full()
     }
 
     /// The time when it expires, in seconds since 1970-01-01 UTC.

@@ -6,6 +6,8 @@ use mcp_vary_access::PrincipalId;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
 
+use super::AccessKey;
+
 /// Identifies a class. Clients without special capabilities have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PoolKey {
@@ -15,13 +17,15 @@ pub(crate) struct PoolKey {
     pub(crate) session: Option<ClientId>,
     /// The only principal of the class, where a server is not shared by principals.
     pub(crate) principal: Option<PrincipalId>,
+    /// What its clients may see, where there are access rules.
+    pub(crate) access: Option<AccessKey>,
     /// The era of the clients, and of connections to servers that support both.
     pub(crate) era: Era,
 }
 
 impl PoolKey {
-    /// Whether the class belongs to one session or principal.
+    /// Whether the class belongs to one session, principal or access class, so that it must not be another's.
     pub(crate) const fn is_isolated(&self) -> bool {
-        self.session.is_some() || self.principal.is_some()
+        self.session.is_some() || self.principal.is_some() || self.access.is_some()
     }
 }

@@ -19,6 +19,7 @@ use mcp_vary_results::rules::ResultRules;
 use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
+use crate::settings::access::AccessSettings;
 use crate::settings::authentication::Authentication;
 use crate::settings::limits::Limits;
 use crate::settings::listener::ListenerConfig;
@@ -101,6 +102,8 @@ pub struct Config {
     pub authentication: Option<Authentication>,
     /// How clients reach the HTTP listener; from this machine only by default.
     pub listener: ListenerConfig,
+    /// What clients may see and use; everything by default.
+    pub access: Option<AccessSettings>,
     /// Who the client on standard input is; nobody by default.
     pub stdio_principal: Option<Arc<Principal>>,
 }
@@ -144,6 +147,7 @@ impl Config {
             environment,
             authentication: None,
             listener: ListenerConfig::default(),
+            access: None,
             stdio_principal: None,
         };
         config.with_environment(environment)

@@ -1,5 +1,6 @@
 //! The settings with which a gateway starts.
 
+pub mod access;
 pub mod authentication;
 pub mod config;
 pub mod limits;

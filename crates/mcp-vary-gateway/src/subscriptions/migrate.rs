@@ -12,12 +12,12 @@ use mcp_vary_wire::list_kind::Kind;
 
 use super::{
     EncodedLists, NotificationSink, Placement, Placements, ResourceSubscription, Subscriber,
-    SubscriptionHub,
+    Subscribers, SubscriptionHub, TaskSubscription,
 };
 use crate::pool::CapabilityClass;
 use crate::pool::client_lists::ClientLists;
 use crate::pool::dedicated::KeepAliveLease;
-use crate::session::Session;
+use crate::session::{PoolKey, Session};
 
 /// The lists of each variant that differ under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;
@@ -110,16 +110,19 @@ impl SubscriptionHub {
     async fn migrate(&self, number: u64, after: &Arc<Placements>, known: &mut CatalogViews) {
         let is_old =
             |subscriber: &&Subscriber| subscriber.placement.generation < after.generation();
-        let (key, client) = {
+        let (key, principal, client) = {
             let subscribers = self.lock();
             let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
                 return;
             };
             (
                 subscriber.placement.key.clone(),
+                subscriber.placement.principal.clone(),
                 subscriber.placement.client,
             )
         };
+        // Another configuration has other access rules.
+        let key = after.pool().renewed_key(key, principal.as_ref());
         let class = after.pool().of_client(key.as_ref(), client).await;
         let mut subscribers = self.lock();
         let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {
@@ -127,41 +130,91 @@ impl SubscriptionHub {
         };
         let placement = class
             .ok()
-            .and_then(|class| migrate_placement(subscriber, after, class));
+            .and_then(|class| migrate_placement(subscriber, after, (class, key)));
         let Some(placement) = placement else {
             // Dropping a stream ends it in order.
             let removed = subscribers.remove(number);
             drop(subscribers);
             return drop(removed);
         };
+        let left = subscribers.move_to(number, placement, after, known);
+        drop(subscribers);
+        drop(left);
+    }
+
+    /// Shows a session the lists of its access class again, since its principal may have other claims than before, and
+    /// notifies it of the lists that differ.
+    pub(crate) async fn follow_claims(&self, session: &Session, placements: &Placements) {
+        if self.lock().of_session(session.client).is_none() {
+            return;
+        }
+        let Ok(placement) = placements.of_session(session).await else {
+            return;
+        };
+        let mut subscribers = self.lock();
+        let Some((number, subscriber)) = subscribers.of_session(session.client) else {
+            return;
+        };
+        // A reload in progress moves it itself.
+        if subscriber.placement.generation != placement.generation
+            || subscriber.placement.key == placement.key
+        {
+            return;
+        }
+        let known = &mut CatalogViews::default();
+        let left = subscribers.move_to(number, placement, placements, known);
+        drop(subscribers);
+        drop(left);
+    }
+}
+
+/// What a subscriber had before it moved, to be dropped outside of the lock.
+type Left = (
+    Vec<ResourceSubscription>,
+    Vec<TaskSubscription>,
+    Option<Placement>,
+    Option<Subscriber>,
+);
+
+impl Subscribers {
+    /// Moves a subscriber to `placement`: its resources and tasks are looked for there, and it is notified of the lists
+    /// that differ.
+    fn move_to(
+        &mut self,
+        number: u64,
+        placement: Placement,
+        after: &Placements,
+        known: &mut CatalogViews,
+    ) -> Left {
+        let Some(subscriber) = self.entries.get(&number) else {
+            return Left::default();
+        };
         let differences = known.between(&subscriber.placement, &placement);
         let uris: Vec<_> = subscriber.resources.keys().cloned().collect();
         let mut missed = BTreeSet::new();
         let mut left = Vec::new();
         for uri in uris {
-            let Some(previous) = subscribers.unbind(number, &uri) else {
+            let Some(previous) = self.unbind(number, &uri) else {
                 continue;
             };
             match rebind(&uri, &previous, &placement, after) {
-                Some(resource) => subscribers.bind(number, uri, resource),
-                None => missed.extend(
-                    previous
-                        .id(&subscribers.entries[&number].placement)
-                        .cloned(),
-                ),
+                Some(resource) => self.bind(number, uri, resource),
+                None => missed.extend(previous.id(&self.entries[&number].placement).cloned()),
             }
             left.push(previous);
         }
-        let tasks = subscribers.move_tasks(number, &placement);
+        let tasks = self.move_tasks(number, &placement);
         let mut is_gone = false;
-        if let Some(subscriber) = subscribers.entries.get_mut(&number) {
-            let before = std::mem::replace(&mut subscriber.placement, placement);
+        let mut before = None;
+        if let Some(subscriber) = self.entries.get_mut(&number) {
+            before = Some(std::mem::replace(&mut subscriber.placement, placement));
             is_gone = !notify_differences(subscriber, &differences, &missed);
-            drop(before);
         }
-        let removed = is_gone.then(|| subscribers.remove(number));
-        drop(subscribers);
-        drop((left, tasks, removed));
+        let removed = match is_gone {
+            true => self.remove(number),
+            false => None,
+        };
+        (left, tasks, before, removed)
     }
 }
 
@@ -175,7 +228,7 @@ impl ResourceSubscription {
 fn migrate_placement(
     subscriber: &Subscriber,
     after: &Placements,
-    class: Arc<CapabilityClass>,
+    (class, key): (Arc<CapabilityClass>, Option<PoolKey>),
 ) -> Option<Placement> {
     let before = &subscriber.placement;
     if before.names_variants != after.offers_variants() {
@@ -196,7 +249,8 @@ fn migrate_placement(
     Some(Placement {
         generation: after.generation(),
         class,
-        key: before.key.clone(),
+        key,
+        principal: before.principal.clone(),
         client: before.client,
         variants,
         names_variants: before.names_variants,
@@ -215,12 +269,12 @@ fn rebind(
         Some(id) if placement.names_variants => after.variant_index(id.as_str())?,
         _ => previous.variant,
     };
-    let view = after
-        .variant_set()
+    let view = placement
+        .variants()
         .presented_view(variant, previous.presentation);
-    let address = catalog.resolve_resource(after.variant_set(), view, uri)?;
+    let address = catalog.resolve_resource(placement.variants(), view, uri)?;
     let sources = placement.class.sources();
-    let face = after.variant_set().config(view);
+    let face = placement.variants().config(view);
     let shows = |server: &ServerIndex| {
         let source = server.get(sources);
         let is_shown = |source: &Arc<super::ServerSource>| {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_access::Principal;
 use mcp_vary_catalog::index::VariantIndex;
 use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::client_id::ClientId;
@@ -22,6 +23,8 @@ pub(crate) struct Placement {
     /// Held, so that its connections stay open.
     pub(crate) class: Arc<CapabilityClass>,
     pub(crate) key: Option<PoolKey>,
+    /// Whom access rules apply to, and whose connections it uses.
+    pub(crate) principal: Option<Arc<Principal>>,
     /// The subscriber's client, if later requests can be attributed to it.
     pub(crate) client: Option<ClientId>,
     /// The variants that it sees, best first.
@@ -88,10 +91,6 @@ impl Placements {
         &self.pool
     }
 
-    pub(super) const fn variant_set(&self) -> &Arc<VariantSet> {
-        &self.variant_set
-    }
-
     pub(super) const fn offers_variants(&self) -> bool {
         self.offers_variants
     }
@@ -133,10 +132,10 @@ impl Placements {
     ///
     /// When the pool cannot open the session's class.
     pub(super) async fn of_session(&self, session: &Session) -> Result<Placement, RpcError> {
+        let principal = session.latest_principal();
         let key = {
-            let negotiated = &session.negotiated;
-            let owner = (Some(session.client), negotiated.principal);
-            self.pool.key(&negotiated.class, owner, Era::Legacy)
+            let owner = (Some(session.client), principal.as_ref());
+            self.pool.key(&session.negotiated.class, owner, Era::Legacy)
         };
         let order = self.visible_to(session).unwrap_or_default();
         let client = Some(session.client);
@@ -144,6 +143,7 @@ impl Placements {
             generation: self.generation,
             class: self.pool.of_client(key.as_ref(), client).await?,
             key,
+            principal,
             client,
             variants: match self.offers_variants {
                 true => order,

@@ -43,6 +43,7 @@ impl StdioConnection {
                 self.write_response(response::result(id, result.as_bytes()).body)
                     .await;
                 let session = setup.services.sessions.open_stdio(fixed);
+                session.remember_principal(setup.config.stdio_principal.as_ref());
                 setup.notify_session(&session).await;
                 self.legacy = Some(LegacySession {
                     is_input_closed: self.forward_session_messages(&session),
@@ -106,6 +107,7 @@ impl StdioConnection {
         let params = Params::read(Some(&legacy.params))?;
         let (fixed, _) = initialize(setup, &self.caller(setup), &params).await?;
         let session = legacy.session.renegotiated(fixed);
+        session.remember_principal(setup.config.stdio_principal.as_ref());
         setup.notify_session(&session).await;
         let anew = LegacySession {
             params: legacy.params.clone(),

@@ -95,7 +95,7 @@ impl RequestContext<'_> {
         reference: &str,
         name: &str,
     ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
-        let face = self.snapshot.variant_set.config(view);
+        let face = self.variant_set().config(view);
         let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
         let is_listed = self.catalog.prompt(view, name).is_some();
         if self.is_before_one_server() && shows_all && !is_listed {
@@ -132,7 +132,7 @@ impl RequestContext<'_> {
         view: ViewIndex,
         uri: &str,
     ) -> Result<(ServerIndex, String), RpcError> {
-        let variant_set = &self.snapshot.variant_set;
+        let variant_set = self.variant_set();
         let shows_all =
             self.is_before_one_server() && !variant_set.config(view).selects_resources();
         if shows_all && !variant_set.checks_uris(view) {

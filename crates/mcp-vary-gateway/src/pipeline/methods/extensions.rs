@@ -53,7 +53,7 @@ impl RequestContext<'_> {
         let config = server.get(&self.snapshot.config.servers);
         let mut allowed = config.iter().flat_map(|config| &config.allowed_methods);
         let is_allowed = allowed.any(|method| method == self.request.method);
-        if is_allowed || !self.snapshot.variant_set.config(view).hides_something() {
+        if is_allowed || !self.variant_set().config(view).hides_something() {
             return Ok(());
         }
         let counters = &self.snapshot.services.counters;

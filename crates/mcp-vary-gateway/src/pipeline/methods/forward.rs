@@ -230,7 +230,7 @@ impl RequestContext<'_> {
 
     /// The URIs that the variant changed, if any.
     pub(crate) fn changed_uris(&self, view: ViewIndex) -> Option<Arc<UriMap>> {
-        let uris = self.snapshot.variant_set.uris(view);
+        let uris = self.variant_set().uris(view);
         (!uris.is_empty()).then(|| Arc::clone(uris))
     }
 

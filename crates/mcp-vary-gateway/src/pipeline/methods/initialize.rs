@@ -7,6 +7,7 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
@@ -41,14 +42,15 @@ pub(crate) async fn initialize(
     declared.has_required(Era::Legacy)?;
     let selector = &snapshot.selector;
     let order = &selector.ranked(&declared).order;
-    let offers = selector.select(order, &caller.requested, params, || {
+    let allowed = snapshot.allowed_variants(caller.principal.as_ref());
+    let offers = selector.select((order, allowed), &caller.requested, params, || {
         let outcome = selector.rules.outcome(Some(info), &caller.requested);
         selector.by_rule(outcome.variant.as_ref())
     })?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LATEST_LEGACY);
-    let principal = caller.principal.as_ref().map(|principal| principal.id());
+    let principal = caller.principal.as_ref();
     let key = snapshot
         .pool
         .key(&declared.forwardable, (None, principal), Era::Legacy);
@@ -70,7 +72,7 @@ pub(crate) async fn initialize(
         order: order.collect(),
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
-        principal,
+        principal: principal.map(|principal| principal.id()),
     };
     Ok((negotiated, result))
 }
@@ -113,10 +115,15 @@ impl ServerDescription<'_> {
         result.set("protocolVersion", json::string(revision.as_str()));
         result.set("capabilities", self.capabilities(Era::Legacy));
         result.set("serverInfo", self.server_info());
-        if let Some(instructions) = self.instructions() {
-            result.set("instructions", instructions);
-        }
+        self.set_instructions(&mut result);
         result.to_json()
+    }
+
+    fn set_instructions(&self, result: &mut Members<'_>) {
+        match self.instructions() {
+            Some(instructions) => result.set("instructions", instructions),
+            None => drop(result.remove("instructions")),
+        }
     }
 
     fn discover_result(&self) -> String {
@@ -132,9 +139,7 @@ impl ServerDescription<'_> {
         let mut meta = Members::parse(&server_meta).unwrap_or_default();
         meta.set(SERVER_INFO, self.server_info());
         result.set("_meta", meta.to_json());
-        if let Some(instructions) = self.instructions() {
-            result.set("instructions", instructions);
-        }
+        self.set_instructions(&mut result);
         era::cacheable(&result.to_json(), Caching::Never)
     }
 
@@ -161,18 +166,23 @@ impl ServerDescription<'_> {
         })
     }
 
+    /// Whether the client may know of a server: where there are access rules, only if they show something of it.
+    fn shows_some_of(&self, server: ServerIndex) -> bool {
+        self.snapshot.config.access.is_none() || self.catalog.shows_some_of(server)
+    }
+
     /// The instructions of the only server as it wrote them; those of several servers each below its name. JSON text.
     fn instructions(&self) -> Option<String> {
         if self.catalog.snapshots.len() == 1 {
-            return self.only_handshake()?.instructions.clone();
+            let handshake = self
+                .only_handshake()
+                .filter(|_| self.shows_some_of(ServerIndex::FIRST));
+            return handshake?.instructions.clone();
         }
-        let named = self
-            .snapshot
-            .config
-            .servers
-            .iter()
-            .zip(&self.catalog.snapshots);
-        let parts = named.filter_map(|(server, server_snapshot)| {
+        let servers = &self.snapshot.config.servers;
+        let named = std::iter::zip(servers, self.catalog.servers());
+        let named = named.filter(|(_, (at, _))| self.shows_some_of(*at));
+        let parts = named.filter_map(|(server, (_, server_snapshot))| {
             let written = server_snapshot.handshake.as_ref()?.instructions.as_ref()?;
             let text: String = serde_json::from_str(written).ok()?;
             (!text.trim().is_empty())

@@ -4,6 +4,7 @@
 //! active variant, replace the variant's names by the server's, and are [forwarded](forward) with a plan that turns the
 //! answer into the client's.
 
+mod access;
 pub(crate) mod active_view;
 mod completion;
 mod dispatch;
@@ -40,6 +41,7 @@ use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::variant_set::VariantSet;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::meta;
 use mcp_vary_wire::refusal::ParamsError;
@@ -78,6 +80,11 @@ impl RequestContext<'_> {
         )))
     }
 
+    /// The variants as the client's class sees them.
+    pub(crate) fn variant_set(&self) -> &Arc<VariantSet> {
+        &self.class.catalog.layout.variants
+    }
+
     /// Refuses a method about items of a list that no server has. Servers that do not declare the list are asked once.
     async fn require_list(&mut self, kind: ListKind) -> Result<(), RpcError> {
         if !self.catalog.has_list(kind) {
@@ -99,6 +106,10 @@ impl RequestContext<'_> {
     ) -> Result<T, RpcError> {
         if let Some(found) = find(&self.catalog) {
             return Ok(found);
+        }
+        // What access rules hide is answered as what nobody has: at once, and without a word to a server.
+        if self.variant_set().access().is_some() {
+            return Err(not_found());
         }
         let failure = match self.class.catalog.find(kind, &find).await {
             Ok(found) => return Ok(found),

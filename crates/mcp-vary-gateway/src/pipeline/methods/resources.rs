@@ -34,6 +34,7 @@ impl RequestContext<'_> {
         let rules = &self.snapshot.config.resource_results.0;
         let located = self.located_resource(view, &uri, Identifier::Resource);
         let (server, upstream_uri) = located.await?;
+        self.check_resource(view, server, &upstream_uri)?;
         let caching = match any_rule_matches(rules, &self.server_name(server), &upstream_uri) {
             true => Caching::Never,
             false => self.class.catalog.layout.caching,
@@ -63,6 +64,20 @@ impl RequestContext<'_> {
             ..ForwardRequest::default()
         };
         self.forward(view, forwarding).await
+    }
+
+    /// Checks the read of a resource, listed or not, by its URI on the server.
+    fn check_resource(
+        &self,
+        view: ViewIndex,
+        server: ServerIndex,
+        upstream_uri: &str,
+    ) -> Result<(), RpcError> {
+        let place = ItemRef {
+            server,
+            upstream_name: upstream_uri.into(),
+        };
+        self.check_access(view, (ListKind::Resources, &place), None)
     }
 
     /// Reads a stored part of a shortened result. It belongs to no server, and to no view.
@@ -101,7 +116,7 @@ impl RequestContext<'_> {
         uri: &str,
         what: impl FnOnce(String) -> Identifier,
     ) -> Result<(ServerIndex, String), RpcError> {
-        let variant_set = &self.snapshot.variant_set;
+        let variant_set = self.variant_set();
         let shows_all =
             self.is_before_one_server() && !variant_set.config(view).selects_resources();
         if shows_all && !variant_set.checks_uris(view) {
@@ -155,7 +170,7 @@ impl RequestContext<'_> {
         upstream_uri: &str,
         server: ServerIndex,
     ) -> bool {
-        let face = self.snapshot.variant_set.config(view);
+        let face = self.variant_set().config(view);
         face.allows_unlisted(upstream_uri, &self.class.source(server).name)
     }
 
@@ -167,7 +182,7 @@ impl RequestContext<'_> {
         what: impl FnOnce(String) -> Identifier,
     ) -> RpcError {
         let catalog = self.class.catalog.current();
-        let address = catalog.resolve_resource(&self.snapshot.variant_set, view, uri);
+        let address = catalog.resolve_resource(self.variant_set(), view, uri);
         let fault = match address {
             Some(address) => address.fault,
             None => check_uri(uri).err(),

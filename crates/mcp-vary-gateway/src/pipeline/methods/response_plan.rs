@@ -21,7 +21,7 @@ use crate::pipeline::methods::RequestContext;
 impl RequestContext<'_> {
     /// The shape of the results of `tool`.
     pub(crate) fn tool_result_shape(&self, view: ViewIndex, tool: &Tool) -> Option<Shaper> {
-        let face = self.snapshot.variant_set.config(view);
+        let face = self.variant_set().config(view);
         let config = &self.snapshot.config;
         let features = self.features(view).cloned();
         let fields = face.style.result;
@@ -91,7 +91,7 @@ impl RequestContext<'_> {
         Some(Shaper::Resource(ResourceShaper {
             rules: Arc::clone(rules),
             server: self.server_name(server),
-            uris: Arc::clone(self.snapshot.variant_set.uris(view)),
+            uris: Arc::clone(self.variant_set().uris(view)),
             target: self.result_listener(view)?,
         }))
     }
@@ -121,7 +121,7 @@ impl RequestContext<'_> {
 
     /// The features that the client declared, or is presumed to have.
     fn features(&self, view: ViewIndex) -> Option<&Arc<Features>> {
-        let defaults = self.snapshot.variant_set.config(view).features.as_ref();
+        let defaults = self.variant_set().config(view).features.as_ref();
         let defaults = defaults.or(self.client.presumed_features.as_ref());
         let defaults = defaults.filter(|_| self.snapshot.config.negotiation);
         self.client.features.as_ref().or(defaults)

@@ -172,8 +172,9 @@ impl RequestContext<'_> {
             generation: self.snapshot.placements.generation(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
+            principal: self.client.principal.clone(),
             client: self.client.connection,
-            variants: [self.snapshot.variant_set.variant_of(view)].into(),
+            variants: [self.variant_set().variant_of(view)].into(),
             names_variants: self.snapshot.config.variants,
         }
     }
@@ -216,7 +217,7 @@ impl RequestContext<'_> {
         let subscription = line.subscribe(upstream_uri);
         let catalog = self.class.catalog.current();
         ResourceSubscription {
-            variant: self.snapshot.variant_set.variant_of(view),
+            variant: self.variant_set().variant_of(view),
             view,
             presentation: self.client.presentation,
             source: Arc::clone(source),
@@ -325,7 +326,7 @@ impl RequestContext<'_> {
             active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id))
         };
         match member.resources.get(uri) {
-            Some(other) if other.variant == self.snapshot.variant_set.variant_of(view) => Ok(false),
+            Some(other) if other.variant == self.variant_set().variant_of(view) => Ok(false),
             Some(other) => {
                 let subscribed = member.placement.id(other.variant).map(|id| id.as_str());
                 let subscribed = json::string(subscribed.unwrap_or_default());

@@ -35,6 +35,8 @@ impl RequestContext<'_> {
         let tool = self.known_tool(view, &name).await?;
         let subject = self.request_binding(&name);
         let arguments = self.arguments()?;
+        let item = (ListKind::Tools, &tool.item_ref);
+        self.check_access(view, item, Some(arguments))?;
         if let Some(headers) = self.request.headers {
             headers::check_params(&tool.headers, headers, arguments)?;
         }

@@ -385,6 +385,10 @@ impl RequestContext<'_> {
         };
         let tools = self.catalog.view(ListKind::Tools, view);
         let tool = tools.and_then(|tools| tools.tool_for(&place)).cloned();
+        // A task of a tool that access rules hide by now does not exist.
+        if tool.is_none() && self.variant_set().access().is_some() {
+            return Err(TaskNotFound::unknown().failure());
+        }
         Ok(FoundTask {
             forms,
             view,
@@ -429,7 +433,7 @@ impl RequestContext<'_> {
 
     /// The view under which a task was created (SV-28), if the client may still use its variant.
     fn view_of(&self, task: &Task) -> Option<ViewIndex> {
-        let variant_set = &self.snapshot.variant_set;
+        let variant_set = self.variant_set();
         let index = variant_set.index_of(task.variant.as_str())?;
         let is_offered = !self.snapshot.config.variants || self.client.offers.allows(index);
         is_offered.then(|| variant_set.presented_view(index, self.client.presentation))

@@ -1,0 +1,82 @@
+//! What an access class sees of the lists: access rules are a part of every variant's view.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_vary_access::{AccessClass, AccessPolicy, Decision, Item as AccessItem};
+
+use crate::item::Item;
+use crate::listing::ListKind;
+
+/// What one access class sees. All principals of the class share one, and so the lists that are built with it.
+#[derive(Clone, Debug)]
+pub struct AccessView {
+    policy: Arc<AccessPolicy>,
+    class: Arc<AccessClass>,
+    /// The servers whose annotations can allow something.
+    trusted: Arc<BTreeSet<String>>,
+}
+
+impl AccessView {
+    /// The view of `class` by `policy`. Annotations of the servers `trusted` can allow something.
+    #[must_use]
+    pub const fn new(
+        policy: Arc<AccessPolicy>,
+        class: Arc<AccessClass>,
+        trusted: Arc<BTreeSet<String>>,
+    ) -> Self {
+        Self {
+            policy,
+            class,
+            trusted,
+        }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub const fn policy(&self) -> &Arc<AccessPolicy> {
+        &self.policy
+    }
+
+    /// The access class.
+    #[must_use]
+    pub const fn class(&self) -> &Arc<AccessClass> {
+        &self.class
+    }
+
+    /// The item of `server` as access rules see it: by its name in `standard`, before overrides.
+    #[must_use]
+    pub fn item<'a>(&self, kind: ListKind, item: &'a Item, server: &'a str) -> AccessItem<'a> {
+        let (id, upstream) = (&*item.id, &*item.item_ref.upstream_name);
+        match kind {
+            ListKind::Tools => {
+                let hints = item.tool.as_ref().map(|tool| tool.hints);
+                let is_trusted = self.trusted.contains(server);
+                AccessItem::tool(id, upstream, server, hints.unwrap_or_default(), is_trusted)
+            }
+            ListKind::Prompts => AccessItem::prompt(id, upstream, server),
+            ListKind::Resources => AccessItem::resource(id, upstream, server),
+            ListKind::Templates => AccessItem::template(id, upstream, server),
+        }
+    }
+
+    /// Whether the item exists for the class.
+    #[must_use]
+    pub fn shows(&self, kind: ListKind, item: &Item, server: &str) -> bool {
+        let item = self.item(kind, item, server);
+        self.decide(&item).is_visible()
+    }
+
+    /// Whether a resource that no server lists exists for the class, by its URI on the server.
+    #[must_use]
+    pub fn shows_unlisted(&self, upstream_uri: &str, server: &str) -> bool {
+        let item = AccessItem::unlisted_resource(upstream_uri, server);
+        self.decide(&item).is_visible()
+    }
+
+    /// What the class may do with an item.
+    #[must_use]
+    pub fn decide(&self, item: &AccessItem<'_>) -> Decision {
+        self.policy.decide(&self.class, item)
+    }
+}

@@ -1,0 +1,17 @@
+//! What access rules hide is answered as what does not exist.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a message is written where it is sent"
+)]
+
+mod support;
+
+mod access {
+    mod calls;
+    mod groups;
+    mod non_interference;
+    mod variants;
+    mod visibility;
+}

@@ -1,0 +1,77 @@
+//! What is decided at the call: scopes, and expressions over the arguments.
+
+use mcp_vary_access::Expression;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::message::names;
+use serde_json::{Value, json};
+
+use super::groups::{ask, ask_modern, for_group, named, with_rules};
+use crate::support::Harness;
+
+fn call(arguments: Value) -> Value {
+    json!({"name": "say", "arguments": arguments})
+}
+
+#[tokio::test]
+async fn an_expression_decides_on_each_call() {
+    let condition =
+        Expression::compile("args.environment != 'production' || 'sre' in claims.groups");
+    let rule = |group: &str| {
+        let rule = for_group(group).with_allow([named("say")]);
+        rule.with_condition(condition.clone().unwrap())
+    };
+    let rules = [rule("dev"), rule("sre")];
+    let harness = Harness::before(Era::Modern, |config| with_rules(config, rules)).await;
+    for list in ask(&harness, "dev", "tools/list", json!({})).await {
+        assert_eq!(names(&list), ["say"], "it is listed");
+    }
+    for (who, arguments, is_allowed) in [
+        ("dev", json!({"environment": "test"}), true),
+        ("dev", json!({"environment": "production"}), false),
+        ("sre", json!({"environment": "production"}), true),
+        // An expression that fails allows nothing.
+        ("dev", json!({}), false),
+    ] {
+        for answer in ask(&harness, who, "tools/call", call(arguments.clone())).await {
+            match is_allowed {
+                true => assert!(answer["result"].is_object(), "{who} {arguments} {answer}"),
+                false => {
+                    assert_eq!(
+                        answer["error"]["code"], -32602,
+                        "{who} {arguments} {answer}"
+                    );
+                    let why = "the access rules do not allow this call with these arguments";
+                    assert_eq!(answer["error"]["message"], why);
+                }
+            }
+        }
+    }
+    assert_eq!(
+        harness.peer.of("tools/call").len(),
+        4,
+        "two calls in each era"
+    );
+}
+
+#[tokio::test]
+async fn a_call_without_its_scopes_is_403_with_a_challenge() {
+    let rules = [for_group("dev")
+        .with_allow([named("say")])
+        .with_scopes(["repo:write"])];
+    let harness = Harness::before(Era::Modern, |config| with_rules(config, rules)).await;
+    for list in ask(&harness, "dev", "tools/list", json!({})).await {
+        assert_eq!(names(&list), ["say"], "it is listed");
+    }
+    let answer = ask_modern(&harness, "dev", "tools/call", call(json!({}))).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    let challenge = answer.header("www-authenticate").unwrap();
+    assert!(
+        challenge.contains(r#"error="insufficient_scope""#),
+        "{challenge}"
+    );
+    assert!(challenge.contains(r#"scope="repo:write""#), "{challenge}");
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], -32003);
+    assert_eq!(error["data"]["scopes"], json!(["repo:write"]));
+    assert_eq!(harness.peer.of("tools/call").len(), 0);
+}

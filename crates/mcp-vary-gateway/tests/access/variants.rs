@@ -1,0 +1,115 @@
+//! SV-20: which variants a principal is offered is a rule of its own; SV-9: a pin leaves one.
+
+use mcp_vary_access::{AccessRule, When};
+use mcp_vary_gateway::Config;
+use mcp_vary_testkit::client::Endpoint as _;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{modern, names, under};
+use serde_json::{Value, json};
+
+use super::groups::{ask, ask_modern, bearer, for_group, named, with_rules};
+use crate::support::Harness;
+
+fn adapt(config: Config) -> Config {
+    let id = |text: &str| text.parse().unwrap();
+    let rules = [
+        AccessRule::new(When::anyone()).with_allow([named("*")]),
+        for_group("dev").with_variants([id("standard"), id("compact")]),
+        for_group("guest").with_variant(id("read-only")).pinned(),
+    ];
+    with_rules(config, rules)
+}
+
+async fn harness() -> Harness {
+    Harness::before(Era::Modern, adapt).await
+}
+
+fn available(answer: &Value) -> Value {
+    answer["error"]["data"]["availableVariants"].clone()
+}
+
+#[tokio::test]
+async fn a_variant_that_no_rule_offers_does_not_exist() {
+    let harness = harness().await;
+    for name in ["read-only", "nix"] {
+        for answer in ask(&harness, "dev", "tools/list", under(name, json!({}))).await {
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            assert_eq!(available(&answer), json!(["standard", "compact"]));
+        }
+    }
+    for answer in ask(&harness, "dev", "tools/list", under("compact", json!({}))).await {
+        assert!(answer["result"]["tools"].is_array(), "{answer}");
+    }
+    for answer in ask(&harness, "sre", "tools/list", under("read-only", json!({}))).await {
+        assert!(answer["result"]["tools"].is_array(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn only_offered_variants_are_advertised() {
+    let harness = harness().await;
+    let ids = async |who: &str| {
+        let [_, answer] = ask(&harness, who, "server/discover", json!({})).await;
+        let settings = &answer["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"];
+        let variants = settings["availableVariants"].as_array().unwrap().iter();
+        let ids: Vec<_> = variants
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids
+    };
+    assert_eq!(ids("sre").await, ["standard", "compact", "read-only"]);
+    assert_eq!(ids("dev").await, ["standard", "compact"]);
+    assert_eq!(ids("guest").await, ["read-only"]);
+}
+
+#[tokio::test]
+async fn a_pinned_principal_has_one_variant_at_every_address() {
+    let harness = harness().await;
+    for list in ask(&harness, "guest", "tools/list", json!({})).await {
+        assert_eq!(names(&list), ["odd", "bound"], "{list}");
+    }
+    for answer in ask(
+        &harness,
+        "guest",
+        "tools/list",
+        under("standard", json!({})),
+    )
+    .await
+    {
+        assert_eq!(available(&answer), json!(["read-only"]), "{answer}");
+    }
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    for (path, is_served) in [("/mcp/v/read-only", true), ("/mcp/v/standard", false)] {
+        let post = HttpRequest::modern(&list).line(&format!("POST {path} HTTP/1.1"));
+        let post = post.with("Authorization", bearer("guest"));
+        let answer = RawHttp::connect(harness.address()).await.ask(&post).await;
+        assert_eq!(answer.json()["result"].is_object(), is_served, "{path}");
+    }
+}
+
+/// Rules that pin different variants leave none: nobody gets more by a second group.
+#[tokio::test]
+async fn pins_that_contradict_leave_nothing() {
+    let id = |text: &str| text.parse().unwrap();
+    let harness = Harness::before(Era::Modern, |config| {
+        let rules = [
+            AccessRule::new(When::anyone()).with_allow([named("*")]),
+            AccessRule::new(When::anyone())
+                .with_variant(id("compact"))
+                .pinned(),
+            for_group("guest").with_variant(id("read-only")).pinned(),
+        ];
+        with_rules(config, rules)
+    });
+    let harness = harness.await;
+    let answer = ask_modern(&harness, "guest", "tools/list", json!({}))
+        .await
+        .json();
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(available(&answer), json!([]), "{answer}");
+    let answer = ask_modern(&harness, "dev", "tools/list", json!({}))
+        .await
+        .json();
+    assert!(answer["result"]["tools"].is_array(), "{answer}");
+}

@@ -1,0 +1,272 @@
+//! Lists, calls, reads, prompts, completions and instructions obey the same decision.
+
+use mcp_vary_access::{AccessRule, When};
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{initialize, modern, names, request, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use super::groups::{ask, bearer, claims, for_group, named, tokens, with_rules};
+use crate::support::{Harness, before, config};
+use mcp_vary_gateway::Target;
+
+/// Developers see what begins with `o` and the places; nobody may `fail`; operators see all the rest.
+fn rules() -> [AccessRule; 3] {
+    [
+        for_group("dev").with_allow([named("o*"), named("fail"), named("place:*"), named("greet")]),
+        for_group("sre").with_allow([named("*")]),
+        AccessRule::new(When::anyone()).with_deny([named("fail")]),
+    ]
+}
+
+async fn harness(era: Era) -> Harness {
+    Harness::before(era, |config| with_rules(config, rules())).await
+}
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+#[tokio::test]
+async fn lists_have_what_a_rule_allows_and_none_denies() {
+    for era in ERAS {
+        let harness = harness(era).await;
+        for list in ask(&harness, "dev", "tools/list", json!({})).await {
+            assert_eq!(names(&list), ["odd"], "{list}");
+        }
+        for list in ask(&harness, "sre", "tools/list", json!({})).await {
+            let shown = names(&list);
+            assert!(shown.len() == 9 && !shown.contains(&"fail"), "{shown:?}");
+        }
+        for list in ask(&harness, "guest", "tools/list", json!({})).await {
+            assert_eq!(list["result"]["tools"], json!([]), "{list}");
+        }
+        for (who, expected) in [("dev", 1), ("guest", 0)] {
+            for (method, key) in [
+                ("resources/list", "resources"),
+                ("resources/templates/list", "resourceTemplates"),
+                ("prompts/list", "prompts"),
+            ] {
+                for list in ask(&harness, who, method, json!({})).await {
+                    let items = list["result"][key].as_array().unwrap();
+                    assert_eq!(items.len(), expected, "{who} {method} {list}");
+                }
+            }
+        }
+    }
+}
+
+/// The answers to what is hidden and to what nobody has, with one name for both.
+async fn same_as_unknown(
+    harness: &Harness,
+    method: &str,
+    hidden: (&str, Value),
+    unknown: (&str, Value),
+) {
+    let (name, params) = hidden;
+    let of_hidden = ask(harness, "dev", method, params).await;
+    let (other, params) = unknown;
+    let of_unknown = ask(harness, "dev", method, params).await;
+    for (one, other_answer) in std::iter::zip(of_hidden, of_unknown) {
+        assert!(one["error"].is_object(), "{method}: {one}");
+        let expected = other_answer.to_string().replace(other, name);
+        assert_eq!(one.to_string(), expected, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_answered_as_what_does_not_exist() {
+    for era in ERAS {
+        let harness = harness(era).await;
+        let before = harness.peer.received().len();
+        for hidden in ["say", "fail"] {
+            let params = |name: &str| json!({"name": name, "arguments": {}});
+            let unknown = ("nix", params("nix"));
+            same_as_unknown(&harness, "tools/call", (hidden, params(hidden)), unknown).await;
+        }
+        let prompt = |name: &str| json!({"name": name});
+        let harness = Harness::before(era, |config| {
+            with_rules(config, [for_group("dev").with_allow([named("o*")])])
+        });
+        let narrow = harness.await;
+        let unknown = ("nix", prompt("nix"));
+        same_as_unknown(&narrow, "prompts/get", ("greet", prompt("greet")), unknown).await;
+        let read = |uri: &str| json!({"uri": uri});
+        let unknown = ("nix:bern", read("nix:bern"));
+        same_as_unknown(
+            &narrow,
+            "resources/read",
+            ("place:bern", read("place:bern")),
+            unknown,
+        )
+        .await;
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            assert_eq!(
+                narrow.peer.of(method).len(),
+                0,
+                "{method} reached the server"
+            );
+        }
+        let _ = before;
+    }
+}
+
+/// A refusal starts no process, opens no connection and re-reads no list.
+#[tokio::test]
+async fn a_refusal_says_nothing_to_a_server() {
+    let harness = harness(Era::Legacy).await;
+    ask(&harness, "dev", "tools/list", json!({})).await;
+    let before = harness.peer.received().len();
+    let connections = harness.peer.connections();
+    for name in ["say", "nix"] {
+        ask(&harness, "dev", "tools/call", tool(name)).await;
+        ask(&harness, "dev", "resources/read", json!({"uri": "x:y"})).await;
+    }
+    assert_eq!(harness.peer.received().len(), before);
+    assert_eq!(harness.peer.connections(), connections);
+}
+
+#[tokio::test]
+async fn what_is_allowed_works() {
+    for era in ERAS {
+        let harness = harness(era).await;
+        for answer in ask(&harness, "dev", "tools/call", tool("odd")).await {
+            assert_eq!(
+                answer["result"]["structuredContent"]["city"], "Bern",
+                "{answer}"
+            );
+        }
+        let uri = json!({"uri": "place:bern"});
+        for answer in ask(&harness, "dev", "resources/read", uri).await {
+            assert_eq!(answer["result"]["contents"][0]["text"], "Bern", "{answer}");
+        }
+        for answer in ask(&harness, "dev", "prompts/get", json!({"name": "greet"})).await {
+            assert!(answer["result"]["messages"].is_array(), "{answer}");
+        }
+    }
+}
+
+fn instructed(name: &'static str) -> impl Fn(&ReceivedRequest) -> Option<Reply> {
+    move |seen| {
+        let result = match seen.method() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": name, "version": "1"}, "instructions": format!("Use {name}."),
+            }),
+            "tools/list" => {
+                json!({"tools": [{"name": format!("{name}_tool"), "inputSchema": {"type": "object"}}]})
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+}
+
+#[tokio::test]
+async fn instructions_come_from_servers_with_something_visible() {
+    let one = ScriptedServer::start(instructed("one")).await;
+    let two = ScriptedServer::start(instructed("two")).await;
+    let rules = [
+        for_group("dev").with_allow([named("one_*")]),
+        for_group("sre").with_allow([named("*")]),
+    ];
+    let config = with_rules(before(&[("one", &one), ("two", &two)]), rules);
+    let harness = Harness::behind(one, config).await;
+    for (who, expected) in [
+        ("dev", json!("# one\n\nUse one.")),
+        ("sre", json!("# one\n\nUse one.\n\n# two\n\nUse two.")),
+        ("guest", Value::Null),
+    ] {
+        let [_, discovered] = ask(&harness, who, "server/discover", json!({})).await;
+        assert_eq!(discovered["result"]["instructions"], expected, "{who}");
+    }
+}
+
+#[tokio::test]
+async fn the_instructions_of_the_only_server_are_hidden_with_its_items() {
+    let one = ScriptedServer::start(instructed("one")).await;
+    let config = config(Target::http(one.url.clone()));
+    let rules = [for_group("sre").with_allow([named("*")])];
+    let harness = Harness::behind(one, with_rules(config, rules)).await;
+    let [_, discovered] = ask(&harness, "guest", "server/discover", json!({})).await;
+    assert_eq!(discovered["result"]["instructions"], Value::Null);
+}
+
+/// Other rules after a reload: streams hear of the lists that differ for them, and of no others.
+#[tokio::test]
+async fn other_rules_are_a_change_of_lists_for_those_whom_they_concern() {
+    let harness = harness(Era::Modern).await;
+    let listening = async |who: &str| {
+        let params = json!({"notifications": {"toolsListChanged": true}});
+        let listen = modern(json!(1), "subscriptions/listen", params, &json!({}));
+        let post = HttpRequest::modern(&listen).with("Authorization", bearer(who));
+        let mut stream = harness.connect().await;
+        stream.send(&post.bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+        soon(stream.event()).await.unwrap();
+        stream
+    };
+    let (mut of_dev, mut of_guest) = (listening("dev").await, listening("guest").await);
+    let mut after = rules();
+    after[0] = for_group("dev").with_allow([named("s*")]);
+    let after = with_rules(config(Target::http(harness.peer.url.clone())), after);
+    harness.gateway.reload(after).await.unwrap();
+    let told = soon(of_dev.event()).await.unwrap();
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    let [_, list] = ask(&harness, "dev", "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["say", "steps"]);
+    let silent = tokio::time::timeout(std::time::Duration::from_millis(200), of_guest.event());
+    assert!(silent.await.is_err(), "nothing changed for guests");
+}
+
+/// Without credentials, on standard input, a client is an anonymous one.
+#[tokio::test]
+async fn a_client_on_pipes_is_bound_by_the_rules_for_anyone() {
+    let harness = harness(Era::Modern).await;
+    let mut pipe = crate::support::open_pipe(&harness.gateway);
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    let answer = pipe.ask(&list).await;
+    assert_eq!(answer["result"]["tools"], json!([]), "{answer}");
+}
+
+/// A principal whose claims change gets another access class at its next request, and its stream hears of it.
+#[tokio::test]
+async fn other_claims_are_another_access_class_at_the_next_request() {
+    let server = AuthorizationServer::start().await;
+    let authentication = tokens(&server);
+    let harness = Harness::with(|config| {
+        let mut config = with_rules(config, rules());
+        config.authentication = Some(authentication);
+        config
+    });
+    let harness = harness.await;
+    let bearer_of = |group: &str| format!("Bearer {}", server.sign(claims(group)));
+    let mut http = harness.connect().await;
+    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opened = http
+        .ask(&open.with("Authorization", bearer_of("dev")))
+        .await;
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let get = HttpRequest::of(&id, "").line("GET /mcp HTTP/1.1");
+    let mut stream = harness.connect().await;
+    stream
+        .send(&get.with("Authorization", bearer_of("dev")).bytes())
+        .await;
+    assert_eq!(stream.head().await.status, 200);
+    let list = request(json!(1), "tools/list", json!({})).to_string();
+    let mut listed = async |group: &str| {
+        let post = HttpRequest::of(&id, list.clone()).with("Authorization", bearer_of(group));
+        let list = http.ask(&post).await.json();
+        names(&list).len()
+    };
+    assert_eq!(listed("dev").await, 1);
+    assert_eq!(listed("sre").await, 9);
+    let mut told = soon(stream.event()).await.unwrap();
+    // The first event shows that the stream is open.
+    while told.is_null() {
+        told = soon(stream.event()).await.unwrap();
+    }
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    assert_eq!(listed("guest").await, 0);
+}
