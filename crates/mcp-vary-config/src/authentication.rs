@@ -4,6 +4,8 @@ mod api_key;
 mod issuer;
 mod principal;
 
+use std::collections::BTreeSet;
+
 use mcp_vary_auth::address::{PublicUrl, PublicUrlError};
 use mcp_vary_auth::discovery::check_key_set_url;
 use mcp_vary_auth::key::{KeyEntry, KeyTable};
@@ -99,6 +101,21 @@ impl PartialAuthentication {
         built
             .map_err(|error| report(reader, at, "auth", &error))
             .ok()
+    }
+
+    /// Reads the claims that rules use from the tokens of every issuer: under their own name, where `claims` does not
+    /// name a place.
+    pub(super) fn read_claims_of_rules(&mut self, reader: &mut Reader<'_>, names: &BTreeSet<&str>) {
+        for issuer in &mut self.issuers {
+            let claims = &mut issuer.value.trusted.claims;
+            match claims.clone().with_names(names.iter().copied()) {
+                Ok(mapping) => *claims = mapping,
+                Err(error) => {
+                    let path = format!("{}.claims", issuer.path);
+                    report(reader, issuer.at, &path, &error);
+                }
+            }
+        }
     }
 
     /// The issuers; the inner `None` if there are none, the outer one after a mistake.

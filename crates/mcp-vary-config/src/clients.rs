@@ -16,7 +16,7 @@ use crate::key_spec::{KeySpec, ValueKind};
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
 /// A reference to a variant: position, path and id.
-type Named = (Position, String, VariantId);
+pub(super) type Named = (Position, String, VariantId);
 
 /// Reads the list of rules.
 pub(super) fn read(

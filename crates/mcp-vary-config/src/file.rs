@@ -236,6 +236,12 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     ranking::check_hints(reader, &field, &draft.config.weights, &hints);
     let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
+    let access = std::mem::take(&mut draft.access);
+    draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
+    if let Some(access) = &draft.config.access {
+        let names = access.policy.claim_names();
+        draft.authentication.read_claims_of_rules(reader, &names);
+    }
     let public_url = draft.public_url.as_ref();
     let has_certificates = draft.listener.has_client_ca();
     draft.config.authentication =

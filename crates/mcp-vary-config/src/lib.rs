@@ -3,6 +3,7 @@
 //! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client configures its servers) into
 //! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
 
+mod access;
 mod authentication;
 mod clients;
 mod diagnostic;

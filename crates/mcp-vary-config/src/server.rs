@@ -23,6 +23,8 @@ pub(super) struct Servers {
     pub(super) disabled: Vec<String>,
     /// The servers of a client's file whose entries cannot be used.
     pub(super) left_out: Vec<LeftOut>,
+    /// The names of the enabled servers with `trust-annotations`.
+    pub(super) trusted_annotations: BTreeSet<String>,
 }
 
 /// A server of a client's file whose entry cannot be used. The other servers are served without it.
@@ -88,6 +90,7 @@ fn read_one<'t>(
         let what = format!("would be called `{name}` like another one");
         reader.report(&field, what, "rename one of them");
     }
+    let trusts_annotations = draft.trusts_annotations;
     let config = draft.finish(reader, &field, name);
     // A client's file is not written for Vary. Other programs may be able to use this entry.
     if reader.foreign && reader.only.is_none() && reader.diagnostics.len() > before.0 {
@@ -97,6 +100,9 @@ fn read_one<'t>(
         });
     }
     if let Some(config) = config {
+        if trusts_annotations {
+            into.trusted_annotations.insert(config.name.clone());
+        }
         into.enabled.push(config);
     }
 }

@@ -11,6 +11,7 @@ use mcp_vary_gateway::settings::config::Config;
 
 use super::File;
 use super::listener::PartialListener;
+use crate::access::{self, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
 use crate::key_spec::{KeySpec, ValueKind};
@@ -32,6 +33,7 @@ pub(super) struct PartialFile {
     /// The hints that have a weight.
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
+    pub(super) access: PartialAccess,
     pub(super) authentication: PartialAuthentication,
     pub(super) listener: PartialListener,
     pub(super) public_url: Option<PublicUrl>,
@@ -54,6 +56,7 @@ impl Default for PartialFile {
             named: Vec::new(),
             weighted: Vec::new(),
             required: Vec::new(),
+            access: PartialAccess::default(),
             authentication: PartialAuthentication::default(),
             listener: PartialListener::default(),
             public_url: None,
@@ -170,6 +173,14 @@ that several servers have",
         default: "",
         takes: ValueKind::Other(authentication::principal_shape, |reader, field, draft| {
             draft.config.stdio_principal = authentication::read_principal(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "access",
+        about: "rules: which clients may see and use what, and which variants they are offered. With it, nothing is allowed that no rule allows",
+        default: "",
+        takes: ValueKind::Other(access::shape, |reader, field, draft| {
+            access::read(reader, field, &mut draft.access, &mut draft.named)
         }),
     },
     KeySpec {

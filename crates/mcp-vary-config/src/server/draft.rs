@@ -27,6 +27,7 @@ pub(super) struct PartialServer {
     pub(super) retry: RetryPolicy,
     pub(super) mirrored: Option<Vec<String>>,
     pub(super) allowed_methods: Vec<String>,
+    pub(super) trusts_annotations: bool,
 }
 
 /// The values of `type`.

@@ -186,6 +186,12 @@ pass only under variants that hide nothing",
         takes: ValueKind::Other(SchemaBuilder::strings, read_allowed_methods),
     },
     KeySpec {
+        key: "trust-annotations",
+        about: "whether rules of `access` can allow tools by the hints that this server declares of them; by the hints of another server rules only deny",
+        default: "off",
+        takes: ValueKind::Switch(|draft| &mut draft.trusts_annotations),
+    },
+    KeySpec {
         key: "idle-timeout",
         about: "how long an idle connection stays open; the first connection always does",
         default: "5m",

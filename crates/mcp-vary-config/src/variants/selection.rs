@@ -66,7 +66,7 @@ fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
             let mut rule = Rule::default();
             reader.settings(
                 &item,
-                &[RULE],
+                &[Rule::KEYS],
                 &mut rule,
                 "{server: git, readOnlyHint: true}",
             );
@@ -78,61 +78,74 @@ fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     rules
 }
 
-const RULE: &[KeySpec<Rule>] = &[
-    KeySpec {
-        key: "name",
-        about: "a pattern for the name or URI; together with `server`, also for the server's own name of it",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-            rule.name = pattern(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "server",
-        about: "a pattern on the server's name in this file",
-        default: "",
-        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
-            rule.server = pattern(reader, field)
-        }),
-    },
-    KeySpec {
-        key: "readOnlyHint",
-        about: "the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's \
+/// What is read as the conditions of a rule: the rule itself, or a draft that has one.
+pub(crate) trait Conditions: Sized + 'static {
+    /// The rule.
+    fn rule(&mut self) -> &mut Rule;
+
+    /// The keys of the conditions.
+    const KEYS: &'static [KeySpec<Self>] = &[
+        KeySpec {
+            key: "name",
+            about: "a pattern for the name or URI; together with `server`, also for the server's own name of it",
+            default: "",
+            takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
+                rule.rule().name = pattern(reader, field)
+            }),
+        },
+        KeySpec {
+            key: "server",
+            about: "a pattern on the server's name in this file",
+            default: "",
+            takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
+                rule.rule().server = pattern(reader, field)
+            }),
+        },
+        KeySpec {
+            key: "readOnlyHint",
+            about: "the tool's own hint: `true`, `false`, or `absent`. Where a tool has none, MCP's \
 defaults apply: it writes, is destructive, and is open to the world",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, ToolHint::ReadOnlyHint, rule),
-        ),
-    },
-    KeySpec {
-        key: "destructiveHint",
-        about: "likewise",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, ToolHint::DestructiveHint, rule),
-        ),
-    },
-    KeySpec {
-        key: "idempotentHint",
-        about: "likewise",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, ToolHint::IdempotentHint, rule),
-        ),
-    },
-    KeySpec {
-        key: "openWorldHint",
-        about: "likewise",
-        default: "",
-        takes: ValueKind::Other(
-            |schema| schema.choice(WANTED),
-            |reader, field, rule| hint(reader, field, ToolHint::OpenWorldHint, rule),
-        ),
-    },
-];
+            default: "",
+            takes: ValueKind::Other(
+                |schema| schema.choice(WANTED),
+                |reader, field, rule| hint(reader, field, ToolHint::ReadOnlyHint, rule.rule()),
+            ),
+        },
+        KeySpec {
+            key: "destructiveHint",
+            about: "likewise",
+            default: "",
+            takes: ValueKind::Other(
+                |schema| schema.choice(WANTED),
+                |reader, field, rule| hint(reader, field, ToolHint::DestructiveHint, rule.rule()),
+            ),
+        },
+        KeySpec {
+            key: "idempotentHint",
+            about: "likewise",
+            default: "",
+            takes: ValueKind::Other(
+                |schema| schema.choice(WANTED),
+                |reader, field, rule| hint(reader, field, ToolHint::IdempotentHint, rule.rule()),
+            ),
+        },
+        KeySpec {
+            key: "openWorldHint",
+            about: "likewise",
+            default: "",
+            takes: ValueKind::Other(
+                |schema| schema.choice(WANTED),
+                |reader, field, rule| hint(reader, field, ToolHint::OpenWorldHint, rule.rule()),
+            ),
+        },
+    ];
+}
+
+impl Conditions for Rule {
+    fn rule(&mut self) -> &mut Rule {
+        self
+    }
+}
 
 fn hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut Rule) {
     if let Some(wanted) = choice(reader, field, WANTED) {
@@ -140,7 +153,8 @@ fn hint(reader: &mut Reader<'_>, field: &Located<'_>, hint: ToolHint, rule: &mut
     }
 }
 
-fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Pattern> {
+/// Reads a pattern.
+pub(crate) fn pattern(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Pattern> {
     let word = reader.word(field)?;
     match word.parse() {
         Ok(pattern) => Some(pattern),
@@ -173,7 +187,7 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 fn rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let rule = schema.define(
         "rule",
-        |schema| json!({"anyOf": [schema.word(), schema.table(&[RULE])]}),
+        |schema| json!({"anyOf": [schema.word(), schema.table(&[Rule::KEYS])]}),
     );
     schema.list(&rule)
 }

@@ -1,6 +1,7 @@
 //! Configuration files: what they say, and everything that is wrong with them.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod access;
 mod authentication;
 mod listener;
 mod ranking;

@@ -7,7 +7,7 @@ const README: &str = include_str!("../../../../README.md");
 const AUTHENTICATION: &str = include_str!("../../../../docs/authentication.md");
 
 /// The blocks of one language on a page.
-fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
     let starts = page
         .split(&format!("```{language}\n"))
         .skip(1)
@@ -77,6 +77,12 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "argument" => format!(
             "servers: {{{server}}}}}\nvariants: {{standard: {{overrides: {{tools: {{t: {{arguments: {{a: {{{key}: {default}}}}}}}}}}}}}}}"
         ),
+        "access" => format!(
+            "servers: {{{server}}}}}\naccess: [{{when: {{anyone: on}}, allow: [x], {key}: {default}}}]"
+        ),
+        "pattern" => format!(
+            "servers: {{{server}}}}}\naccess: [{{when: {{anyone: on}}, allow: [{{{key}: {default}}}]}}]"
+        ),
         "auth" => format!("servers: {{{server}}}}}\nauth: {{anonymous: on, {key}: {default}}}"),
         "key" => format!(
             "servers: {{{server}}}}}\nauth: {{keys: [{{name: a, sha256: {}, {key}: {default}}}]}}",
@@ -136,6 +142,8 @@ fn every_setting_is_in_the_reference() {
         ("ranking", "## `ranking`"),
         ("weight", "| key of a weight"),
         ("limits", "## `limits`"),
+        ("access", "| key of an access rule"),
+        ("pattern", "| key of an access pattern"),
         ("auth", "## `auth`"),
         ("key", "| key of an API key"),
         ("issuer", "| key of an issuer"),

@@ -133,6 +133,8 @@ const TABLES: &[(&str, &str)] = &[
     ("## `ranking`", "/ranking"),
     ("| key of a weight", "/ranking/weights/useCase"),
     ("## `limits`", "/limits"),
+    ("| key of an access rule", "/access/0"),
+    ("| key of an access pattern", "/access/0/allow/0"),
     ("## `auth`", "/auth"),
     ("| key of an API key", "/auth/keys/0"),
     ("| key of an issuer", "/auth/issuers/0"),
@@ -162,6 +164,11 @@ fn base() -> Value {
         },
         "stdio-principal": {"name": "a"},
         "tls": {"certificate": "a", "key": "b"},
+        "access": [{
+            "when": {"groups": "a"},
+            "allow": [{"server": "a"}],
+            "variant": "standard",
+        }],
         "clients": [{"variant": "standard"}],
         "ranking": {"weights": {"useCase": {}}},
         "variants": {
@@ -419,6 +426,9 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "accepts nobody",
     "needs `trusted-proxies`",
     "does nothing without",
+    "names nobody",
+    "is not among `variants` of the rule",
+    "is empty, longer than 128 bytes",
 ];
 
 /// Each value in the place of each setting: what the reader takes the schema takes, and what the reader

@@ -1,0 +1,163 @@
+//! `access`: what clients may see and use.
+
+mod pattern;
+mod rule;
+mod when;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_vary_access::{AccessPolicy, AccessRule, MAX_RULES};
+use mcp_vary_catalog::merge::Naming;
+use mcp_vary_gateway::settings::access::AccessSettings;
+use serde_json::json;
+
+use self::pattern::Placed;
+use self::rule::{EXAMPLE, PartialRule, SETTINGS};
+use super::clients::Named;
+use super::reader::{Located, Reader, meant_or_known, unusable};
+use super::schema_builder::SchemaBuilder;
+use super::server::Servers;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::document::Value;
+
+/// `access` while the file is read.
+#[derive(Default)]
+pub(super) struct PartialAccess {
+    rules: Vec<AccessRule>,
+    /// The patterns of all rules.
+    patterns: Vec<Placed>,
+}
+
+/// Reads the list of rules.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    into: &mut PartialAccess,
+    named: &mut Vec<Named>,
+) {
+    let items = reader.items(field, &format!("[{EXAMPLE}]"));
+    if items.is_empty() && matches!(field.node.value, Value::List(_)) {
+        let fix = "write a rule, or leave it out to allow everything";
+        return reader.report(field, "is empty, so that nothing is allowed", fix);
+    }
+    if items.len() > MAX_RULES {
+        let what = format!("has {} entries", items.len());
+        return reader.report(field, what, &format!("{MAX_RULES} is the most"));
+    }
+    let mut names = BTreeMap::<String, Position>::new();
+    for item in items {
+        let before = reader.diagnostics.len();
+        let mut draft = PartialRule::default();
+        reader.settings(&item, &[SETTINGS], &mut draft, EXAMPLE);
+        named.append(&mut draft.named);
+        draft.check_when(reader, &item);
+        if reader.diagnostics.len() > before {
+            continue;
+        }
+        into.patterns
+            .extend(draft.allow.iter().chain(&draft.deny).cloned());
+        let Some(rule) = draft.finish(reader, &item) else {
+            continue;
+        };
+        let first = rule
+            .name()
+            .and_then(|name| names.insert(name.to_owned(), item.node.at));
+        if let Some(first) = first {
+            let what = format!("is the name of the rule in line {}", first.line);
+            let fix = "give each rule its own name, or none";
+            reader.report(&item.deepest(&["name"]), what, fix);
+            continue;
+        }
+        into.rules.push(rule);
+    }
+}
+
+impl PartialAccess {
+    /// Checks the rules against the rest of the file, whose top is `root`. `None` without rules, or after a mistake.
+    pub(super) fn finish(
+        self,
+        reader: &mut Reader<'_>,
+        root: &Located<'_>,
+        naming: Naming,
+        servers: &Servers,
+    ) -> Option<AccessSettings> {
+        let has = |key| root.keys().contains(&key);
+        if !has("access") {
+            return None;
+        }
+        if naming == Naming::OnCollision {
+            let what = "cannot be `on-collision` beside `access`, since names would depend on items that a client may \
+                not see";
+            let fix = "write `as-needed`, `always` or `never`";
+            reader.report(&root.deepest(&["naming"]), what, fix);
+        }
+        let field = root.deepest(&["access"]);
+        if !has("auth") && !has("stdio-principal") {
+            let what =
+                "treats all clients alike: without `auth` and `stdio-principal` they are anonymous";
+            let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+            let fix = "add `auth`, so that rules can tell clients apart";
+            reader.notes.push(note.with_fix(fix));
+        }
+        self.check_servers(reader, servers);
+        if self.rules.is_empty() {
+            return None;
+        }
+        match AccessPolicy::new(self.rules) {
+            Ok(policy) => Some(AccessSettings {
+                policy: Arc::new(policy),
+                trusted_annotations: Arc::new(servers.trusted_annotations.clone()),
+            }),
+            Err(error) => {
+                let (what, fix) = unusable(&error);
+                reader.report(&field, what, &fix);
+                None
+            }
+        }
+    }
+
+    /// Adds a note for each pattern that matches nothing of these servers.
+    fn check_servers(&self, reader: &mut Reader<'_>, servers: &Servers) {
+        if reader.only.is_some() {
+            return;
+        }
+        let enabled = servers.enabled.iter().map(|server| &server.name);
+        let names: Vec<&str> = enabled
+            .chain(&servers.disabled)
+            .map(String::as_str)
+            .collect();
+        for pattern in &self.patterns {
+            let matches = |name: &str| {
+                let server = pattern.server.as_ref();
+                server.is_none_or(|server| server.matches(name))
+            };
+            let is_trusted = servers.trusted_annotations.iter().any(|it| matches(it));
+            let written = pattern.server.as_ref().map(|server| server.as_str());
+            let (what, fix) = if !names.iter().any(|name| matches(name)) {
+                let fix = meant_or_known(written.unwrap_or_default(), &names);
+                ("matches no server", fix)
+            } else if pattern.needs_trust && !is_trusted {
+                let fix = "add `trust-annotations: on` to each server whose hints you trust";
+                (
+                    "allows nothing: hints count only where `trust-annotations` is on",
+                    fix.to_owned(),
+                )
+            } else {
+                continue;
+            };
+            let note = Diagnostic::new(pattern.at, pattern.path.as_str(), what);
+            reader.notes.push(note.with_fix(fix));
+        }
+    }
+}
+
+/// The schema of `access`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let rule = schema.table(&[SETTINGS]);
+    let rule = schema.with_required(rule, &["when"]);
+    let mut rules = schema.list(&rule);
+    rules["minItems"] = json!(1);
+    rules["maxItems"] = json!(MAX_RULES);
+    rules
+}

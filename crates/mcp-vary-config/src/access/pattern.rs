@@ -1,0 +1,159 @@
+//! The patterns of `allow` and `deny`.
+
+use mcp_vary_access::{ItemPattern, MAX_ITEM_PATTERNS};
+use mcp_vary_view::{Pattern, Rule};
+use serde_json::json;
+
+use crate::diagnostic::Position;
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader, quoted};
+use crate::schema_builder::SchemaBuilder;
+use crate::variants::selection::{Conditions, pattern};
+
+const EXAMPLE: &str = "[\"git_*\", {tools: \"*\", server: git}]";
+
+/// A pattern and its place in the file.
+#[derive(Clone)]
+pub(super) struct Placed {
+    pub(super) at: Position,
+    pub(super) path: String,
+    pub(super) pattern: ItemPattern,
+    pub(super) server: Option<Pattern>,
+    /// Whether it applies to servers with `trust-annotations` only.
+    pub(super) needs_trust: bool,
+}
+
+/// A pattern with conditions while it is read.
+#[derive(Default)]
+struct PartialPattern {
+    rule: Rule,
+    /// The keys of [`KINDS`] that it has.
+    kinds: Vec<&'static str>,
+}
+
+impl Conditions for PartialPattern {
+    fn rule(&mut self) -> &mut Rule {
+        &mut self.rule
+    }
+}
+
+/// Reads the patterns of `allow` (`allows`) or `deny`.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, allows: bool) -> Vec<Placed> {
+    let items = reader.items(field, EXAMPLE);
+    if items.is_empty() && matches!(field.node.value, Value::List(_)) {
+        let fix = "leave it out, or write `[\"*\"]` for everything";
+        reader.report(field, "is empty", fix);
+    }
+    if items.len() > MAX_ITEM_PATTERNS {
+        let what = format!("has {} entries", items.len());
+        reader.report(field, what, &format!("{MAX_ITEM_PATTERNS} is the most"));
+        return Vec::new();
+    }
+    let patterns = items
+        .into_iter()
+        .filter_map(|item| read_one(reader, &item, allows));
+    patterns.collect()
+}
+
+fn read_one(reader: &mut Reader<'_>, item: &Located<'_>, allows: bool) -> Option<Placed> {
+    let mut draft = PartialPattern::default();
+    if let Value::Table(_) = item.node.value {
+        let before = reader.diagnostics.len();
+        let example = "{tools: \"git_*\", server: git}";
+        reader.settings(item, &[KINDS, PartialPattern::KEYS], &mut draft, example);
+        if reader.diagnostics.len() == before {
+            draft.check(reader, item);
+        }
+    } else {
+        draft.rule.name = Some(pattern(reader, item)?);
+    }
+    let server = draft.rule.server.clone();
+    let pattern = match draft.kinds.first() {
+        Some(&"tools") => ItemPattern::tools(draft.rule),
+        Some(&"prompts") => ItemPattern::prompts(draft.rule),
+        Some(&"resources") => ItemPattern::resources(draft.rule),
+        _ => ItemPattern::any(draft.rule),
+    };
+    Some(Placed {
+        at: item.node.at,
+        path: item.path.clone(),
+        needs_trust: allows && pattern.uses_annotations(),
+        pattern,
+        server,
+    })
+}
+
+impl PartialPattern {
+    /// Reports conditions that contradict each other, and a table without conditions.
+    fn check(&self, reader: &mut Reader<'_>, item: &Located<'_>) {
+        if self.rule == Rule::default() {
+            let fix = "write `\"*\"` for everything";
+            return reader.report(item, "has no conditions", fix);
+        }
+        let has_name = item.keys().contains(&"name");
+        let names = has_name.then_some("name").into_iter();
+        let names: Vec<&str> = names.chain(self.kinds.iter().copied()).collect();
+        if names.len() > 1 {
+            let what = format!("has {}, of which a pattern has one", quoted(&names));
+            return reader.report(item, what, "write an entry for each");
+        }
+        let is_for_tools = matches!(self.kinds.as_slice(), [] | ["tools"]);
+        if let (Some(hint), false) = (self.rule.hints.keys().next(), is_for_tools) {
+            let what = format!(
+                "has {}, but only tools have hints",
+                quoted(&[hint.as_str()])
+            );
+            reader.report(item, what, "write `tools`, or leave the hint out");
+        }
+    }
+
+    fn read_kind(&mut self, reader: &mut Reader<'_>, field: &Located<'_>, kind: &'static str) {
+        self.kinds.push(kind);
+        self.rule.name = pattern(reader, field);
+    }
+}
+
+const KINDS: &[KeySpec<PartialPattern>] = &[
+    KeySpec {
+        key: "tools",
+        about: "a pattern for the names of tools, in place of `name`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
+            draft.read_kind(reader, field, "tools")
+        }),
+    },
+    KeySpec {
+        key: "prompts",
+        about: "a pattern for the names of prompts, in place of `name`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
+            draft.read_kind(reader, field, "prompts")
+        }),
+    },
+    KeySpec {
+        key: "resources",
+        about: "a pattern for the URIs of resources and templates, in place of `name`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
+            draft.read_kind(reader, field, "resources")
+        }),
+    },
+];
+
+/// The schema of `allow` and `deny`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let pattern = schema.define("item-pattern", |schema| {
+        let mut conditions = schema.table(&[KINDS, PartialPattern::KEYS]);
+        let keys = KINDS.iter().chain(PartialPattern::KEYS);
+        // The key may also come from a table that is merged into the pattern.
+        let keys = keys.map(|setting| setting.key).chain(["<<"]);
+        let some: Vec<_> = keys.map(|key| json!({"required": [key]})).collect();
+        conditions["allOf"] = json!([{"anyOf": some}]);
+        json!({"anyOf": [schema.word(), conditions]})
+    });
+    let mut patterns = schema.list(&pattern);
+    patterns["minItems"] = json!(1);
+    patterns["maxItems"] = json!(MAX_ITEM_PATTERNS);
+    patterns
+}

@@ -1,0 +1,236 @@
+//! One rule of `access`.
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::{
+    AccessPolicy, AccessRule, Expression, MAX_RULE_SCOPES, PolicyError, RuleError, When,
+};
+use mcp_vary_auth::scope::Scope;
+use serde_json::json;
+
+use super::pattern::{self, Placed};
+use super::when;
+use crate::clients::{self, Named};
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader, unusable};
+use crate::schema_builder::SchemaBuilder;
+
+pub(super) const EXAMPLE: &str = "{when: {groups: dev}, allow: [\"git_*\"]}";
+
+/// A rule while it is read.
+#[derive(Default)]
+pub(super) struct PartialRule {
+    name: Option<String>,
+    when: Option<When>,
+    pub(super) allow: Vec<Placed>,
+    pub(super) deny: Vec<Placed>,
+    scopes: Vec<Scope>,
+    condition: Option<Expression>,
+    variants: Option<Vec<VariantId>>,
+    variant: Option<VariantId>,
+    is_pinned: bool,
+    /// References to variants that must be declared.
+    pub(super) named: Vec<Named>,
+}
+
+impl PartialRule {
+    /// Reports a rule that does not say to whom it applies.
+    pub(super) fn check_when(&self, reader: &mut Reader<'_>, item: &Located<'_>) {
+        let is_table = matches!(item.node.value, Value::Table(_));
+        if is_table && !item.keys().contains(&"when") && !reader.was_meant(item, &["when"]) {
+            let fix = "add `when: {groups: ...}`, or `when: {anyone: on}` for everyone";
+            reader.report(item, "has no `when`", fix);
+        }
+    }
+
+    /// The rule; `None` after a mistake, which is reported.
+    pub(super) fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<AccessRule> {
+        let patterns = |all: Vec<Placed>| all.into_iter().map(|it| it.pattern);
+        let mut rule = AccessRule::new(self.when?)
+            .with_allow(patterns(self.allow))
+            .with_deny(patterns(self.deny))
+            .with_scopes(self.scopes.iter().map(Scope::as_str));
+        if let Some(name) = &self.name {
+            rule = rule.with_name(name);
+        }
+        if let Some(condition) = self.condition {
+            rule = rule.with_condition(condition);
+        }
+        if let Some(variants) = self.variants {
+            rule = rule.with_variants(variants);
+        }
+        if let Some(variant) = self.variant {
+            rule = rule.with_variant(variant);
+        }
+        if self.is_pinned {
+            rule = rule.pinned();
+        }
+        match AccessPolicy::new([rule.clone()]) {
+            Ok(_) => Some(rule),
+            Err(error) => {
+                report(reader, item, &error);
+                None
+            }
+        }
+    }
+}
+
+/// Reports why a rule is not possible, at the key that it is about.
+fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &PolicyError) {
+    let PolicyError::Rule { error, .. } = error else {
+        let (what, fix) = unusable(error);
+        return reader.report(item, what, &fix);
+    };
+    match error {
+        RuleError::ConditionWithoutItems => {
+            let what = "needs `allow` or `deny`, on which it decides";
+            reader.report(&item.deepest(&["if"]), what, "add one of them");
+        }
+        RuleError::ScopesWithoutAllow => {
+            let what = "needs `allow`: only what a rule allows can need a scope";
+            reader.report(&item.deepest(&["scopes"]), what, "add it");
+        }
+        RuleError::PinWithoutVariant => {
+            let what = "needs `variant`, the variant to pin";
+            reader.report(&item.deepest(&["pin"]), what, "add it");
+        }
+        RuleError::VariantNotOffered(_) => {
+            let what = "is not among `variants` of the rule";
+            reader.report(&item.deepest(&["variant"]), what, "add it there");
+        }
+        RuleError::Name => {
+            let what = "is empty, longer than 128 bytes, or contains a control character";
+            reader.report(&item.deepest(&["name"]), what, "write a short name");
+        }
+        other => {
+            let text = other.to_string();
+            let (what, fix) = text.rsplit_once("; ").unwrap_or((&text, ""));
+            reader.report(item, what, fix);
+        }
+    }
+}
+
+fn read_scopes(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Scope> {
+    let items = reader.list(field);
+    if items.len() > MAX_RULE_SCOPES {
+        let what = format!("has {} entries", items.len());
+        reader.report(field, what, &format!("{MAX_RULE_SCOPES} is the most"));
+        return Vec::new();
+    }
+    let scopes = items.iter();
+    scopes
+        .filter_map(|item| reader.value(item, Scope::parse))
+        .collect()
+}
+
+/// Compiles the expression. An error shows parts of it, unless they come from a variable.
+fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expression> {
+    let word = reader.word(field)?;
+    let error = match Expression::compile(&word) {
+        Ok(expression) => return Some(expression),
+        Err(error) => error,
+    };
+    if field.written() != word {
+        let fix = "see what its variable stands for";
+        reader.report(field, "cannot be used: it is not an expression in CEL", fix);
+        return None;
+    }
+    // The path of the key is before the message already.
+    let text = error.to_string().replacen("`if`", "it", 1);
+    let (what, fix) = unusable(&text);
+    reader.report(field, what, &fix);
+    None
+}
+
+fn read_variants(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> Vec<VariantId> {
+    let items = reader.list(field);
+    if items.is_empty() && matches!(field.node.value, Value::List(_)) {
+        let fix = "name at least one variant, or leave it out";
+        reader.report(field, "is empty", fix);
+    }
+    let ids = items.iter();
+    ids.filter_map(|item| clients::variant(reader, item, named))
+        .collect()
+}
+
+pub(super) const SETTINGS: &[KeySpec<PartialRule>] = &[
+    KeySpec {
+        key: "name",
+        about: "what reports and logs call the rule; its position without it, as `access[2]`",
+        default: "",
+        takes: ValueKind::Scalar(|rule| &mut rule.name),
+    },
+    KeySpec {
+        key: "when",
+        about: "the clients to whom the rule applies: conditions on claims, `key` and `client`, all of which must hold, or `anyone: on`; required",
+        default: "",
+        takes: ValueKind::Other(when::shape, |reader, field, rule| {
+            rule.when = when::read(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "allow",
+        about: "what they may see and use: patterns, one of which must match",
+        default: "",
+        takes: ValueKind::Other(pattern::shape, |reader, field, rule| {
+            rule.allow = pattern::read(reader, field, true)
+        }),
+    },
+    KeySpec {
+        key: "deny",
+        about: "what they may not, whatever another rule allows, by name or by the server's own name: patterns likewise",
+        default: "",
+        takes: ValueKind::Other(pattern::shape, |reader, field, rule| {
+            rule.deny = pattern::read(reader, field, false)
+        }),
+    },
+    KeySpec {
+        key: "scopes",
+        about: "the scopes that a token needs to use what this rule allows, at most 32; without them a call gets 403 and the client can ask its user",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, rule| {
+            rule.scopes = read_scopes(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "if",
+        about: "an expression (CEL) over each call, without which `allow` and `deny` of this rule do not apply to it: `args.environment != \"production\"`",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::word, |reader, field, rule| {
+            rule.condition = read_condition(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "variants",
+        about: "the variants that they are offered; all, if no rule that applies names any",
+        default: "",
+        takes: ValueKind::Other(variants_shape, |reader, field, rule| {
+            rule.variants = Some(read_variants(reader, field, &mut rule.named))
+        }),
+    },
+    KeySpec {
+        key: "variant",
+        about: "their variant if they select none",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, rule| {
+            rule.variant = clients::variant(reader, field, &mut rule.named)
+        }),
+    },
+    KeySpec {
+        key: "pin",
+        about: "whether `variant` is the only one that exists for them",
+        default: "off",
+        takes: ValueKind::Switch(|rule| &mut rule.is_pinned),
+    },
+];
+
+fn variants_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let id = schema.variant_id();
+    let mut ids = schema.list(&id);
+    ids["minItems"] = json!(1);
+    ids
+}
