@@ -78,6 +78,12 @@ impl Authenticator {
         self
     }
 
+    /// The API keys.
+    #[must_use]
+    pub const fn keys(&self) -> &KeyTable {
+        &self.keys
+    }
+
     /// The verifier of tokens, if an issuer is configured.
     #[must_use]
     pub const fn tokens(&self) -> Option<&TokenVerifier> {

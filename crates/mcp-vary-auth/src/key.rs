@@ -262,6 +262,11 @@ impl KeyTable {
         self.keys.get(digest)
     }
 
+    /// The principals of all keys, in no order that means something.
+    pub fn principals(&self) -> impl Iterator<Item = &Arc<Principal>> {
+        self.keys.values().map(|key| &key.principal)
+    }
+
     /// Whether `text` claims to be an API key. An access token never does: its header starts with `ey`.
     #[must_use]
     pub fn looks_like_a_key(text: &str) -> bool {

@@ -1,8 +1,9 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `check`, `config`, `key` and `status`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `check`, `config`, `key`, `access` and `status`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
 
+mod access;
 mod admin;
 mod args;
 mod call;
@@ -88,6 +89,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Check(check) => conformance::run(check, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
         Command::Key(key) => key::run(&key.command),
+        Command::Access(access) => access::run(access.command, stop).await,
         Command::Status(status) => status::run(status, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served

@@ -7,7 +7,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_access::{AccessClass, AccessReport, Item as AccessItem};
 use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::item::Item;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
@@ -17,6 +19,7 @@ use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
 use crate::pool::source::ServerSource;
+use crate::settings::access::AccessSettings;
 
 /// The state of one server.
 #[derive(Clone, Debug)]
@@ -176,6 +179,25 @@ impl Gateway {
         self.current().selector.rankings.explain(hints)
     }
 
+    /// What `class` may use of what the servers list, by the rules of `access`, and which of them decide.
+    ///
+    /// The gateway itself may have been started with other rules or with none.
+    #[must_use]
+    pub fn explain_access(&self, access: &AccessSettings, class: &AccessClass) -> AccessReport {
+        let setup = self.current();
+        let catalog = setup.pool.base().catalog.current();
+        let items = catalog.lists().flat_map(|lists| {
+            let merged = &lists.merged;
+            merged.items().iter().map(|item| {
+                let server = merged.server_name(&item.item_ref);
+                let is_trusted = access.trusted_annotations.contains(&**server);
+                access_item(merged.kind, item, server, is_trusted)
+            })
+        });
+        let items: Vec<AccessItem<'_>> = items.collect();
+        access.policy.explain(class, &items)
+    }
+
     /// The names and URIs that several servers offer, of which only the first is reachable.
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
@@ -195,5 +217,25 @@ impl Gateway {
         let slips = catalog.unmatched_overrides(&setup.variant_set).into_iter();
         let slips = slips.map(|(at, mistake)| (setup.variant_id(at).clone(), mistake));
         slips.collect()
+    }
+}
+
+/// The item as access rules see it: by its name in `standard`, before overrides.
+fn access_item<'a>(
+    kind: ListKind,
+    item: &'a Item,
+    server: &'a str,
+    trusts_annotations: bool,
+) -> AccessItem<'a> {
+    let (id, upstream_id) = (&*item.id, &*item.item_ref.upstream_name);
+    match kind {
+        ListKind::Tools => {
+            let hints = item.tool.as_ref().map(|tool| tool.hints);
+            let hints = hints.unwrap_or_default();
+            AccessItem::tool(id, upstream_id, server, hints, trusts_annotations)
+        }
+        ListKind::Prompts => AccessItem::prompt(id, upstream_id, server),
+        ListKind::Resources => AccessItem::resource(id, upstream_id, server),
+        ListKind::Templates => AccessItem::template(id, upstream_id, server),
     }
 }

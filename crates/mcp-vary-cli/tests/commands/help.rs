@@ -24,5 +24,7 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["config", "schema"]);
     explains(&["key"]);
     explains(&["key", "new"]);
+    explains(&["access"]);
+    explains(&["access", "explain"]);
     explains(&["status"]);
 }

@@ -1,6 +1,7 @@
 //! The program as it is used: what is typed, what comes out, how it ends.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod access;
 mod bad_input;
 mod call;
 mod check;

@@ -1,0 +1,134 @@
+//! `vary access`: explains what a client may see and use.
+
+mod report;
+
+use std::fs::File as DiskFile;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use mcp_vary_access::{Claims, MAX_CLAIMS_JSON, Principal, PrincipalError};
+use mcp_vary_gateway::settings::authentication::Authentication;
+use mcp_vary_gateway::{Config, Gateway};
+
+use self::report::Explanation;
+use crate::args::{AccessCommand, ExplainAccess};
+use crate::chain;
+use crate::environment::environment;
+use crate::failure::{Failure, Verdict};
+use crate::file::{self, with_full_start_wait};
+use crate::print::{self, sanitize, sanitize_json};
+use crate::serving;
+use crate::stop::Stop;
+
+/// Runs the command.
+pub(crate) async fn run(command: AccessCommand, stop: Stop) -> Result<Verdict, Failure> {
+    match command {
+        AccessCommand::Explain(args) => explain(&args, stop).await,
+    }
+}
+
+/// Starts the servers of the file, and prints what the client may use of them. Always stops the servers.
+async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failure> {
+    let file = file::read(&args.file, None)?;
+    let mut config = with_full_start_wait(file.into_config(environment()?));
+    let principal = principal(args, config.authentication.as_ref())?;
+    let Some(access) = config.access.take() else {
+        let name = args.file.display();
+        return Err(Failure::command(format!(
+            "{name} has no `access`, so every client may use everything; see docs/access.md"
+        )));
+    };
+    // The servers are read as the rules see them: whole, and by nobody else.
+    (config.authentication, config.stdio_principal) = (None, None);
+    let gateway = open(config, &mut stop).await?;
+    let class = access.policy.class_of(&principal);
+    let explanation = Explanation {
+        policy: &access.policy,
+        class: &class,
+        claims: principal.claims(),
+        report: gateway.explain_access(&access, &class),
+        variants: gateway.variants(),
+        servers: gateway.servers(),
+    };
+    let shown = print::data(&match args.json {
+        true => sanitize_json(&explanation.to_json()),
+        false => sanitize(&explanation.to_text()),
+    });
+    tokio::select! {
+        () = gateway.close() => {}
+        () = stop.requested() => {}
+    }
+    shown.map(|()| match explanation.is_complete() {
+        true => Verdict::Fine,
+        false => Verdict::Failed,
+    })
+}
+
+async fn open(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
+    let gateway = Gateway::open(chain::with_ancestors(config)?).await;
+    serving::wait(&gateway, stop, |_| false).await?;
+    Ok(gateway)
+}
+
+/// The client that the arguments describe.
+fn principal(
+    args: &ExplainAccess,
+    authentication: Option<&Authentication>,
+) -> Result<Principal, Failure> {
+    let refused = |error: PrincipalError| Failure::command(format!("--client: {error}"));
+    let principal = match (&args.claims, &args.key) {
+        (Some(claims), _) => {
+            // Which issuer and subject it is does not matter to rules: those are claims as well.
+            Principal::token("--as", "--as", read_claims(claims)?).map_err(refused)?
+        }
+        (None, Some(name)) => key_principal(name, authentication)?,
+        (None, None) => {
+            let subject = args.client.as_deref().unwrap_or_default();
+            return Principal::certificate(subject, Claims::default()).map_err(refused);
+        }
+    };
+    match &args.client {
+        Some(subject) => principal.with_certificate(subject).map_err(refused),
+        None => Ok(principal),
+    }
+}
+
+/// The principal of the key `name`.
+fn key_principal(
+    name: &str,
+    authentication: Option<&Authentication>,
+) -> Result<Principal, Failure> {
+    let keys = authentication.map(|authentication| authentication.authenticator.keys());
+    let mut principals = keys.into_iter().flat_map(|keys| keys.principals());
+    let found = principals.find(|principal| principal.key_name() == Some(name));
+    let found = found.map(|principal| Principal::clone(principal));
+    found.ok_or_else(|| {
+        Failure::command(format!(
+            "--key: `auth.keys` of the configuration has no key `{name}`"
+        ))
+    })
+}
+
+/// The claims in `text`, or in the file of that name. No error repeats any of it.
+fn read_claims(text: &str) -> Result<Claims, Failure> {
+    let json = match text.trim_start().starts_with('{') {
+        true => text.to_owned(),
+        false => claims_file(text).map_err(|error| {
+            Failure::command(format!(
+                "--as: it is not a JSON object, and cannot be read as a file: {error}; write it like \
+                 '{{\"groups\": [\"dev\"]}}'"
+            ))
+        })?,
+    };
+    Claims::from_json(&json).map_err(|error| Failure::command(format!("--as: {error}")))
+}
+
+/// The text of a file, without reading more of it than claims can have.
+fn claims_file(path: &str) -> std::io::Result<String> {
+    let mut text = String::new();
+    let longest = u64::try_from(MAX_CLAIMS_JSON).unwrap_or(u64::MAX);
+    let file = DiskFile::open(path)?;
+    file.take(longest.saturating_add(1))
+        .read_to_string(&mut text)?;
+    Ok(text)
+}

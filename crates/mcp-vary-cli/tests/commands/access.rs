@@ -1,0 +1,222 @@
+//! `vary access explain`: what a client sees, and which rule decided.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::program::{VARY, file, run};
+
+/// A configuration with the weather server and rules for a team.
+fn team(name: &str) -> String {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
+auth:
+  keys:
+    - {{name: ci, sha256: {digest}, claims: {{groups: [dev], scope: 'sky:forecast'}}}}
+access:
+  - {{name: developers, when: {{groups: dev}}, allow: [get_weather], variants: [standard, compact], variant: compact}}
+  - {{when: {{groups: dev}}, allow: [{{tools: \"*forecast\"}}], scopes: [sky:forecast]}}
+  - {{name: guests, when: {{groups: guest, email: \"*@acme.example\"}}, allow: [\"*\"], if: args.location == \"Bern\"}}
+  - {{name: suspended, when: {{groups: suspended}}, deny: [\"*\"]}}
+  - {{name: machines, when: {{client: \"CN=ci-*\"}}, variant: compact, pin: on}}
+  - {{when: {{groups: audit}}, variant: read-only, pin: on}}
+",
+        digest = "0".repeat(64)
+    );
+    path(&file(name, &text))
+}
+
+fn path(path: &PathBuf) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+/// What is shown of a client.
+#[track_caller]
+fn explains(name: &str, args: &[&str]) -> String {
+    let config = team(name);
+    run(&[&["access", "explain"], args, &[&config]].concat()).data(0)
+}
+
+#[test]
+fn each_item_has_the_rule_that_decided() {
+    insta::assert_snapshot!(explains("access-dev.yaml", &["--as", r#"{"groups": ["dev"]}"#]), @r"
+    sees 2 of 2 tools, 0 of 1 prompts, 0 of 1 resources
+
+    rules that apply  when
+    developers        groups: dev
+    access[1]         groups: dev
+    claims that rules use: email (absent), groups (present)
+
+    variant    offered  by
+    standard   yes      developers
+    compact    default  developers
+    read-only  no
+
+    tools         server  access                 decided by
+    get_weather   sky     allowed                developers (allow get_weather)
+    get_forecast  sky     visible, lacks scopes  access[1] (allow tools *forecast, scopes sky:forecast)
+
+    prompts        server  access  decided by
+    weather_check  sky     hidden  no rule allows it
+
+    resources                       server  access  decided by
+    map://features/alpine-valley-1  sky     hidden  no rule allows it
+    ");
+}
+
+#[test]
+fn what_nobody_allows_is_hidden() {
+    insta::assert_snapshot!(explains("access-none.yaml", &["--as", "{}"]), @r"
+    sees 0 of 2 tools, 0 of 1 prompts, 0 of 1 resources
+
+    no rule applies
+    claims that rules use: email (absent), groups (absent)
+
+    variant    offered  by
+    standard   yes      no rule names variants
+    compact    yes      no rule names variants
+    read-only  yes      no rule names variants
+
+    tools         server  access  decided by
+    get_weather   sky     hidden  no rule allows it
+    get_forecast  sky     hidden  no rule allows it
+
+    prompts        server  access  decided by
+    weather_check  sky     hidden  no rule allows it
+
+    resources                       server  access  decided by
+    map://features/alpine-valley-1  sky     hidden  no rule allows it
+    ");
+}
+
+#[test]
+fn a_key_of_the_file_has_its_claims_and_scopes() {
+    let shown = explains("access-key.yaml", &["--key", "ci"]);
+    assert!(shown.contains("allowed, has the scopes"), "{shown}");
+    run(&[
+        "access",
+        "explain",
+        "--key",
+        "cd",
+        &team("access-no-key.yaml"),
+    ])
+    .refuses(&["--key: `auth.keys` of the configuration has no key `cd`"]);
+}
+
+#[test]
+fn a_rule_that_denies_wins_and_expressions_are_left_to_the_call() {
+    let guest = r#"{"groups": "guest", "email": "x@acme.example"}"#;
+    let shown = explains("access-guest.yaml", &["--as", guest]);
+    assert!(shown.contains("visible, depends on the call"), "{shown}");
+    let suspended = r#"{"groups": ["dev", "suspended"]}"#;
+    let shown = explains("access-suspended.yaml", &["--as", suspended]);
+    assert!(shown.starts_with("sees 0 of 2 tools"), "{shown}");
+    assert!(shown.contains("suspended (deny *)"), "{shown}");
+}
+
+/// SV-9, SV-20
+#[test]
+fn pins_are_shown_and_so_is_their_conflict() {
+    let shown = explains("access-pin.yaml", &["--client", "CN=ci-7"]);
+    assert!(shown.contains("compact    pinned   machines"), "{shown}");
+    let both = ["--client", "CN=ci-7", "--as", r#"{"groups": "audit"}"#];
+    let shown = explains("access-conflict.yaml", &both);
+    assert!(shown.contains("rules pin different variants"), "{shown}");
+    let shown = explains("access-conflict.yaml", &[&both[..], &["--json"]].concat());
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["pinsConflict"], true);
+}
+
+#[test]
+fn json_has_the_whole_explanation() {
+    let claims = file("access-claims.json", r#"{"groups": "dev"}"#);
+    let shown = explains("access-json.yaml", &["--json", "--as", &path(&claims)]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        shown["rules"],
+        json!([
+            {"rule": "developers", "when": "groups: dev"},
+            {"rule": "access[1]", "when": "groups: dev"},
+        ])
+    );
+    assert_eq!(
+        shown["claims"],
+        json!([{"name": "email", "present": false}, {"name": "groups", "present": true}])
+    );
+    assert_eq!(
+        shown["variants"][1],
+        json!({"id": "compact", "offered": true, "default": true, "pinned": false, "rules": ["developers"]})
+    );
+    assert_eq!(shown["variants"][2]["offered"], false);
+    assert_eq!(shown["pinsConflict"], false);
+    assert_eq!(
+        shown["items"][1],
+        json!({
+            "kind": "tool",
+            "name": "get_forecast",
+            "server": "sky",
+            "visible": true,
+            "decision": "needsScopes",
+            "hasScopes": false,
+            "reasons": [{
+                "rule": "access[1]",
+                "effect": "allow",
+                "pattern": "tools *forecast",
+                "scopes": ["sky:forecast"],
+                "if": null,
+            }],
+        })
+    );
+    assert_eq!(shown["items"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        shown["servers"],
+        json!([{"name": "sky", "state": "up", "error": null}])
+    );
+}
+
+/// No error repeats a claim.
+#[test]
+fn claims_that_cannot_be_read_are_refused_without_their_values() {
+    let config = team("access-claims.yaml");
+    let too_large = format!("{{\"a\": \"{}\"}}", "s3cret".repeat(11_000));
+    let large = path(&file("access-large.json", &too_large));
+    for (claims, why) in [
+        (
+            "s3cret",
+            "--as: it is not a JSON object, and cannot be read as a file: ",
+        ),
+        (
+            r#"{"groups": "s3cret""#,
+            "--as: the claims are not a JSON object",
+        ),
+        (
+            r#"{"groups": "s3cret\u0007"}"#,
+            "--as: the claim `groups` contains a control character",
+        ),
+        (&large, "--as: the claims have more than 65536 bytes"),
+    ] {
+        let refused = run(&["access", "explain", "--as", claims, &config]);
+        refused.refuses(&[why]);
+        assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_client_and_rules_are_needed() {
+    let plain = path(&file("access-plain.yaml", "servers: {a: {command: x}}\n"));
+    run(&["access", "explain", "--as", "{}", &plain])
+        .refuses(&["access-plain.yaml has no `access`, so every client may use everything"]);
+    run(&["access", "explain", &plain]).refuses(&["--as <CLAIMS>|--key <NAME>|--client <SUBJECT>"]);
+}
+
+#[test]
+fn a_server_that_is_down_makes_the_explanation_incomplete() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}, gone: {{command: /no/such/program}}}}\n\
+         stdio-principal: {{name: a}}\naccess: [{{when: {{anyone: on}}, allow: [\"*\"]}}]\n"
+    );
+    let config = path(&file("access-down.yaml", &text));
+    let shown = run(&["access", "explain", "--as", "{}", &config]).data(1);
+    assert!(shown.starts_with("sees 2 of 2 tools"), "{shown}");
+    assert!(shown.contains("\nincomplete: "), "{shown}");
+}
