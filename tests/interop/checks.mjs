@@ -105,7 +105,7 @@ async function variants(expected, client) {
   if (client.serverCapabilities) {
     await told("is offered the variants", async () => {
       const offer = client.serverCapabilities()?.extensions?.[VARIANTS];
-      same(offer?.availableVariants?.map(({ id }) => id), ["standard", "compact", "read-only"]);
+      same(offer?.availableVariants?.map(({ id }) => id), ["standard", "compact", "directory", "read-only"]);
     });
   }
   await told("sees a smaller list in compact, and the whole one again after it", async () => {
@@ -129,7 +129,7 @@ async function variants(expected, client) {
     same(error.code, -32602);
     same(error.data?.requestedVariant, "nonesuch");
     const ids = error.data?.availableVariants?.map((each) => each.id ?? each);
-    same(ids, ["standard", "compact", "read-only"]);
+    same(ids, ["standard", "compact", "directory", "read-only"]);
   });
   if (client.hidesErrorData) return;
   await told("is told the active variant when a tool does not exist", async () => {

@@ -16,7 +16,7 @@ from mcp_types import PromptReference
 NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
 VARIANTS = "io.modelcontextprotocol/server-variants"
 VARIANT = "io.modelcontextprotocol/server-variant"
-OFFERED = ["standard", "compact", "read-only"]
+OFFERED = ["standard", "compact", "directory", "read-only"]
 
 
 class Unexpected(Exception):

@@ -44,20 +44,10 @@ impl AccessView {
         &self.class
     }
 
-    /// The item of `server` as access rules see it: by its name in `standard`, before overrides.
+    /// The item of `server` as access rules see it.
     #[must_use]
     pub fn item<'a>(&self, kind: ListKind, item: &'a Item, server: &'a str) -> AccessItem<'a> {
-        let (id, upstream) = (&*item.id, &*item.item_ref.upstream_name);
-        match kind {
-            ListKind::Tools => {
-                let hints = item.tool.as_ref().map(|tool| tool.hints);
-                let is_trusted = self.trusted.contains(server);
-                AccessItem::tool(id, upstream, server, hints.unwrap_or_default(), is_trusted)
-            }
-            ListKind::Prompts => AccessItem::prompt(id, upstream, server),
-            ListKind::Resources => AccessItem::resource(id, upstream, server),
-            ListKind::Templates => AccessItem::template(id, upstream, server),
-        }
+        access_item(kind, item, server, self.trusted.contains(server))
     }
 
     /// Whether the item exists for the class.
@@ -78,5 +68,26 @@ impl AccessView {
     #[must_use]
     pub fn decide(&self, item: &AccessItem<'_>) -> Decision {
         self.policy.decide(&self.class, item)
+    }
+}
+
+/// The item of `server` as access rules see it: by its name in `standard`, before overrides.
+#[must_use]
+pub fn access_item<'a>(
+    kind: ListKind,
+    item: &'a Item,
+    server: &'a str,
+    trusts_annotations: bool,
+) -> AccessItem<'a> {
+    let (id, upstream) = (&*item.id, &*item.item_ref.upstream_name);
+    match kind {
+        ListKind::Tools => {
+            let hints = item.tool.as_ref().map(|tool| tool.hints);
+            let hints = hints.unwrap_or_default();
+            AccessItem::tool(id, upstream, server, hints, trusts_annotations)
+        }
+        ListKind::Prompts => AccessItem::prompt(id, upstream, server),
+        ListKind::Resources => AccessItem::resource(id, upstream, server),
+        ListKind::Templates => AccessItem::template(id, upstream, server),
     }
 }

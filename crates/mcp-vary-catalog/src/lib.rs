@@ -18,6 +18,7 @@ pub mod list_cursor;
 pub mod listing;
 pub mod merge;
 pub mod name_rewriter;
+pub mod on_demand;
 pub mod page;
 pub mod registry;
 pub mod resource;
@@ -29,6 +30,7 @@ pub mod shared;
 pub mod shown;
 #[cfg(test)]
 mod tests;
+pub mod tool_search;
 pub mod unmatched;
 pub mod uri_rewriter;
 pub mod variant_config;

@@ -123,6 +123,14 @@ impl ViewItem {
 }
 
 impl VisibleItem {
+    /// How calls of the tool are rewritten, if the item is a tool that the variant changes.
+    pub fn prepared_tool(&self) -> Option<&PreparedTool> {
+        match &self.kind {
+            ItemKind::Tool(tool) => tool.prepared.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The item as clients of `era` receive it.
     pub fn text(&self, era: Era) -> &Arc<str> {
         match era {
@@ -144,7 +152,7 @@ impl ItemKind {
         match kind {
             ListKind::Tools => {
                 let prepared = match call {
-                    Some(Prepared::Tool(prepared)) => Some(Arc::new(prepared)),
+                    Some(Prepared::Tool(prepared)) => Some(Arc::from(prepared)),
                     _ => None,
                 };
                 let tool = Tool::new(item, id, json, prepared);

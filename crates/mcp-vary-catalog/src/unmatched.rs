@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::error_code::METHOD_NOT_FOUND;
-use mcp_vary_view::{Candidate, Rule, ViewDiagnostic};
+use mcp_vary_view::{Candidate, Rule, Selection, ViewDiagnostic};
 
 use super::index::ViewIndex;
 use super::item::Item;
@@ -113,6 +113,13 @@ fn unmatched(
             })
         };
         idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if may_hold(rule)));
+    }
+    if *kind == ListKind::Tools {
+        let keeping = Selection {
+            include: face.keep_schemas.clone(),
+            exclude: Vec::new(),
+        };
+        idle.extend(keeping.diagnostics("keep-schemas", &candidates));
     }
     // A rule for everything also covers items that are added later.
     idle.retain(|diagnostic| !matches!(diagnostic, ViewDiagnostic::UnmatchedRule { rule, .. } if rule == EVERYTHING));

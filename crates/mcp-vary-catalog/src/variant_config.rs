@@ -1,4 +1,4 @@
-//! How a variant shows what the servers list: as the operator configured it, or as one of the three built-in variants.
+//! How a variant shows what the servers list: as the operator configured it, or as one of the four built-in variants.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,9 @@ use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_view::{
-    ArgumentOverride, Candidate, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride,
-    Selection, Style, ToolOverride, UriMap, ViewDiagnostic, derive,
+    ArgumentOverride, Candidate, DIRECTORY, PreparedPrompt, PreparedTool, PromptOverride,
+    ResourceOverride, Rule, SchemaStyle, Selection, Style, ToolOverride, UriMap, ViewDiagnostic,
+    derive,
 };
 
 use super::access::AccessView;
@@ -55,7 +56,14 @@ pub struct VariantConfig {
     pub features: Option<Arc<Features>>,
     /// What the clients of the view may see at all; `None` without access rules.
     pub(crate) access: Option<Arc<AccessView>>,
+    /// Tools that are listed with their compact schemas although schemas are on demand.
+    pub keep_schemas: Vec<Rule>,
+    /// With schemas on demand: the number of tools above which clients get a tool that searches them.
+    pub search_above: usize,
 }
+
+/// The default of [`VariantConfig::search_above`]: about 15,000 tokens of a list without schemas.
+pub const DEFAULT_SEARCH_ABOVE: usize = 300;
 
 impl VariantConfig {
     /// A variant that shows everything unchanged.
@@ -73,6 +81,8 @@ impl VariantConfig {
             resource_overrides: BTreeMap::new(),
             features: None,
             access: None,
+            keep_schemas: Vec::new(),
+            search_above: DEFAULT_SEARCH_ABOVE,
         }
     }
 
@@ -166,7 +176,7 @@ impl NameScope {
 #[derive(Debug)]
 pub enum Prepared {
     /// A call of a tool.
-    Tool(PreparedTool),
+    Tool(Box<PreparedTool>),
     /// A request for a prompt.
     Prompt(PreparedPrompt),
 }
@@ -267,7 +277,7 @@ impl VariantConfig {
             return None;
         }
         let candidate = candidate(item, server);
-        let json = self.base.show(kind, &item.json)?;
+        let json = self.start_of(kind, &item.json)?;
         let is_shown = match kind {
             ListKind::Resources | ListKind::Templates => self.resources.selects_resource(candidate),
             ListKind::Tools | ListKind::Prompts => self.selection(kind).selects(candidate),
@@ -282,7 +292,7 @@ impl VariantConfig {
             call: None,
         };
         match kind {
-            ListKind::Tools => self.show_tool(names, &mut shown, diagnostics)?,
+            ListKind::Tools => self.show_tool(names, &mut shown, server, diagnostics)?,
             ListKind::Prompts => self.show_prompt(names, &mut shown, diagnostics)?,
             ListKind::Resources | ListKind::Templates => {
                 self.show_resource(&names.uris, &mut shown, diagnostics)?
@@ -291,10 +301,33 @@ impl VariantConfig {
         Some(shown)
     }
 
+    /// The item as the base shows it, or `None` if it does not. Tools whose schemas are on demand keep theirs here: the
+    /// whole schema is needed to describe the tool, and to check calls.
+    fn start_of<'a>(&self, kind: ListKind, item: &'a str) -> Option<Cow<'a, str>> {
+        if kind != ListKind::Tools || !self.style.schema.is_on_demand() {
+            return self.base.show(kind, item);
+        }
+        let is_shown = self.base != Base::ReadOnly || derive::is_read_only(item);
+        let untitled = derive::untitled_tool(item);
+        is_shown.then(|| untitled.map_or(Cow::Borrowed(item), Cow::Owned))
+    }
+
+    /// The style in which `item` is listed.
+    fn style_of(&self, item: &Item, server: &str) -> Style {
+        let candidate = candidate(item, server);
+        let is_kept = self.keep_schemas.iter().any(|rule| rule.matches(candidate));
+        let mut style = self.style;
+        if style.schema.is_on_demand() && is_kept {
+            style.schema = SchemaStyle::Compact;
+        }
+        style
+    }
+
     fn show_tool(
         &self,
         names: &NameScope,
         shown: &mut RenderedItem<'_>,
+        server: &str,
         diagnostics: &mut Vec<ViewDiagnostic>,
     ) -> Option<()> {
         if let Some(json) = names.with_view_page(&shown.json) {
@@ -305,7 +338,8 @@ impl VariantConfig {
             return Some(());
         }
         let unchanged = ToolOverride::default();
-        let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), self.style);
+        let style = self.style_of(shown.item, server);
+        let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), style);
         let Ok((tool, found)) = prepared else {
             return unless_restricted(change.map(|change| &change.arguments));
         };
@@ -316,7 +350,8 @@ impl VariantConfig {
         if tool.name() != &*shown.id {
             shown.id = tool.name().into();
         }
-        shown.call = (!tool.forwards_arguments_unchanged()).then_some(Prepared::Tool(tool));
+        let is_needed = !tool.forwards_arguments_unchanged() || self.style.schema.is_on_demand();
+        shown.call = is_needed.then(|| Prepared::Tool(Box::new(tool)));
         Some(())
     }
 
@@ -413,41 +448,61 @@ pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
 
 /// The built-in variants.
 pub fn built_in() -> Vec<VariantConfig> {
-    let described = [
-        (
-            "standard",
-            "Everything as the server describes it: all tools, full descriptions and schemas.",
-            Base::Standard,
-        ),
-        (
-            "compact",
-            "All tools in few tokens: the first sentence of each description, schemas without \
-             prose. Accepts the same arguments. For small context windows and execution; for \
-             planning with unfamiliar tools prefer `standard`.",
-            Base::Compact,
-        ),
-        (
-            "read-only",
-            "Only the tools that declare that they change nothing. For analysis and review. A \
-             selection by the server's own word, no protection against the server.",
-            Base::ReadOnly,
-        ),
-    ];
-    let built = described.into_iter().filter_map(|(id, description, base)| {
-        let variant = ServerVariant::new(id.parse().ok()?, description);
-        let size = if base == Base::Compact {
-            "compact"
-        } else {
-            "standard"
-        };
-        let mut variant = variant.with_hint("contextSize", size);
-        if base == Base::ReadOnly {
-            variant = variant.with_hint("accessLevel", "readonly");
-        }
-        Some(VariantConfig::new(variant).with_base(base))
-    });
+    let built = BUILT_IN
+        .into_iter()
+        .filter_map(|(id, description, base, hints)| {
+            let mut variant = ServerVariant::new(id.parse().ok()?, description);
+            for (key, value) in hints {
+                variant = variant.with_hint(*key, *value);
+            }
+            let mut config = VariantConfig::new(variant).with_base(base);
+            if id == "directory" {
+                config.style = DIRECTORY;
+            }
+            Some(config)
+        });
     built.collect()
 }
+
+type BuiltIn = (
+    &'static str,
+    &'static str,
+    Base,
+    &'static [(&'static str, &'static str)],
+);
+
+const BUILT_IN: [BuiltIn; 4] = [
+    (
+        "standard",
+        "Everything as the server describes it: all tools, full descriptions and schemas.",
+        Base::Standard,
+        &[("contextSize", "standard")],
+    ),
+    (
+        "compact",
+        "All tools in few tokens: the first sentence of each description, schemas without \
+         prose. Accepts the same arguments. For small context windows and execution; for \
+         planning with unfamiliar tools prefer `standard`.",
+        Base::Compact,
+        &[("contextSize", "compact")],
+    ),
+    // Without hints: not every client accepts open schemas, so no ranking prefers it.
+    (
+        "directory",
+        "All tools with the first sentence of each description, and the names and types of \
+         arguments. `describe_tools` has the rest. Calls that do not fit are answered with the \
+         schema. For many tools, of which a task needs few.",
+        Base::Compact,
+        &[],
+    ),
+    (
+        "read-only",
+        "Only the tools that declare that they change nothing. For analysis and review. A \
+         selection by the server's own word, no protection against the server.",
+        Base::ReadOnly,
+        &[("contextSize", "standard"), ("accessLevel", "readonly")],
+    ),
+];
 
 /// The SEP's weights, plus one for the hint that distinguishes `read-only`.
 pub fn weights() -> Weights {

@@ -14,6 +14,7 @@ use super::listing::ListKind;
 use super::merge::{MergedList, server_name};
 use super::page::{Contents, Page, Pages};
 use super::shown::{ItemKind, Prompt, Tool, ViewItem};
+use super::tool_search::ToolSearch;
 use crate::layout::Layout;
 use crate::list_cursor::CursorIndex;
 use crate::variant_config::{NameScope, VariantConfig};
@@ -33,6 +34,9 @@ pub struct View {
     /// The names of the servers.
     servers: Vec<Arc<str>>,
     cursor_index: OnceLock<CursorIndex>,
+    tool_search: OnceLock<Arc<ToolSearch>>,
+    /// The search over the tools that the list had when it was last searched.
+    previous_search: Option<Arc<ToolSearch>>,
     /// Maps normalized URIs to listed URIs that are spelled differently. Built when first needed.
     normalized_uris: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
     /// Whether the variant checks the spelling of URIs.
@@ -92,6 +96,8 @@ impl View {
             prompts: BTreeMap::new(),
             servers: merged.servers.clone(),
             cursor_index: OnceLock::new(),
+            tool_search: OnceLock::new(),
+            previous_search: before.and_then(|view| view.known_search()).cloned(),
             normalized_uris: OnceLock::new(),
             checks_uris,
             is_complete: merged.is_complete,
@@ -154,13 +160,45 @@ impl View {
 
     /// All listed tools: the name in the view, the tool, and its definition.
     pub(super) fn listed_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &str)> {
+        let tools = self.shown_tools();
+        tools.map(|(id, tool, item)| (id, tool, &*item.json))
+    }
+
+    /// All listed tools: the name in the view, the tool, and the item of the merged list.
+    pub(super) fn shown_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &Arc<Item>)> {
         self.contents.items.iter().filter_map(|showing| {
             let listed = showing.visible.as_ref()?;
             match &listed.kind {
-                ItemKind::Tool(tool) => Some((&listed.id, tool, &*showing.item.json)),
+                ItemKind::Tool(tool) => Some((&listed.id, tool, &showing.item)),
                 _ => None,
             }
         })
+    }
+
+    /// The search over the listed tools. Built when first needed.
+    pub(super) fn tool_search(&self) -> &ToolSearch {
+        let previous = self.previous_search.as_deref();
+        let built = || Arc::new(ToolSearch::new(self, previous));
+        self.tool_search.get_or_init(built)
+    }
+
+    fn known_search(&self) -> Option<&Arc<ToolSearch>> {
+        self.tool_search.get().or(self.previous_search.as_ref())
+    }
+
+    /// The listed items.
+    pub(super) fn shown_items(&self) -> impl Iterator<Item = &Arc<ViewItem>> {
+        self.contents.items.iter()
+    }
+
+    /// The name of the server of an item.
+    pub(super) fn server_of(&self, item: &ViewItem) -> &str {
+        server_name(&self.servers, &item.item.item_ref)
+    }
+
+    /// The number of listed tools.
+    pub fn tool_count(&self) -> usize {
+        self.tools.len()
     }
 
     /// All listed tools: the server, the name there, and the name in the view.
@@ -429,7 +467,7 @@ mod tests {
         let layout = layout();
         let shown = |texts: &[&str]| {
             let merged = merged(texts);
-            let view = View::new(&layout.variants.configs()[2], &merged, &layout, None, &[]);
+            let view = View::new(&layout.variants.configs()[3], &merged, &layout, None, &[]);
             view.contents.items.len()
         };
         assert_eq!(shown(&[READS, READS]), 2);

@@ -379,7 +379,7 @@ pub(crate) struct ExplainAccess {
     vary status 8801\n\n\
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
-    last}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
+    last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
     completedTasks, dedicatedConnections, memory, tasks, rankings, counters}. Times are seconds, memory is bytes.")]
 pub(crate) struct Status {
     /// Print JSON

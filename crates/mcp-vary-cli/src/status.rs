@@ -121,6 +121,7 @@ fn to_text(status: &Value) -> String {
         out.push_str(&self::variants(variants));
     }
     out.push_str(&deprecated_use(status));
+    out.push_str(&directory_use(list(status, "directoryUse")));
     out.push_str(&counters(&status["counters"]));
     out
 }
@@ -162,6 +163,40 @@ pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
     };
     let variants = list(status, "variants").iter();
     variants.filter_map(variant).collect()
+}
+
+/// How tools were used in variants whose schemas are on demand, after an empty line; empty if none was.
+fn directory_use(uses: &[Value]) -> String {
+    if uses.is_empty() {
+        return String::new();
+    }
+    let heading = [
+        "tool",
+        "server",
+        "described",
+        "refused",
+        "repaired",
+        "unchecked",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    let mut reasons = Vec::new();
+    for used in uses {
+        let name = |key: &str| used[key].as_str().unwrap_or("others").to_owned();
+        let counts = heading.iter().skip(2).map(|key| used[*key].to_string());
+        rows.push(
+            [name("tool"), name("server")]
+                .into_iter()
+                .chain(counts)
+                .collect(),
+        );
+        if let Some(reason) = used["reason"].as_str() {
+            reasons.push(format!(
+                "{}: its schema is not checked: {reason}\n",
+                name("tool")
+            ));
+        }
+    }
+    format!("\n{}{}", table(&rows, 2), reasons.concat())
 }
 
 fn servers(servers: &[Value]) -> String {
@@ -308,6 +343,10 @@ mod tests {
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
                 {"variant": "old", "client": null, "requests": 1, "last": 7},
             ],
+            "directoryUse": [
+                {"server": null, "tool": null, "described": 9, "refused": 0, "repaired": 0, "unchecked": 0},
+                {"server": "git", "tool": "log", "described": 2, "refused": 12, "repaired": 11, "unchecked": 1, "reason": "no"},
+            ],
             "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
         });
         insta::assert_snapshot!(to_text(&status), @r#"
@@ -329,6 +368,11 @@ mod tests {
         deprecated use of  by      version  requests
         old                bot     -              12
         old                others  -               1
+
+        tool    server  described  refused  repaired  unchecked
+        others  others          9        0         0          0
+        log     git             2       12        11          1
+        log: its schema is not checked: no
 
         since the start            count
         refused-duplicate-members      3

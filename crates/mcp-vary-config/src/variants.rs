@@ -3,6 +3,7 @@
 mod deprecation;
 mod description;
 mod draft;
+mod on_demand;
 mod overrides;
 pub(super) mod selection;
 mod settings;
@@ -118,6 +119,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Decl
         .filter_map(|(_, draft)| draft.id.clone())
         .collect();
     let variants = resolved(reader, &all);
+    on_demand::check(reader, &all, &variants);
     check(reader, field, &all, &variants);
     if reader.diagnostics.len() == before {
         into.variant_set = VariantSet::new(variants).ok().map(Arc::new);

@@ -21,6 +21,7 @@ mod subscriptions;
 mod tasks;
 
 pub use crate::session::deprecation::DeprecatedUse;
+pub use crate::session::directory_uses::DirectoryUse;
 pub use crate::settings::config::Config;
 pub use crate::settings::limits::Limits;
 pub use gateway::Gateway;

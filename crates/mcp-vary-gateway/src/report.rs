@@ -8,8 +8,9 @@ use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_access::{AccessClass, AccessReport, Item as AccessItem};
+use mcp_vary_catalog::access::access_item;
+use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::VariantIndex;
-use mcp_vary_catalog::item::Item;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::merge::Collision;
 use mcp_vary_catalog::selection::rankings::Explanation;
@@ -18,6 +19,8 @@ use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::handshake::Handshake;
 
 use crate::gateway::Gateway;
+use crate::pipeline::methods::directory::{DESCRIBE, SEARCH};
+use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::pool::source::ServerSource;
 use crate::settings::access::AccessSettings;
 
@@ -198,7 +201,8 @@ impl Gateway {
         access.policy.explain(class, &items)
     }
 
-    /// The names and URIs that several servers offer, of which only the first is reachable.
+    /// The names and URIs that several servers offer, of which only the first is reachable; then the names of the
+    /// gateway's own tools that a server has, for each variant.
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {
         let setup = self.current();
@@ -206,7 +210,7 @@ impl Gateway {
         let collisions = catalog
             .lists()
             .flat_map(|lists| lists.merged.collisions.clone());
-        collisions.collect()
+        collisions.chain(taken_names(&setup, &catalog)).collect()
     }
 
     /// Mistakes in the variants' configuration that the servers' lists show: the id of the variant, and the mistake.
@@ -220,22 +224,30 @@ impl Gateway {
     }
 }
 
-/// The item as access rules see it: by its name in `standard`, before overrides.
-fn access_item<'a>(
-    kind: ListKind,
-    item: &'a Item,
-    server: &'a str,
-    trusts_annotations: bool,
-) -> AccessItem<'a> {
-    let (id, upstream_id) = (&*item.id, &*item.item_ref.upstream_name);
-    match kind {
-        ListKind::Tools => {
-            let hints = item.tool.as_ref().map(|tool| tool.hints);
-            let hints = hints.unwrap_or_default();
-            AccessItem::tool(id, upstream_id, server, hints, trusts_annotations)
+/// The names of the gateway's tools for schemas on demand that a listed tool of a server has.
+fn taken_names(setup: &ConfigSnapshot, catalog: &Catalog) -> Vec<Collision> {
+    let mut taken = Vec::new();
+    for variant in setup.variant_set.indices() {
+        let index = variant.declared_view();
+        let config = setup.variant_set.config(index);
+        let view = catalog.view(ListKind::Tools, index);
+        let Some(view) = view.filter(|_| config.style.schema.is_on_demand()) else {
+            continue;
+        };
+        let has_search = view.tool_count() > config.search_above;
+        let names = [Some(DESCRIBE), has_search.then_some(SEARCH)];
+        for name in names.into_iter().flatten() {
+            let Some((server, ..)) = view.tool_names().find(|(.., shown)| *shown == name) else {
+                continue;
+            };
+            let other = view.gateway_tool_name(name);
+            taken.push(Collision {
+                list: ListKind::Tools.method(),
+                id: name.to_owned(),
+                reachable: server.to_owned(),
+                hidden: format!("Vary, as `{other}` in `{}`", config.variant.id),
+            });
         }
-        ListKind::Prompts => AccessItem::prompt(id, upstream_id, server),
-        ListKind::Resources => AccessItem::resource(id, upstream_id, server),
-        ListKind::Templates => AccessItem::template(id, upstream_id, server),
     }
+    taken
 }

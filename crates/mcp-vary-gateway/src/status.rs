@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::gateway::Gateway;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
+use crate::session::directory_uses::DirectoryUse;
 
 /// The status of a running gateway. `GET /status` answers with it as JSON.
 ///
@@ -33,6 +34,9 @@ pub struct Status {
     pub variants: Vec<VariantStatus>,
     /// The clients that used deprecated variants since the start.
     pub deprecated_use: Vec<DeprecatedUse>,
+    /// How tools were used in variants whose schemas are on demand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directory_use: Vec<DirectoryUse>,
     /// Recently used sessions, which are found without opening their ids.
     pub sessions: usize,
     /// Streams that are open or can be resumed.
@@ -147,6 +151,7 @@ impl Status {
             servers: server_statuses(snapshot, now),
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             deprecated_use: services.deprecations.all(),
+            directory_use: services.directory_uses.all(),
             sessions: services.sessions.known(),
             streams: services.exchange.replay_streams.count(),
             listeners,

@@ -14,6 +14,7 @@ mod variants {
     mod configured;
     mod confined_uris;
     mod confinement;
+    mod directory;
     mod names;
     mod offers;
     mod pagination;

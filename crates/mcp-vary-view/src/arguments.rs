@@ -327,6 +327,30 @@ impl Arguments {
         })
     }
 
+    /// One error for each given argument that has no name in `known`, the server's names.
+    pub(super) fn unnamed_arguments(
+        &self,
+        given: &str,
+        known: &BTreeSet<String>,
+    ) -> Vec<ArgumentError> {
+        let Ok(given) = Members::parse(given) else {
+            return Vec::new();
+        };
+        let unnamed = given.iter().filter(|(name, _)| {
+            let upstream_name = self.upstream_name(name);
+            upstream_name.is_some_and(|own| !known.contains(own))
+        });
+        let offered = || {
+            let known = known.iter().map(|own| self.view_name(own));
+            known.filter(|name| self.upstream_name(name).is_some())
+        };
+        let errors = unnamed.map(|(name, _)| ArgumentError::UnknownArgument {
+            name: truncated(&for_display(name), 64),
+            suggestion: nearest(name, offered()).map(|it| truncated(it, 64)),
+        });
+        errors.collect()
+    }
+
     fn unknown_argument(&self, name: &str) -> ArgumentError {
         if let Some(imitated) = self.lookalike_of(name) {
             return ArgumentError::Lookalike {
@@ -349,6 +373,15 @@ impl Arguments {
 
     /// The error with the view's names. Details of values that a call cannot give are removed.
     pub(super) fn in_view_names(&self, fault: ArgumentError) -> ArgumentError {
+        if let ArgumentError::MissingArgument { name } = &fault {
+            let changed = self.overrides.get(name);
+            return match changed.is_some_and(ArgumentOverride::is_unavailable) {
+                true => ArgumentError::InvalidFixedValue,
+                false => ArgumentError::MissingArgument {
+                    name: self.view_name(name).to_owned(),
+                },
+            };
+        }
         let ArgumentError::InvalidValue {
             path,
             expected,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{self, Json};
 use serde_json::Value;
@@ -28,6 +28,23 @@ pub(super) struct SchemaCheck {
 impl SchemaCheck {
     /// Compiles the schema, or returns why arguments cannot be checked against it.
     pub(super) fn new(schema: &str) -> Result<Self, String> {
+        Self::compile(schema, jsonschema::options())
+    }
+
+    /// Like [`new`](Self::new), for a schema that is not restricted to a dialect of models: `format` is not asserted,
+    /// and a schema whose `$schema` names an unknown draft is not compiled.
+    ///
+    /// > The value of this keyword MAY be … "annotation" … by default (JSON Schema 2020-12, Validation, 7.2.1:
+    /// > "Format-Annotation Vocabulary")
+    pub(super) fn for_calls(schema: &str) -> Result<Self, String> {
+        let read = Json::parse(schema).map_err(|error| error.to_string())?;
+        if super::derive::schema::dialect(&read).is_none() {
+            return Err("its `$schema` names an unknown draft of JSON Schema".to_owned());
+        }
+        Self::compile(schema, jsonschema::options().should_validate_formats(false))
+    }
+
+    fn compile(schema: &str, options: ValidationOptions<'_>) -> Result<Self, String> {
         if schema.len() > MAX_SCHEMA_BYTES {
             return Err(format!("it has more than {MAX_SCHEMA_BYTES} bytes"));
         }
@@ -40,7 +57,7 @@ impl SchemaCheck {
         let patterns = PatternOptions::fancy_regex()
             .backtrack_limit(MAX_BACKTRACKS)
             .size_limit(MAX_PATTERN_BYTES);
-        let validator = jsonschema::options()
+        let validator = options
             .offline()
             .with_pattern_options(patterns)
             .build(&value)
@@ -61,12 +78,26 @@ impl SchemaCheck {
 
     /// What the schema rejects in the arguments.
     pub(super) fn errors(&self, arguments: &str) -> Vec<ArgumentError> {
+        self.errors_up_to(arguments, MAX_REPORTED, false, |error| {
+            Some(argument_error(error))
+        })
+    }
+
+    /// What the schema rejects in the arguments as `describe` says it: at most `most` errors, and the number of the
+    /// others. With `text_for_scalars`, a text is accepted where the number, boolean or `null` that it spells is.
+    pub(super) fn errors_up_to(
+        &self,
+        arguments: &str,
+        most: usize,
+        text_for_scalars: bool,
+        describe: impl Fn(&ValidationError<'_>) -> Option<ArgumentError>,
+    ) -> Vec<ArgumentError> {
         let values = json::count_values(arguments);
         if values > MAX_CHECKED_VALUES {
             return Vec::new();
         }
         // Some valid JSON cannot be parsed here, such as numbers beyond f64; the server decides.
-        let Ok(value) = serde_json::from_str::<Value>(arguments) else {
+        let Ok(mut value) = serde_json::from_str::<Value>(arguments) else {
             return Vec::new();
         };
         let Some(effort) = self.effort.get(depth(&value)) else {
@@ -86,11 +117,15 @@ impl SchemaCheck {
                 actual: kind(&value),
             }];
         }
+        if text_for_scalars {
+            self.replace_text_by_scalars(&mut value);
+        }
         let mut faults = Vec::new();
         let mut more = 0;
-        for error in self.validator.iter_errors(&value).take(MAX_COUNTED) {
-            if faults.len() < MAX_REPORTED {
-                faults.push(argument_error(&error));
+        let errors = self.validator.iter_errors(&value).take(MAX_COUNTED);
+        for fault in errors.filter_map(|error| describe(&error)) {
+            if faults.len() < most {
+                faults.push(fault);
             } else {
                 more += 1;
             }
@@ -99,6 +134,50 @@ impl SchemaCheck {
             faults.push(ArgumentError::More(more));
         }
         faults
+    }
+
+    /// Replaces texts that the schema rejects by the scalars that they spell.
+    fn replace_text_by_scalars(&self, value: &mut Value) {
+        let errors = self.validator.iter_errors(value).take(MAX_COUNTED);
+        let scalar = |error: &ValidationError<'_>| {
+            let error = nearest_branch(error);
+            let text = error.instance().as_str()?.trim();
+            let lowercase = text.to_ascii_lowercase();
+            let spelled: Value = serde_json::from_str(&lowercase).ok()?;
+            let is_scalar = spelled.is_number() || spelled.is_boolean() || spelled.is_null();
+            is_scalar.then(|| (error.instance_path().as_str().to_owned(), spelled))
+        };
+        let scalars: Vec<_> = errors.filter_map(|error| scalar(&error)).collect();
+        for (path, scalar) in scalars {
+            if let Some(text) = value.pointer_mut(&path) {
+                *text = scalar;
+            }
+        }
+    }
+}
+
+/// Like [`argument_error`], for the arguments of a call: names what is missing. `None` for arguments that are not among
+/// `known`: their names were compared already.
+pub(super) fn call_error(
+    error: &ValidationError<'_>,
+    known: Option<&BTreeSet<String>>,
+) -> Option<ArgumentError> {
+    use ValidationErrorKind as Is;
+    let nearest = nearest_branch(error);
+    let is_root = nearest.instance_path().as_str().is_empty();
+    match nearest.kind() {
+        Is::Required { property } if is_root => {
+            let name = property.as_str().unwrap_or_default();
+            Some(ArgumentError::MissingArgument {
+                name: truncated(&for_display(name), MAX_NAME),
+            })
+        }
+        Is::AdditionalProperties { unexpected } if is_root => {
+            let is_unknown =
+                |names: &BTreeSet<String>| unexpected.iter().all(|name| !names.contains(name));
+            (!known.is_some_and(is_unknown)).then(|| argument_error(error))
+        }
+        _ => Some(argument_error(error)),
     }
 }
 
@@ -402,6 +481,8 @@ const MAX_REPORTED: usize = 8;
 const MAX_COUNTED: usize = 100;
 /// Characters of a description of what is expected.
 const MAX_TEXT: usize = 300;
+/// Characters of an argument's name.
+const MAX_NAME: usize = 64;
 
 #[cfg(test)]
 mod tests;

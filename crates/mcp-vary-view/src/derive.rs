@@ -60,6 +60,30 @@ pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
     )
 }
 
+/// The tool without what a view with [on-demand](crate::SchemaStyle::OnDemand) schemas leaves out of its list besides
+/// the schema: its title, icons, `outputSchema`, and the title among its annotations.
+///
+/// # Errors
+///
+/// As [`compact_tool`].
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_view::derive::untitled_tool;
+///
+/// let tool = r#"{"name": "add", "title": "Add", "annotations": {"title": "Add", "readOnlyHint": true}}"#;
+/// assert_eq!(untitled_tool(tool)?, r#"{"name":"add","annotations":{"readOnlyHint":true}}"#);
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+pub fn untitled_tool(tool: &str) -> Result<String, JsonError> {
+    compact(
+        tool,
+        &["title", "icons", "outputSchema"],
+        &[("annotations", without_title)],
+    )
+}
+
 /// The prompt as the variant `compact` lists it: first sentences for itself and its arguments, no titles, no icons.
 ///
 /// # Errors

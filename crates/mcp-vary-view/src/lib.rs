@@ -3,38 +3,45 @@
 //! | question | here |
 //! |---|---|
 //! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`ToolHints`] |
-//! | how does it present an item, and how is a call mapped back? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
+//! | how does it present an item, and how is a call mapped back? | [`Style`], [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
 //! | which URI does a resource have in the view, and which on the server? | [`UriMap`], [`UriTemplate`] |
 //! | which URIs are equivalent, and which are ambiguous? | [`normal_uri`], [`uri_identity`], [`check_uri`] |
 //! | which schema keywords are allowed? | [`Dialect`] |
 //! | what is wrong with a call's arguments? | [`ArgumentError`] |
+//! | what does a peer's JSON show to a reader? | [`escape_invisible`] |
 //! | what is wrong with the configured view? | [`ViewDiagnostic`], [`collisions`], [`unknown_items`] |
-//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive) |
+//! | what is shorter and accepts the same arguments? | [`derive`](mod@derive), [`directory_tool`] |
 //!
 //! Everything is JSON text as a gateway carries it: unchanged parts stay as written. Servers are not trusted: no
 //! schema makes these functions fail, take more than linear time, or read anything outside of the schema.
 
 mod arguments;
+mod call_check;
 mod check;
 pub mod derive;
 mod diagnostic;
 mod dialect;
+mod directory;
 mod fault;
 mod hint;
 mod normal;
+mod on_demand;
 mod output;
 mod prompt;
 mod resource;
 mod select;
+mod style;
 mod tool;
 mod uri;
 mod uri_check;
 mod uri_match;
 
 pub use arguments::ArgumentOverride;
+pub use call_check::escape_invisible;
 pub use check::MAX_CHECKED_VALUES;
 pub use diagnostic::{ViewDiagnostic, collisions, unknown_items};
 pub use dialect::Dialect;
+pub use directory::{DIRECTORY, describe_tools, directory_tool};
 pub use fault::ArgumentError;
 pub use hint::{HintCondition, ToolHint, ToolHints};
 pub use normal::{normal_uri, uri_identity};
@@ -42,6 +49,7 @@ pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
 pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
-pub use tool::{Description, PreparedTool, ResultFields, SchemaStyle, Style, ToolOverride};
+pub use style::{ArgumentCheck, Description, ResultFields, SchemaStyle, Style};
+pub use tool::{PreparedTool, ToolOverride};
 pub use uri::{UriError, UriMap, UriTemplate};
 pub use uri_check::{UriRejection, check_uri};

@@ -11,7 +11,8 @@ use super::derive;
 use super::diagnostic::ViewDiagnostic;
 use super::dialect::sentences;
 use super::fault::ArgumentError;
-use super::tool::{Changes, Description, Style, view_name};
+use super::style::{Description, Style};
+use super::tool::{Changes, view_name};
 
 /// How a view changes one prompt.
 #[derive(Clone, Debug, Default, PartialEq)]

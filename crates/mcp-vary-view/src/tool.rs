@@ -6,77 +6,16 @@ use std::sync::OnceLock;
 
 use mcp_vary::ignored::for_display;
 use mcp_vary::json::{Json, JsonError, Members, count_values, elements, string};
-use serde::{Deserialize, Serialize};
 
 use super::arguments::{ArgumentOverride, Arguments};
+use super::call_check::{CallCheck, erroneous_part, escape_invisible};
 use super::check::{MAX_CHECKED_VALUES, SchemaCheck};
 use super::derive;
 use super::diagnostic::ViewDiagnostic;
 use super::dialect::{ArgumentDecoder, Dialect};
 use super::fault::ArgumentError;
-
-/// How a view lists its items, or one item.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
-pub struct Style {
-    /// How much of a description is listed.
-    pub description: Description,
-    /// How much of an input schema is listed.
-    pub schema: SchemaStyle,
-    /// The schema dialect; without one, schemas are not restricted.
-    pub dialect: Option<Dialect>,
-    /// Which fields of a result clients get.
-    pub result: ResultFields,
-}
-
-/// How much of a description is listed.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
-pub enum Description {
-    /// All of it.
-    #[default]
-    Full,
-    /// Its first sentence.
-    FirstSentence,
-}
-
-/// How much of an input schema is listed.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
-pub enum SchemaStyle {
-    /// All of it.
-    #[default]
-    Full,
-    /// Only what decides which arguments are accepted, without prose.
-    Compact,
-}
-
-/// Which fields of a tool's result the clients of a view get.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
-pub enum ResultFields {
-    /// All that the server sends.
-    #[default]
-    Both,
-    /// Only `content`. The view lists no `outputSchema` then.
-    Content,
-    /// `structuredContent`, if the result has one.
-    Structured,
-}
-
-impl ResultFields {
-    /// Whether the view lists `outputSchema`: clients that get one expect `structuredContent`.
-    #[must_use]
-    pub const fn lists_output_schema(self) -> bool {
-        match self {
-            Self::Both | Self::Structured => true,
-            Self::Content => false,
-        }
-    }
-}
+use super::on_demand::{keeps_schema, open_schema};
+use super::style::{ArgumentCheck, Description, SchemaStyle, Style};
 
 /// How a view changes one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -136,11 +75,14 @@ pub struct PreparedTool {
     name: String,
     /// `None` if the tool is listed as the server lists it.
     json: Option<String>,
+    /// The description that the view sets.
+    description: Option<String>,
     arguments: Arguments,
     decoder: Option<ArgumentDecoder>,
     /// The server's schema, if arguments are validated against it.
     schema: Option<String>,
-    check: OnceLock<Result<SchemaCheck, String>>,
+    argument_check: ArgumentCheck,
+    check: OnceLock<Result<CallCheck, String>>,
 }
 
 impl PreparedTool {
@@ -182,9 +124,12 @@ impl PreparedTool {
             name,
             upstream_name: own,
             json,
+            description: change.description.clone(),
             arguments,
             decoder: back,
-            schema: style.dialect.map(|_| schema),
+            schema: (style.dialect.is_some() || style.check != ArgumentCheck::Off)
+                .then_some(schema),
+            argument_check: style.check,
             check: OnceLock::new(),
         };
         Ok((tool, mistakes))
@@ -233,16 +178,74 @@ impl PreparedTool {
             .arguments
             .to_upstream(given, self.decoder.as_ref(), true)?;
         let faults = match self.check() {
-            Some(Ok(check)) => check.errors(&arguments),
+            Some(Ok(check)) => check.errors(&self.arguments, given, &arguments),
             _ => Vec::new(),
         };
-        if faults.is_empty() {
-            return Ok(arguments);
+        match faults.is_empty() {
+            true => Ok(arguments),
+            false => Err(faults),
         }
-        Err(faults
-            .into_iter()
-            .map(|fault| self.arguments.in_view_names(fault))
-            .collect())
+    }
+
+    /// The tool as `describe_tools` returns it: its name, its whole description, and its compact input schema, both as
+    /// the view changes them. `definition` is the tool as the server lists it.
+    ///
+    /// Compact JSON in which invisible characters are escaped, so that a reader sees all of what the server wrote.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_view::{PreparedTool, SchemaStyle, Style, ToolOverride};
+    ///
+    /// let definition = r#"{"name": "wait", "description": "Waits. At most a minute.", "inputSchema": {
+    ///     "type": "object", "properties": {"seconds": {"type": "integer", "maximum": 60, "title": "Seconds"}}
+    /// }}"#;
+    /// let style = Style { schema: SchemaStyle::OnDemand, ..Style::default() };
+    /// let (tool, _) = PreparedTool::new(definition, &ToolOverride::default(), style)?;
+    /// assert!(tool.json().unwrap().ends_with(r#"{"seconds":{"type":"integer"}},"additionalProperties":true}}"#));
+    /// assert_eq!(
+    ///     tool.describe(definition)?,
+    ///     r#"{"name":"wait","description":"Waits. At most a minute.","inputSchema":{"type":"object","properties":{"seconds":{"type":"integer","maximum":60}}}}"#,
+    /// );
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    pub fn describe(&self, definition: &str) -> Result<String, JsonError> {
+        let members = Members::parse(definition)?;
+        let mut described = Members::default();
+        described.set("name", string(&self.name));
+        let description = self.description.clone();
+        let description = description.or_else(|| members.get_str("description"));
+        if let Some(description) = description {
+            described.set("description", string(&description));
+        }
+        let schema = members.get("inputSchema").unwrap_or("{}");
+        described.set("inputSchema", self.compact_schema_of(schema)?);
+        Ok(escape_invisible(&described.to_json()))
+    }
+
+    /// The compact schema of the view's arguments, for an answer to arguments with these errors; `None` if arguments
+    /// are not checked by [`Style::check`].
+    ///
+    /// At most 8 KiB: of a longer schema only the arguments that the errors name, as many as fit.
+    #[must_use]
+    pub fn schema_for_errors(&self, errors: &[ArgumentError]) -> Option<String> {
+        if self.argument_check == ArgumentCheck::Off {
+            return None;
+        }
+        let schema = self.compact_schema_of(self.schema.as_deref()?).ok()?;
+        let schema = escape_invisible(&schema);
+        match schema.len() <= MAX_SCHEMA_IN_ERROR {
+            true => Some(schema),
+            false => erroneous_part(&schema, errors, MAX_SCHEMA_IN_ERROR),
+        }
+    }
+
+    fn compact_schema_of(&self, schema: &str) -> Result<String, JsonError> {
+        derive::schema::compact(&self.arguments.schema(schema)?)
     }
 
     /// The server's name of a view's argument; `None` if a call cannot give it.
@@ -256,15 +259,16 @@ impl PreparedTool {
         self.arguments.renamed()
     }
 
-    /// Why arguments are not validated although the view has a dialect. Compiles the schema.
+    /// Why arguments are not validated although the view has a dialect or a check. Compiles the schema.
     #[must_use]
     pub fn unchecked_reason(&self) -> Option<&str> {
         self.check()?.as_ref().err().map(String::as_str)
     }
 
-    fn check(&self) -> Option<&Result<SchemaCheck, String>> {
+    fn check(&self) -> Option<&Result<CallCheck, String>> {
         let schema = self.schema.as_deref()?;
-        Some(self.check.get_or_init(|| SchemaCheck::new(schema)))
+        let compiled = || CallCheck::new(schema, self.argument_check);
+        Some(self.check.get_or_init(compiled))
     }
 }
 
@@ -418,6 +422,19 @@ impl<'m, 't> Changes<'m, 't> {
         Ok(())
     }
 
+    /// Adds a sentence with these names of arguments to the description.
+    fn append_arguments(&mut self, names: &[String]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut description = self.members.get_str("description").unwrap_or_default();
+        if !description.is_empty() {
+            description.push(' ');
+        }
+        description.push_str(&format!("Arguments: {}.", names.join(", ")));
+        self.set("description", string(&description));
+    }
+
     fn schema(
         &mut self,
         written: &str,
@@ -425,10 +442,21 @@ impl<'m, 't> Changes<'m, 't> {
         style: Style,
     ) -> Result<Option<ArgumentDecoder>, JsonError> {
         let mut schema = arguments.schema(written)?;
-        if style.schema == SchemaStyle::Compact {
-            let compact = derive::schema::compact(&schema)?;
-            if compact.len() < schema.len() {
-                schema = Cow::Owned(compact);
+        match style.schema {
+            SchemaStyle::Full => {}
+            SchemaStyle::OnDemand | SchemaStyle::OnDemandBare if !keeps_schema(self.members) => {
+                let is_bare = style.schema == SchemaStyle::OnDemandBare;
+                let open = open_schema(&schema, is_bare)?;
+                if is_bare {
+                    self.append_arguments(&open.names);
+                }
+                schema = Cow::Owned(open.json);
+            }
+            SchemaStyle::Compact | SchemaStyle::OnDemand | SchemaStyle::OnDemandBare => {
+                let compact = derive::schema::compact(&schema)?;
+                if compact.len() < schema.len() {
+                    schema = Cow::Owned(compact);
+                }
             }
         }
         let mut back = None;
@@ -447,3 +475,6 @@ impl<'m, 't> Changes<'m, 't> {
         Ok(back)
     }
 }
+
+/// Bytes of a schema in the answer to wrong arguments.
+const MAX_SCHEMA_IN_ERROR: usize = 8 * 1024;

@@ -108,6 +108,7 @@ pub(super) const RULES: &[Rule] = &[
             "mcp-vary-access",
             "mcp-vary-base",
             "mcp-vary-results",
+            "mcp-vary-search",
             "mcp-vary-view",
             "mcp-vary-wire",
         ],

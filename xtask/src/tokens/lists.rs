@@ -2,48 +2,118 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::{Json, JsonError, Members, elements};
 use mcp_vary_view::derive::{compact_tool, is_read_only};
+use mcp_vary_view::{describe_tools, directory_tool};
 
 use super::{names, percent};
 use crate::workspace::Workspace;
 
-/// A row for each list.
+/// A row for each list, and one for all of them.
 pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
     let mut table = String::from(
-        "| list | server | tools | `standard` | `compact` | | `read-only` tools | tokens | |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| list | server | tools | `standard` | `compact` | | `directory` | | a tool | `read-only` tools | tokens | |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
-    for name in names(workspace, LISTS)? {
-        let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
-        let row = row(&name, &text).map_err(|error| format!("{LISTS}/{name}.json: {error}"))?;
-        let _ = writeln!(table, "{row}");
+    let costs = costs(workspace)?;
+    for (name, server, cost) in &costs {
+        let _ = writeln!(table, "{}", cost.row(name, server));
     }
+    let _ = writeln!(table, "{}", sum(&costs).row("all", ""));
     Ok(table)
 }
 
-fn row(name: &str, text: &str) -> Result<String, String> {
-    let list = Json::parse(text)
-        .map_err(|error| error.to_string())?
-        .to_json();
-    let list = Members::parse(&list).map_err(|error| error.to_string())?;
-    let standard =
-        elements(list.get("tools").unwrap_or_default()).map_err(|error| error.to_string())?;
-    let compact: Result<Vec<String>, _> = standard.iter().map(|tool| compact_tool(tool)).collect();
-    let compact = compact.map_err(|error| error.to_string())?;
-    let mut read_only = standard.clone();
-    read_only.retain(|tool| is_read_only(tool));
+/// The cost of every recorded list: its name, its server, and its tokens.
+pub(super) fn costs(workspace: &Workspace) -> Result<Vec<(String, String, Cost)>, String> {
+    let names = names(workspace, LISTS)?.into_iter();
+    let costs = names.map(|name| {
+        let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
+        let (server, cost) =
+            Cost::of(&text).map_err(|error| format!("{LISTS}/{name}.json: {error}"))?;
+        Ok((name, server, cost))
+    });
+    costs.collect()
+}
 
-    let all = count(&standard);
-    let (fewer, safe) = (count(&compact), count(&read_only));
-    Ok(format!(
-        "| {name} | {} | {} | {all} | {fewer} | {} | {} | {safe} | {} |",
-        server(&list),
-        standard.len(),
-        percent(fewer, all),
-        read_only.len(),
-        percent(safe, all),
-    ))
+/// The cost of all lists together.
+pub(super) fn sum(costs: &[(String, String, Cost)]) -> Cost {
+    let costs = costs.iter().map(|(.., cost)| cost);
+    costs.fold(Cost::default(), |sum, cost| Cost {
+        tools: sum.tools + cost.tools,
+        standard: sum.standard + cost.standard,
+        compact: sum.compact + cost.compact,
+        directory: sum.directory + cost.directory,
+        unannotated: sum.unannotated + cost.unannotated,
+        read_only_tools: sum.read_only_tools + cost.read_only_tools,
+        read_only: sum.read_only + cost.read_only,
+    })
+}
+
+/// The tokens of one list in each built-in variant.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    pub(super) tools: usize,
+    pub(super) standard: usize,
+    compact: usize,
+    /// With `describe_tools`.
+    pub(super) directory: usize,
+    /// The same without annotations.
+    pub(super) unannotated: usize,
+    read_only_tools: usize,
+    read_only: usize,
+}
+
+impl Cost {
+    /// The server of the recorded list `text`, and the cost of its tools.
+    fn of(text: &str) -> Result<(String, Self), JsonError> {
+        let list = Json::parse(text)?.to_json();
+        let list = Members::parse(&list)?;
+        let standard = elements(list.get("tools").unwrap_or_default())?;
+        let compact: Result<Vec<String>, _> =
+            standard.iter().map(|tool| compact_tool(tool)).collect();
+        let directory: Result<Vec<String>, _> =
+            standard.iter().map(|tool| directory_tool(tool)).collect();
+        let mut directory = directory?;
+        directory.push(describe_tools("describe_tools"));
+        let unannotated: Result<Vec<String>, _> = directory
+            .iter()
+            .map(|tool| without_annotations(tool))
+            .collect();
+        let mut read_only = standard.clone();
+        read_only.retain(|tool| is_read_only(tool));
+        let cost = Self {
+            tools: standard.len(),
+            standard: count(&standard),
+            compact: count(&compact?),
+            directory: count(&directory),
+            unannotated: count(&unannotated?),
+            read_only_tools: read_only.len(),
+            read_only: count(&read_only),
+        };
+        Ok((server(&list), cost))
+    }
+
+    fn row(&self, name: &str, server: &str) -> String {
+        format!(
+            "| {name} | {server} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            self.tools,
+            self.standard,
+            self.compact,
+            percent(self.compact, self.standard),
+            self.directory,
+            percent(self.directory, self.standard),
+            self.directory.div_ceil(self.tools.max(1)),
+            self.read_only_tools,
+            self.read_only,
+            percent(self.read_only, self.standard),
+        )
+    }
+}
+
+fn without_annotations(tool: &str) -> Result<String, JsonError> {
+    let mut members = Members::parse(tool)?;
+    members.remove("annotations");
+    Ok(members.to_json())
 }
 
 /// The name and version that the server gave when the list was recorded.
@@ -64,3 +134,25 @@ fn count<T: AsRef<str>>(tools: &[T]) -> usize {
 }
 
 pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Annotations, `describe_tools` and the compact schemas of tools that declare `destructiveHint: true` counted.
+    #[test]
+    fn a_directory_costs_little_more_than_a_quarter_of_all_lists() {
+        let costs = costs(&Workspace::here()).unwrap();
+        let sum = sum(&costs);
+        assert!(sum.directory * 100 <= sum.standard * 28, "{sum:?}");
+        assert!(sum.directory <= sum.tools * 100, "{sum:?}");
+        assert!(sum.unannotated <= sum.tools * 85, "{sum:?}");
+        for (name, _, cost) in &costs {
+            let is_long = ["mongo", "notion"].contains(&name.as_str());
+            assert!(
+                !is_long || cost.directory * 100 <= cost.standard * 18,
+                "{name}: {cost:?}"
+            );
+        }
+    }
+}

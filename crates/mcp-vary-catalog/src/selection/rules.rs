@@ -7,7 +7,7 @@ use mcp_vary::feature::Features;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use mcp_vary_base::memo::Memo;
-use mcp_vary_view::{Dialect, ResultFields, Style};
+use mcp_vary_view::{ArgumentCheck, Dialect, ResultFields, SchemaStyle, Style};
 use mcp_vary_wire::client_name::ClientName;
 
 use crate::selection::client_rule::{ClientPattern, ClientRule, JsonContent};
@@ -42,8 +42,15 @@ impl Presentation {
     }
 
     /// Applies this presentation to the style of a variant. What the variant sets itself takes precedence.
+    ///
+    /// Models that need a dialect only give arguments that a schema lists. They get compact schemas where others get them
+    /// on demand.
     pub fn apply(self, mut style: Style) -> Style {
         style.dialect = style.dialect.or(self.dialect);
+        if style.dialect.is_some() && style.schema.is_on_demand() {
+            style.schema = SchemaStyle::Compact;
+            style.check = ArgumentCheck::Off;
+        }
         style.result = match (style.result, self.single_field) {
             (ResultFields::Both, Some(SingleField::Content)) => ResultFields::Content,
             (ResultFields::Both, Some(SingleField::Structured)) => ResultFields::Structured,
@@ -292,6 +299,24 @@ mod tests {
             ..Style::default()
         };
         assert_eq!(manner.apply(own), own);
+    }
+
+    #[test]
+    fn a_dialect_gets_compact_schemas_where_others_get_them_on_demand() {
+        let on_demand = Style {
+            schema: SchemaStyle::OnDemand,
+            check: ArgumentCheck::On,
+            ..Style::default()
+        };
+        let compact = Style {
+            schema: SchemaStyle::Compact,
+            dialect: Some(Dialect::Gemini),
+            ..Style::default()
+        };
+        let gemini = Presentation::new(None, Some(Dialect::Gemini));
+        assert_eq!(gemini.apply(on_demand), compact);
+        let content = Presentation::new(Some(ResultFields::Content), None);
+        assert_eq!(content.apply(on_demand).schema, SchemaStyle::OnDemand);
     }
 
     #[test]

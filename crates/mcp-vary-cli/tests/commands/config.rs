@@ -473,19 +473,24 @@ fn who_serves_what_is_shown() {
                  All tools in few tokens: the first sentence of each description, schemas without prose.
                  Accepts the same arguments. For small context windows and execution; for planning with
                  unfamiliar tools prefer `standard`.
+      directory  stable
+                 All tools with the first sentence of each description, and the names and types of
+                 arguments. `describe_tools` has the rest. Calls that do not fit are answered with the
+                 schema. For many tools, of which a task needs few.
       read-only  stable · accessLevel=readonly · contextSize=standard
                  Only the tools that declare that they change nothing. For analysis and review. A
                  selection by the server's own word, no protection against the server.
 
-    tokens per tool     standard  compact  read-only
-    sky                      871      232        871
-      sky_get_weather        313      124        313
-      sky_get_forecast       558      108        558
-    sea                      871      232        871
-      sea_get_weather        313      124        313
-      sea_get_forecast       558      108        558
-    all                     1744      466       1744
-                           100 %     27 %      100 %
+    tokens per tool     standard  compact  directory  read-only
+    sky                      871      232        201        871
+      sky_get_weather        313      124        114        313
+      sky_get_forecast       558      108         87        558
+    sea                      871      232        201        871
+      sea_get_weather        313      124        114        313
+      sea_get_forecast       558      108         87        558
+    describe_tools             -        -         99          -
+    all                     1744      466        503       1744
+                           100 %     27 %       29 %      100 %
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea

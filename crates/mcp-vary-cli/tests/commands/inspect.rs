@@ -17,15 +17,20 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
                  All tools in few tokens: the first sentence of each description, schemas without prose.
                  Accepts the same arguments. For small context windows and execution; for planning with
                  unfamiliar tools prefer `standard`.
+      directory  stable
+                 All tools with the first sentence of each description, and the names and types of
+                 arguments. `describe_tools` has the rest. Calls that do not fit are answered with the
+                 schema. For many tools, of which a task needs few.
       read-only  stable · accessLevel=readonly · contextSize=standard
                  Only the tools that declare that they change nothing. For analysis and review. A
                  selection by the server's own word, no protection against the server.
 
-    tokens per tool  standard  compact  read-only
-    get_weather           312      123        312
-    get_forecast          557      107        557
-    all                   871      232        871
-                        100 %     27 %      100 %
+    tokens per tool  standard  compact  directory  read-only
+    get_weather           312      123        113        312
+    get_forecast          557      107         86        557
+    describe_tools          -        -         99          -
+    all                   871      232        300        871
+                        100 %     27 %       34 %      100 %
     "#);
 }
 
@@ -258,10 +263,9 @@ fn a_server_that_offers_variants_is_shown_as_it_is() {
 fn an_unknown_variant_is_a_failure_that_names_those_there_are() {
     let run = with_weather(&["inspect", "--variant", "tiny"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(
-        run.stderr
-            .contains("Invalid server variant (-32602); there are standard, compact, read-only")
-    );
+    assert!(run.stderr.contains(
+        "Invalid server variant (-32602); there are standard, compact, directory, read-only"
+    ));
 }
 
 /// The server may still do what it does at its end.

@@ -185,7 +185,7 @@ that several servers have",
     },
     KeySpec {
         key: "variants",
-        about: "the variants that are offered; without any these three: `standard`, `compact` and \
+        about: "the variants that are offered; without any these four: `standard`, `compact`, `directory` and \
 `read-only`. `off`: none",
         default: "on",
         takes: ValueKind::Other(variants::shape, |reader, field, draft| {

@@ -33,6 +33,7 @@ fn shows_the_same(one: &VariantConfig, other: &VariantConfig) -> bool {
         && one.tool_overrides == other.tool_overrides
         && one.prompt_overrides == other.prompt_overrides
         && one.resource_overrides == other.resource_overrides
+        && one.keep_schemas == other.keep_schemas
 }
 
 fn tools(face: &VariantConfig) -> String {
@@ -67,6 +68,13 @@ fn some(what: &str, selection: &Selection) -> Option<String> {
 fn short(face: &VariantConfig) -> Option<String> {
     let is_compact = face.base == Base::Compact;
     let is_cut = is_compact || face.style.description == Description::FirstSentence;
+    if face.style.schema.is_on_demand() {
+        let cut = "The first sentence of each description, and the names and types of arguments.";
+        let whole = "Full descriptions, and the names and types of arguments.";
+        let is_cut = face.style.description == Description::FirstSentence;
+        let listed = if is_cut { cut } else { whole };
+        return Some(format!("{listed} `describe_tools` has the rest."));
+    }
     let is_bare = is_compact || face.style.schema == SchemaStyle::Compact;
     match (is_cut, is_bare) {
         (true, true) => {

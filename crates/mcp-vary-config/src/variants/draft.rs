@@ -6,7 +6,9 @@ use std::sync::Arc;
 use mcp_vary::feature::Features;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
 use mcp_vary_catalog::variant_config::{Base, VariantConfig};
-use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
+use mcp_vary_view::{
+    ArgumentCheck, Description, Dialect, ResultFields, Rule, SchemaStyle, Selection,
+};
 
 use super::overrides::Overrides;
 
@@ -25,6 +27,9 @@ pub(super) struct PartialVariant {
     pub(super) prompts: Option<Selection>,
     pub(super) descriptions: Option<Description>,
     pub(super) schemas: Option<SchemaStyle>,
+    pub(super) keep_schemas: Option<Vec<Rule>>,
+    pub(super) check: Option<ArgumentCheck>,
+    pub(super) search_above: Option<usize>,
     pub(super) dialect: Option<Option<Dialect>>,
     pub(super) result: Option<ResultFields>,
     pub(super) features: Option<Features>,
@@ -64,8 +69,8 @@ impl PartialVariant {
         face.tools = self.tools.clone().unwrap_or(face.tools);
         face.resources = self.resources.clone().unwrap_or(face.resources);
         face.prompts = self.prompts.clone().unwrap_or(face.prompts);
+        self.set_schemas(&mut face);
         face.style.description = self.descriptions.unwrap_or(face.style.description);
-        face.style.schema = self.schemas.unwrap_or(face.style.schema);
         face.style.dialect = self.dialect.unwrap_or(face.style.dialect);
         face.style.result = self.result.unwrap_or(face.style.result);
         if let Some(features) = &self.features {
@@ -75,6 +80,28 @@ impl PartialVariant {
         face
     }
 
+    /// Sets how schemas are listed. Where clients get them on demand, descriptions are short and calls are checked unless
+    /// the variant says otherwise; elsewhere, the settings for that do not apply.
+    fn set_schemas(&self, face: &mut VariantConfig) {
+        if self.schemas.is_some_and(SchemaStyle::is_on_demand) {
+            face.style.description = Description::FirstSentence;
+            if !face.style.schema.is_on_demand() {
+                face.style.check = ArgumentCheck::On;
+            }
+        }
+        face.style.schema = self.schemas.unwrap_or(face.style.schema);
+        if !face.style.schema.is_on_demand() {
+            face.style.check = ArgumentCheck::Off;
+            face.keep_schemas.clear();
+            return;
+        }
+        face.style.check = self.check.unwrap_or(face.style.check);
+        face.search_above = self.search_above.unwrap_or(face.search_above);
+        if let Some(rules) = &self.keep_schemas {
+            face.keep_schemas.clone_from(rules);
+        }
+    }
+
     /// If only one of descriptions and schemas is set to `full`, the other one stays compact.
     fn leave_compact(&self, face: &mut VariantConfig) {
         let is_full =
@@ -82,7 +109,9 @@ impl PartialVariant {
         if is_full && face.base == Base::Compact {
             face.base = Base::Standard;
             face.style.description = Description::FirstSentence;
-            face.style.schema = SchemaStyle::Compact;
+            if !face.style.schema.is_on_demand() {
+                face.style.schema = SchemaStyle::Compact;
+            }
             face.variant.hints.remove("contextSize");
         }
     }

@@ -49,7 +49,7 @@ fn some_rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     rules(reader, field)
 }
 
-fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
+pub(super) fn rules(reader: &mut Reader<'_>, field: &Located<'_>) -> Vec<Rule> {
     let Value::List(items) = &field.node.value else {
         reader.report(
             field,
@@ -192,7 +192,7 @@ fn rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     schema.list(&rule)
 }
 
-fn some_rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+pub(super) fn some_rules_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rules = rules_shape(schema);
     rules["minItems"] = json!(1);
     rules

@@ -2,12 +2,13 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::Status;
-use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle};
+use mcp_vary_catalog::variant_config::DEFAULT_SEARCH_ABOVE;
+use mcp_vary_view::{ArgumentCheck, Description, Dialect, ResultFields, SchemaStyle};
 use serde_json::json;
 
 use super::deprecation::{DEPRECATION, Deprecation};
 use super::draft::PartialVariant;
-use super::{overrides, selection};
+use super::{on_demand, overrides, selection};
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -15,9 +16,9 @@ use crate::schema_builder::SchemaBuilder;
 pub(super) const SETTINGS: &[KeySpec<PartialVariant>] = &[
     KeySpec {
         key: "from",
-        about: "another variant that this one starts from, or one of the three. Keys of this one \
+        about: "another variant that this one starts from, or one of the four. Keys of this one \
 replace those of that one; overrides are merged, item by item and argument by argument. Without it: everything \
-as it is, or as the one of the three that has the same name",
+as it is, or as the one of the four that has the same name",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
             draft.from = reader.word(field)
@@ -119,11 +120,46 @@ it: what the variant of `from` is made for; nothing, where there is no `from`",
     },
     KeySpec {
         key: "schemas",
-        about: "`full`, or `compact`: what decides which arguments are accepted, without prose",
+        about: "`full`, or `compact`: what decides which arguments are accepted, without prose. `on-demand`: only the \
+names and types of arguments, and first sentences of descriptions; `describe_tools` has the rest, and calls are \
+checked. `on-demand-bare`: the names are in the description. Not with a `dialect`",
         default: "full",
         takes: ValueKind::Other(
             |schema| schema.choice(SCHEMAS),
             |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
+        ),
+    },
+    KeySpec {
+        key: "keep-schemas",
+        about: "with `schemas: on-demand`: the tools whose compact schemas are listed all the same, a list of patterns and \
+conditions. Those that declare `destructiveHint: true` or have a user interface are among them",
+        default: "",
+        takes: ValueKind::Other(selection::some_rules_shape, |reader, field, draft| {
+            draft.keep_schemas = Some(on_demand::keep_schemas(reader, field))
+        }),
+    },
+    KeySpec {
+        key: "check",
+        about: "with `schemas: on-demand`: `on` answers calls that do not fit the server's own schema, with what is wrong \
+and the schema, and does not send them. `types-off` accepts a text where the number, boolean or `null` that it spells \
+is; `off` sends everything",
+        default: "on",
+        takes: ValueKind::Other(
+            |schema| schema.choice(CHECKS),
+            |reader, field, draft| draft.check = choice(reader, field, CHECKS),
+        ),
+    },
+    KeySpec {
+        key: "search-above",
+        about: "with `schemas: on-demand`: clients also get `search_tools` if there are more tools than this",
+        default: "300",
+        takes: ValueKind::Other(
+            |schema| schema.count(SEARCH_ABOVE),
+            |reader, field, draft| {
+                let mut tools = DEFAULT_SEARCH_ABOVE;
+                reader.count(field, SEARCH_ABOVE, &mut tools);
+                draft.search_above = Some(tools);
+            },
         ),
     },
     KeySpec {
@@ -179,7 +215,18 @@ const DESCRIPTIONS: &[(&str, Description)] = &[
 const SCHEMAS: &[(&str, SchemaStyle)] = &[
     ("full", SchemaStyle::Full),
     ("compact", SchemaStyle::Compact),
+    ("on-demand", SchemaStyle::OnDemand),
+    ("on-demand-bare", SchemaStyle::OnDemandBare),
 ];
+
+const CHECKS: &[(&str, ArgumentCheck)] = &[
+    ("on", ArgumentCheck::On),
+    ("types-off", ArgumentCheck::TypesOff),
+    ("off", ArgumentCheck::Off),
+];
+
+/// The values of `search-above`.
+const SEARCH_ABOVE: std::ops::RangeInclusive<usize> = 0..=100_000;
 
 pub(crate) const DIALECTS: &[(&str, Option<Dialect>)] = &[
     ("none", None),

@@ -622,7 +622,7 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
             "3:11: `clients[0]` does not say what clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
             "3:18: `clients[0].name` is not a pattern: unclosed alternate group; missing '}' \
              (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
-            "3:36: `clients[1].variant` is not a variant; there are `standard`, `compact`, `read-only`",
+            "3:36: `clients[1].variant` is not a variant; there are `standard`, `compact`, `directory`, `read-only`",
             "3:59: `clients[1].headers.a b` is not a header name; write one, such as `X-Team`",
             "3:64: `clients[2]` is not a table of keys; write {name: ..., variant: ...}",
         ],

@@ -23,6 +23,7 @@ use crate::pool::dedicated::DedicatedPool;
 use crate::pool::observer::ConnectionObserver;
 use crate::pool::{PoolContext, PoolServices};
 use crate::session::deprecation::DeprecationLog;
+use crate::session::directory_uses::DirectoryUses;
 use crate::session::pending_server_requests::PendingServerRequests;
 use crate::session::replay::ReplayStreams;
 use crate::session::{self, Sessions};
@@ -57,6 +58,7 @@ pub(crate) struct Services {
     /// Refused and dropped messages, for the status.
     pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: DeprecationLog,
+    pub(crate) directory_uses: DirectoryUses,
     pub(crate) ignored_declarations: IgnoredCounter,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
@@ -203,6 +205,7 @@ impl Services {
             },
             counters,
             deprecations: DeprecationLog::default(),
+            directory_uses: DirectoryUses::default(),
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),

@@ -465,7 +465,7 @@ mod tests {
         let (fixed, _) = initialize(&gateway, &Caller::default(), &params)
             .await
             .unwrap();
-        assert_eq!(fixed.order.len(), 3);
+        assert_eq!(fixed.order.len(), 4);
         let session = gateway.services.sessions.open_stdio(fixed);
         let client = legacy_client(&gateway, &session, &caller(&pinned()), &params).unwrap();
         assert_eq!(client.offers.pin, gateway.variant_index("compact"));

@@ -13,6 +13,7 @@ mod access_key;
 pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod deprecation;
+pub(crate) mod directory_uses;
 mod id;
 pub(crate) mod memory_cost;
 mod outbox;

@@ -52,7 +52,7 @@ pub struct Config {
     pub start_wait: Duration,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
-    /// The variants; `standard`, `compact` and `read-only` unless others are set.
+    /// The variants; `standard`, `compact`, `directory` and `read-only` unless others are set.
     pub variant_set: Arc<VariantSet>,
     /// How the default variant of a client is selected, besides its hints.
     pub selection: SelectionConfig,

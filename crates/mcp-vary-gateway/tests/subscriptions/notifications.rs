@@ -46,7 +46,7 @@ async fn a_change_of_a_list_is_told_with_the_variants_that_it_affects() {
             stage.notify_list_changed("tools");
             let expected = match way.is_modern() {
                 true => vec!["compact"],
-                false => vec!["standard", "compact"],
+                false => vec!["standard", "compact", "directory"],
             };
             for variant in expected {
                 assert_eq!(
@@ -76,7 +76,7 @@ async fn what_a_server_announces_is_told() {
             stage.notify_list_changed(list);
             let expected = match way.is_modern() {
                 true => vec!["read-only"],
-                false => vec!["standard", "compact", "read-only"],
+                false => vec!["standard", "compact", "directory", "read-only"],
             };
             for variant in expected {
                 assert_eq!(
@@ -364,7 +364,7 @@ async fn a_resource_that_is_gone_is_told_once() {
         }
         let once: Vec<_> = match way.is_modern() {
             true => vec![changed("resources", "standard")],
-            false => ["standard", "compact", "read-only"]
+            false => ["standard", "compact", "directory", "read-only"]
                 .map(|variant| changed("resources", variant))
                 .into(),
         };

@@ -45,18 +45,18 @@ async fn variants_are_offered_in_the_order_of_the_hints() {
         ClientKind::StdioModern,
     ] {
         for (asked, expected) in [
-            (json!({}), ["standard", "compact", "read-only"]),
+            (json!({}), ["standard", "compact", "directory", "read-only"]),
             (
                 hints(json!({"contextSize": "compact"})),
-                ["compact", "standard", "read-only"],
+                ["compact", "standard", "directory", "read-only"],
             ),
             (
                 hints(json!({"accessLevel": "readonly"})),
-                ["read-only", "standard", "compact"],
+                ["read-only", "standard", "compact", "directory"],
             ),
             (
                 hints(json!({"contextSize": "no such"})),
-                ["standard", "compact", "read-only"],
+                ["standard", "compact", "directory", "read-only"],
             ),
         ] {
             let offered = offered(way, &harness, &asked).await;
@@ -84,7 +84,10 @@ async fn the_weights_are_the_operators() {
         ClientKind::StdioModern,
     ] {
         let by_default = offered(way, &harness, &asked).await;
-        assert_eq!(ids(&by_default), ["read-only", "compact", "standard"]);
+        assert_eq!(
+            ids(&by_default),
+            ["read-only", "compact", "standard", "directory"]
+        );
         let offered = offered(way, &weighed, &asked).await;
         assert_eq!(ids(&offered), ["compact", "read-only"], "{way:?}");
         let settings = &offered["extensions"][EXTENSION];
@@ -151,7 +154,7 @@ async fn every_visible_variant_can_be_selected_on_every_method() {
     let harness = Harness::start().await;
     for way in ClientKind::ALL {
         for method in METHODS {
-            for id in ["standard", "compact", "read-only"] {
+            for id in ["standard", "compact", "directory", "read-only"] {
                 let answer = way
                     .ask(&harness, &json!({}), method, under(id, params(method)))
                     .await;
@@ -202,7 +205,7 @@ async fn a_selector_that_names_no_variant_is_refused_on_every_method() {
                     "message": "Invalid server variant",
                     "data": {
                         "requestedVariant": echo,
-                        "availableVariants": ["standard", "compact", "read-only"],
+                        "availableVariants": ["standard", "compact", "directory", "read-only"],
                     },
                 });
                 assert_eq!(answer["error"], expected, "{way:?} {method} {selector}");

@@ -126,7 +126,7 @@ async fn gets(harness: &Harness, asks: Asks, expected: &str) {
     if asks.selector.is_none() {
         assert_eq!(first[0]["id"], expected, "the first of the offers");
     }
-    assert_eq!(first.as_array().unwrap().len(), 3);
+    assert_eq!(first.as_array().unwrap().len(), 4);
 }
 
 /// SV-2: whatever fixes a client's default moves that variant to the front; a selector wins over all of it.

@@ -142,8 +142,8 @@ fn subschemas<'s, 'a>(
     }
 }
 
-/// The draft that `$schema` names; the newest if there is none, as MCP says.
-fn dialect(schema: &Json<'_>) -> Option<&'static str> {
+/// The draft that `$schema` names; the newest if there is none, as MCP says. `None` if it names none that is known.
+pub(crate) fn dialect(schema: &Json<'_>) -> Option<&'static str> {
     let Some(named) = schema.get("$schema") else {
         return Some(DIALECTS[0]);
     };

@@ -6,6 +6,7 @@
     reason = "a recorded list that cannot be read is a test that fails"
 )]
 
+mod calls;
 mod dialects;
 mod overrides;
 mod page;

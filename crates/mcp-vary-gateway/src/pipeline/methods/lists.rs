@@ -26,9 +26,9 @@ impl RequestContext<'_> {
         let next = page.next().map(|next| list.cursor_at(next));
         let next = next.map(|cursor| self.seal_cursor(view, kind, &cursor));
         let (start, end) = page.result(next.as_deref());
-        if kind == ListKind::Tools && next.is_none() && self.snapshot.config.read_result {
+        if kind == ListKind::Tools && next.is_none() && self.adds_tools(view) {
             let text = format!("{}{end}", String::from_utf8_lossy(start));
-            let text = self.with_reader_tool(list, &text);
+            let text = self.with_gateway_tools(view, list, &text);
             return Ok(Dispatch::Done(response::result(
                 self.request.id,
                 text.as_bytes(),

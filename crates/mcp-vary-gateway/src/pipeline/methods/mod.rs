@@ -7,9 +7,11 @@
 mod access;
 pub(crate) mod active_view;
 mod completion;
+pub(crate) mod directory;
 mod dispatch;
 mod extensions;
 mod forward;
+mod gateway_tools;
 pub(crate) mod initialize;
 mod lists;
 mod logging;

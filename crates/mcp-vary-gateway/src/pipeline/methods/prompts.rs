@@ -22,8 +22,6 @@ impl RequestContext<'_> {
         let view = self.active_view()?;
         let prompt = self.known_prompt(view, &name).await?;
         let place = &prompt.item_ref;
-        let item = (ListKind::Prompts, place);
-        self.check_access(view, item, Some(self.arguments()?))?;
         let subject = self.request_binding(&name);
         if let Some(prepared) = &prompt.prepared {
             let upstream_arguments = prepared.arguments(self.arguments()?);
@@ -35,6 +33,8 @@ impl RequestContext<'_> {
                 .members
                 .set("arguments", upstream_arguments);
         }
+        let item = (ListKind::Prompts, place);
+        self.check_access(view, item, Some(self.arguments()?))?;
         self.rename_to_upstream(&name, place);
         let forwarding = ForwardRequest {
             server: place.server,

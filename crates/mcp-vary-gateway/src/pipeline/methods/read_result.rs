@@ -1,11 +1,8 @@
 //! The tool that reads the omitted parts of results, for models that cannot read resources.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
-use mcp_vary::json::edit;
-use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
 use mcp_vary_catalog::index::ViewIndex;
 use mcp_vary_catalog::listing::ListKind;
@@ -15,6 +12,7 @@ use mcp_vary_wire::response::RpcError;
 
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::RequestContext;
+use crate::pipeline::methods::gateway_tools::{error_result, text_result, with_name};
 
 /// The name of the tool, unless a server has a tool of that name.
 const TOOL_NAME: &str = "read_result";
@@ -28,23 +26,18 @@ impl RequestContext<'_> {
     pub(crate) fn reader_tool_name(&self, view: ViewIndex) -> Option<Arc<str>> {
         let view = self.catalog.view(ListKind::Tools, view);
         let is_on = self.snapshot.config.read_result;
-        is_on.then(|| view.map_or_else(|| TOOL_NAME.into(), name_in))
+        is_on.then(|| {
+            view.map_or_else(
+                || TOOL_NAME.into(),
+                |view| view.gateway_tool_name(TOOL_NAME),
+            )
+        })
     }
 
-    /// Appends the tool to `list`, the result of `tools/list`.
-    pub(crate) fn with_reader_tool<'l>(&self, view: &View, list: &'l str) -> Cow<'l, str> {
-        if !self.snapshot.config.read_result {
-            return Cow::Borrowed(list);
-        }
-        let mut tool = Members::default();
-        tool.set("name", json::string(&name_in(view)));
-        let tools = edit::get(list, "tools").unwrap_or("[]").trim_end();
-        let before = tools.strip_suffix(']').unwrap_or(tools).trim_end();
-        let comma = if before.ends_with('[') { "" } else { "," };
-        let name = tool.to_json();
-        let named = name.trim_end_matches('}');
-        let rest = TOOL_DEFINITION.trim_start_matches('{');
-        edit::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
+    /// The tool as `view` lists it, if the operator has enabled it.
+    pub(crate) fn reader_tool(&self, view: &View) -> Option<String> {
+        let is_on = self.snapshot.config.read_result;
+        is_on.then(|| with_name(&view.gateway_tool_name(TOOL_NAME), TOOL_DEFINITION))
     }
 
     /// The answer of the tool, if `name` calls it.
@@ -61,18 +54,10 @@ impl RequestContext<'_> {
             Ok(uri) => self.read_remainder_at(view, &uri).await,
             Err(why) => Err(why),
         };
-        let (texts, is_error) = match outcome {
-            Ok(texts) => (texts, false),
-            Err(why) => (vec![why], true),
-        };
-        let block = |text: &String| format!(r#"{{"type":"text","text":{}}}"#, json::string(text));
-        let blocks: Vec<_> = texts.iter().map(block).collect();
-        let blocks = blocks.join(",");
-        let result = match is_error {
-            true => format!(r#"{{"content":[{blocks}],"isError":true}}"#),
-            false => format!(r#"{{"content":[{blocks}]}}"#),
-        };
-        Ok(Some(self.answer(&result)))
+        Ok(Some(match outcome {
+            Ok(texts) => self.answer(&text_result(&texts)),
+            Err(why) => self.answer(&error_result(&why)),
+        }))
     }
 
     /// The part at `uri` with a note about the next one, or an error for the model.
@@ -126,14 +111,6 @@ impl RequestContext<'_> {
         };
         self.find_item(ListKind::Tools, shows, not_found).await
     }
-}
-
-/// A name that no tool of the view has.
-fn name_in(view: &View) -> Arc<str> {
-    let names = [TOOL_NAME.to_owned(), format!("vary_{TOOL_NAME}")].into_iter();
-    let mut names = names.chain((2..).map(|number| format!("vary_{TOOL_NAME}_{number}")));
-    let free = names.find(|name| view.tool(name).is_none());
-    free.map_or_else(|| TOOL_NAME.into(), Into::into)
 }
 
 /// The URI of the part that the arguments name, or their fault.

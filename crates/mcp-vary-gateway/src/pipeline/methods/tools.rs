@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
-use mcp_vary::json;
 use mcp_vary_catalog::apps::AppToolMatch;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
@@ -12,12 +11,13 @@ use mcp_vary_catalog::link_index::LinkSource;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::RetryPolicy;
-use mcp_vary_view::ArgumentError;
+use mcp_vary_view::{ArgumentCheck, ArgumentError};
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::ParamsError;
 use mcp_vary_wire::response::RpcError;
 
 use super::forward::ForwardRequest;
+use super::gateway_tools::error_result;
 use super::{RequestContext, describe_argument_errors};
 use crate::pipeline::exchange::ResponsePlan;
 use crate::pipeline::methods::Dispatch;
@@ -29,14 +29,12 @@ impl RequestContext<'_> {
         self.require_list(ListKind::Tools).await?;
         let name = self.request.params.string("name")?;
         let view = self.active_view()?;
-        if let Some(rest) = self.read_remainder(view, &name).await? {
-            return Ok(rest);
+        if let Some(answer) = self.call_gateway_tool(view, &name).await? {
+            return Ok(answer);
         }
         let tool = self.known_tool(view, &name).await?;
         let subject = self.request_binding(&name);
         let arguments = self.arguments()?;
-        let item = (ListKind::Tools, &tool.item_ref);
-        self.check_access(view, item, Some(arguments))?;
         if let Some(headers) = self.request.headers {
             headers::check_params(&tool.headers, headers, arguments)?;
         }
@@ -46,9 +44,13 @@ impl RequestContext<'_> {
                 if let Some(refusal) = ParamsError::of_arguments(&faults) {
                     return Err(refusal.into_counted_error(&self.snapshot.services.counters));
                 }
-                return Ok(self.answer(&refused_arguments(&faults)));
+                return Ok(self.refuse_arguments(view, &tool, &faults));
             }
         };
+        // As the server gets them: a variant may fix, rename or hide some.
+        let item = (ListKind::Tools, &tool.item_ref);
+        self.check_access(view, item, Some(&upstream_arguments))?;
+        self.note_accepted(view, &tool);
         let headers = tool.upstream_headers.iter();
         let headers = headers
             .filter_map(|header| header.to_header(&upstream_arguments))
@@ -141,13 +143,46 @@ impl RequestContext<'_> {
         let _memory = self.snapshot.services.memory.lease(tree)?;
         Ok(prepared.arguments(arguments))
     }
-}
 
-/// The result of a call with invalid arguments: the model can correct them.
-///
-/// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
-/// > (MCP 2025-11-25, server/tools, "Error Handling")
-fn refused_arguments(faults: &[ArgumentError]) -> String {
-    let text = json::string(&describe_argument_errors(faults));
-    format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#)
+    /// The result of a call with invalid arguments: the model can correct them.
+    fn refuse_arguments(&self, view: ViewIndex, tool: &Tool, faults: &[ArgumentError]) -> Dispatch {
+        let mut text = describe_argument_errors(faults);
+        if self.is_on_demand(view) {
+            let schema = tool
+                .prepared
+                .as_ref()
+                .and_then(|prepared| prepared.schema_for_errors(faults));
+            match (schema, self.describe_hint(view)) {
+                (Some(schema), _) => {
+                    text.push_str(&format!(
+                        "\nthe tool was not called; its arguments: {schema}"
+                    ));
+                }
+                (None, Some(name)) => text.push_str(&format!(
+                    "\nthe tool was not called; `{name}` returns the schema of its arguments"
+                )),
+                (None, None) => {}
+            }
+            let server = self.server_name(tool.item_ref.server);
+            let uses = &self.snapshot.services.directory_uses;
+            uses.note_refused(&server, &tool.item_ref.upstream_name, self.client.id);
+        }
+        self.answer(&error_result(&text))
+    }
+
+    /// Counts a call that was sent, if calls are checked in `view`.
+    fn note_accepted(&self, view: ViewIndex, tool: &Tool) {
+        let style = self.snapshot.variant_set.config(view).style;
+        if !style.schema.is_on_demand() || style.check == ArgumentCheck::Off {
+            return;
+        }
+        let uses = &self.snapshot.services.directory_uses;
+        let server = self.server_name(tool.item_ref.server);
+        let reason = tool
+            .prepared
+            .as_ref()
+            .and_then(|prepared| prepared.unchecked_reason());
+        let upstream_name = &tool.item_ref.upstream_name;
+        uses.note_accepted(&server, upstream_name, self.client.id, reason);
+    }
 }

@@ -1,0 +1,151 @@
+//! Checks the arguments of a call against the server's schema, with errors that a model can act on.
+
+use std::collections::BTreeSet;
+
+use mcp_vary::json::Members;
+use mcp_vary::text::is_invisible;
+
+use super::arguments::Arguments;
+use super::check::{SchemaCheck, call_error};
+use super::fault::ArgumentError;
+use super::on_demand::argument_names;
+use super::style::ArgumentCheck;
+
+/// A server's schema, compiled for the calls of one tool.
+#[derive(Debug)]
+pub(super) struct CallCheck {
+    schema: SchemaCheck,
+    /// The names that the schema gives to arguments; `None` if others are accepted, or if names are not checked.
+    names: Option<BTreeSet<String>>,
+    argument_check: ArgumentCheck,
+}
+
+impl CallCheck {
+    /// Compiles the schema, or returns why arguments cannot be checked against it.
+    pub(super) fn new(schema: &str, argument_check: ArgumentCheck) -> Result<Self, String> {
+        let is_off = argument_check == ArgumentCheck::Off;
+        let (schema, names) = match is_off {
+            true => (SchemaCheck::new(schema)?, None),
+            false => (SchemaCheck::for_calls(schema)?, argument_names(schema)),
+        };
+        Ok(Self {
+            schema,
+            names,
+            argument_check,
+        })
+    }
+
+    /// What is wrong with the arguments `given` by a call, which are `upstream` in the server's form. The errors have
+    /// the view's names.
+    pub(super) fn errors(
+        &self,
+        arguments: &Arguments,
+        given: &str,
+        upstream: &str,
+    ) -> Vec<ArgumentError> {
+        let names = self.names.as_ref();
+        let mut errors =
+            names.map_or_else(Vec::new, |names| arguments.unnamed_arguments(given, names));
+        let found = match self.argument_check {
+            ArgumentCheck::Off => self.schema.errors(upstream),
+            ArgumentCheck::On | ArgumentCheck::TypesOff => {
+                let text_for_scalars = self.argument_check == ArgumentCheck::TypesOff;
+                self.schema
+                    .errors_up_to(upstream, MAX_REPORTED, text_for_scalars, |error| {
+                        call_error(error, names)
+                    })
+            }
+        };
+        errors.extend(
+            found
+                .into_iter()
+                .map(|error| arguments.in_view_names(error)),
+        );
+        limited(errors)
+    }
+}
+
+/// The first [`MAX_REPORTED`] errors, and the number of the others.
+fn limited(mut errors: Vec<ArgumentError>) -> Vec<ArgumentError> {
+    let counted = |error: &ArgumentError| match error {
+        ArgumentError::More(count) => *count,
+        _ => 1,
+    };
+    if errors.len() > MAX_REPORTED {
+        let others = errors.split_off(MAX_REPORTED);
+        errors.push(ArgumentError::More(others.iter().map(counted).sum()));
+    }
+    errors
+}
+
+/// An object schema with those properties of `schema` that `errors` name, as many as fit into `most` bytes; `None` if
+/// none does.
+pub(super) fn erroneous_part(
+    schema: &str,
+    errors: &[ArgumentError],
+    most: usize,
+) -> Option<String> {
+    let members = Members::parse(schema).ok()?;
+    let properties = Members::parse(members.get("properties")?).ok()?;
+    let mut part = Members::default();
+    let mut length = 0;
+    for name in errors.iter().filter_map(named_argument) {
+        let Some(property) = properties.get(&name) else {
+            continue;
+        };
+        if part.contains(&name) || length + property.len() + name.len() + 64 > most {
+            continue;
+        }
+        length += property.len() + name.len() + 8;
+        part.set(name, property.to_owned());
+    }
+    let json = format!(r#"{{"type":"object","properties":{}}}"#, part.to_json());
+    (!part.is_empty()).then_some(json)
+}
+
+/// The argument that an error is about, as the caller is to write it.
+fn named_argument(error: &ArgumentError) -> Option<String> {
+    match error {
+        ArgumentError::InvalidValue { path, .. } => {
+            let first = path.strip_prefix('/')?.split('/').next()?;
+            Some(first.replace("~1", "/").replace("~0", "~"))
+        }
+        ArgumentError::MissingArgument { name } => Some(name.clone()),
+        ArgumentError::UnknownArgument { suggestion, .. } => suggestion.clone(),
+        _ => None,
+    }
+}
+
+/// The JSON text with the [invisible](mcp_vary::text::is_invisible) characters of its strings escaped. It means the
+/// same, and shows all that it has.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_view::escape_invisible;
+///
+/// assert_eq!(escape_invisible(r#"{"name": "add"}"#), r#"{"name": "add"}"#);
+/// // White space between tokens stays.
+/// assert_eq!(escape_invisible("[\"a\u{202e}b\",\n1]"), "[\"a\\u202eb\",\n1]");
+/// ```
+#[must_use]
+pub fn escape_invisible(json: &str) -> String {
+    if !json.chars().any(is_invisible) {
+        return json.to_owned();
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        // Between tokens, control characters are white space.
+        if c.is_ascii_control() || !is_invisible(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            escaped.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    escaped
+}
+
+/// Errors that are reported.
+const MAX_REPORTED: usize = 20;

@@ -1,0 +1,264 @@
+//! Input schemas that a view leaves to `describe_tools`: what it lists in their place, and which arguments they name.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use mcp_vary::json::{Json, JsonError, Members, write_string};
+use mcp_vary::shape::ToolFacts;
+
+use super::derive::schema::{Reference, compact, find};
+
+/// What a view lists in place of a schema.
+#[derive(Debug)]
+pub(super) struct OpenSchema {
+    /// An object that takes everything and names arguments.
+    pub(super) json: String,
+    /// The names of all arguments.
+    pub(super) names: Vec<String>,
+}
+
+/// The open schema for the arguments of `schema`.
+///
+/// Every argument has its `type`, or `{}` if the schema has none. Arguments that are marked with `x-mcp-header` stay
+/// whole, since clients read the mark. With `bare`, no others are listed.
+pub(super) fn open_schema(schema: &str, bare: bool) -> Result<OpenSchema, JsonError> {
+    let root = Json::parse(schema)?;
+    let arguments = SchemaArguments::read(&root);
+    let mut json = String::from(r#"{"type":"object","properties":{"#);
+    let mut is_first = true;
+    for (name, property) in &arguments.properties {
+        let is_marked = has_header_mark(property);
+        if bare && !is_marked {
+            continue;
+        }
+        if !is_first {
+            json.push(',');
+        }
+        is_first = false;
+        write_string(&mut json, name);
+        json.push(':');
+        match is_marked {
+            true => json.push_str(&compact(&property.to_json())?),
+            false => json.push_str(&arguments.open_property(property)),
+        }
+    }
+    json.push_str(r#"},"additionalProperties":true}"#);
+    let names = arguments.properties.iter();
+    let names = names.map(|(name, _)| (*name).to_owned()).collect();
+    Ok(OpenSchema { json, names })
+}
+
+/// Whether `schema`, or a schema in it, is marked with `x-mcp-header`.
+fn has_header_mark(schema: &Json<'_>) -> bool {
+    match schema {
+        Json::Object(members) => members
+            .iter()
+            .any(|(key, value)| key == HEADER_MARK || has_header_mark(value)),
+        Json::Array(elements) => elements.iter().any(has_header_mark),
+        _ => false,
+    }
+}
+
+/// Whether a tool keeps its compact schema in a view that leaves others out: it declares that it is destructive, or
+/// it has a user interface, which fills in forms.
+pub(super) fn keeps_schema(tool: &Members<'_>) -> bool {
+    let annotations = tool
+        .get("annotations")
+        .and_then(|it| Members::parse(it).ok());
+    let is_destructive =
+        annotations.is_some_and(|annotations| annotations.get("destructiveHint") == Some("true"));
+    is_destructive || ToolFacts::listed(&tool.to_json()).ui
+}
+
+/// The names that a schema gives to the properties of a call's arguments; `None` if a call may use others too.
+///
+/// Others are allowed by `additionalProperties` other than `false`, by `patternProperties`, and by a schema without
+/// `properties`:
+///
+/// > For tools with no parameters, use one of these valid approaches: … `{ "type": "object" }` - Accepts any object
+/// > (MCP 2025-11-25, server/tools, "Tool")
+///
+/// A schema with references that cannot be followed names nothing.
+pub(super) fn argument_names(schema: &str) -> Option<BTreeSet<String>> {
+    let root = Json::parse(schema).ok()?;
+    let arguments = SchemaArguments::read(&root);
+    let is_closed = arguments.has_properties && !arguments.is_open && arguments.steps.get() > 0;
+    let properties = arguments
+        .properties
+        .iter()
+        .map(|(name, _)| (*name).to_owned());
+    let required = arguments.required.into_iter();
+    is_closed.then(|| properties.chain(required).collect())
+}
+
+/// What a schema says of an object's properties, in all of its parts that apply to the object itself.
+struct SchemaArguments<'j> {
+    root: &'j Json<'j>,
+    /// Each name once, with the first schema that it has.
+    properties: Vec<(&'j str, &'j Json<'j>)>,
+    known: BTreeSet<&'j str>,
+    required: BTreeSet<String>,
+    has_properties: bool,
+    is_open: bool,
+    /// The steps that are left, so that references cannot take long.
+    steps: Cell<u32>,
+}
+
+impl<'j> SchemaArguments<'j> {
+    fn read(root: &'j Json<'j>) -> Self {
+        let mut arguments = Self {
+            root,
+            properties: Vec::new(),
+            known: BTreeSet::new(),
+            required: BTreeSet::new(),
+            has_properties: false,
+            is_open: false,
+            steps: Cell::new(MAX_STEPS),
+        };
+        arguments.collect(root, 0);
+        arguments
+    }
+
+    fn takes_step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    fn collect(&mut self, schema: &'j Json<'j>, depth: usize) {
+        if depth > MAX_DEPTH || !self.takes_step() {
+            self.is_open = true;
+            return;
+        }
+        for (keyword, value) in schema.as_object().unwrap_or_default() {
+            let elements = value.as_array().unwrap_or_default();
+            let members = value.as_object().unwrap_or_default();
+            match keyword.as_ref() {
+                "properties" => {
+                    self.has_properties = true;
+                    members
+                        .iter()
+                        .for_each(|(name, schema)| self.add(name, schema));
+                }
+                "required" => {
+                    let names = elements.iter().filter_map(Json::as_str);
+                    self.required.extend(names.map(str::to_owned));
+                }
+                "additionalProperties" | "unevaluatedProperties" => {
+                    self.is_open |= *value != Json::Bool(false);
+                }
+                "patternProperties" | "$dynamicRef" | "$recursiveRef" => self.is_open = true,
+                "allOf" | "anyOf" | "oneOf" => {
+                    elements
+                        .iter()
+                        .for_each(|part| self.collect(part, depth + 1));
+                }
+                "if" | "then" | "else" => self.collect(value, depth + 1),
+                "dependentSchemas" | "dependencies" => {
+                    members
+                        .iter()
+                        .for_each(|(_, part)| self.collect(part, depth + 1));
+                }
+                "$ref" => match self.target(value) {
+                    Some(target) => self.collect(target, depth + 1),
+                    None => self.is_open = true,
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn add(&mut self, name: &'j str, schema: &'j Json<'j>) {
+        if self.takes_step() && self.known.insert(name) {
+            self.properties.push((name, schema));
+        }
+    }
+
+    fn target(&self, reference: &Json<'_>) -> Option<&'j Json<'j>> {
+        match Reference::parse(reference.as_str()?)? {
+            Reference::Pointer(tokens) => find(self.root, &tokens),
+            Reference::Anchor => None,
+        }
+    }
+
+    /// The schema of a property with nothing but its type.
+    fn open_property(&self, property: &'j Json<'j>) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        self.types(property, 0, &mut names);
+        match names.as_slice() {
+            [] => "{}".to_owned(),
+            [name] => format!(r#"{{"type":"{name}"}}"#),
+            names => format!(r#"{{"type":["{}"]}}"#, names.join(r#"",""#)),
+        }
+    }
+
+    /// Adds the types that `schema` takes; false, and none added, if it does not say.
+    fn types(&self, schema: &'j Json<'j>, depth: usize, into: &mut Vec<&'j str>) -> bool {
+        if depth > MAX_DEPTH || !self.takes_step() {
+            return false;
+        }
+        let written: Vec<&str> = match schema.get("type") {
+            Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
+            Some(name) => name.as_str().into_iter().collect(),
+            None => values(schema),
+        };
+        let known = TYPES.into_iter().filter(|name| written.contains(name));
+        let known: Vec<&'static str> = known.collect();
+        if !known.is_empty() {
+            into.extend(
+                known
+                    .iter()
+                    .filter(|name| !into.contains(name))
+                    .collect::<Vec<_>>(),
+            );
+            return true;
+        }
+        if let Some(target) = schema
+            .get("$ref")
+            .and_then(|reference| self.target(reference))
+        {
+            return self.types(target, depth + 1, into);
+        }
+        let branches = ["anyOf", "oneOf"]
+            .iter()
+            .find_map(|keyword| schema.get(keyword));
+        let branches = branches.and_then(Json::as_array).unwrap_or_default();
+        let before = into.len();
+        let all = branches
+            .iter()
+            .all(|branch| self.types(branch, depth + 1, into));
+        if !all {
+            into.truncate(before);
+        }
+        all && !branches.is_empty()
+    }
+}
+
+/// The types of the values that `enum` or `const` allows.
+fn values(schema: &Json<'_>) -> Vec<&'static str> {
+    let options = schema.get("enum").and_then(Json::as_array);
+    let options = options.or_else(|| schema.get("const").map(std::slice::from_ref));
+    let kind = |value: &Json<'_>| match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+        Json::Number(_) => "number",
+    };
+    options.unwrap_or_default().iter().map(kind).collect()
+}
+
+/// The types of JSON Schema, in the order in which a union lists them.
+const TYPES: [&str; 7] = [
+    "string", "integer", "number", "boolean", "object", "array", "null",
+];
+/// The mark of arguments that clients also send as headers.
+const HEADER_MARK: &str = "x-mcp-header";
+/// Schemas and properties that are read of one schema.
+const MAX_STEPS: u32 = 10_000;
+/// References and choices that are followed from one schema to the next.
+const MAX_DEPTH: usize = 32;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+use super::*;
+
+#[track_caller]
+fn lists(schema: &str, expected: &str) {
+    let open = open_schema(schema, false).unwrap();
+    let around =
+        format!(r#"{{"type":"object","properties":{expected},"additionalProperties":true}}"#);
+    assert_eq!(open.json, around, "of {schema}");
+}
+
+#[test]
+fn every_argument_has_its_type() {
+    lists(
+        r#"{"type": "object", "properties": {
+            "path": {"type": "string", "description": "Where"},
+            "at": {"type": ["null", "integer"]}
+        }, "required": ["path"], "additionalProperties": false}"#,
+        r#"{"path":{"type":"string"},"at":{"type":["integer","null"]}}"#,
+    );
+    lists("{}", "{}");
+    lists(
+        r#"{"properties": {"any": {}, "odd": {"type": "text"}, "bool": true}}"#,
+        r#"{"any":{},"odd":{},"bool":{}}"#,
+    );
+}
+
+#[test]
+fn the_type_may_be_in_a_reference_a_choice_or_the_values() {
+    lists(
+        r##"{"properties": {
+            "a": {"$ref": "#/$defs/a"},
+            "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "c": {"enum": ["x", 1]},
+            "d": {"const": true},
+            "e": {"anyOf": [{"type": "integer"}, {}]},
+            "f": {"$ref": "#/$defs/f"}
+        }, "$defs": {"a": {"type": "array"}, "f": {"$ref": "#/$defs/f"}}}"##,
+        r#"{"a":{"type":"array"},"b":{"type":["integer","null"]},"c":{"type":["string","number"]},"d":{"type":"boolean"},"e":{},"f":{}}"#,
+    );
+}
+
+#[test]
+fn arguments_of_all_parts_of_a_schema_are_listed_once() {
+    lists(
+        r##"{"properties": {"a": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/more"}],
+            "anyOf": [{"properties": {"c": {"type": "boolean"}, "a": {"type": "null"}}}],
+            "$defs": {"more": {"properties": {"b": {"type": "number"}}}}}"##,
+        r#"{"a":{"type":"string"},"b":{"type":"number"},"c":{"type":"boolean"}}"#,
+    );
+}
+
+/// A client reads the mark of a header from the list.
+#[test]
+fn an_argument_that_is_a_header_stays_whole_but_for_prose() {
+    let schema = r#"{"properties": {
+        "region": {"type": "string", "x-mcp-header": "Region", "maxLength": 9, "description": "Where"},
+        "q": {"type": "string", "maxLength": 9}
+    }}"#;
+    let region = r#""region":{"type":"string","x-mcp-header":"Region","maxLength":9}"#;
+    lists(schema, &format!(r#"{{{region},"q":{{"type":"string"}}}}"#));
+    let bare = open_schema(schema, true).unwrap();
+    assert_eq!(
+        bare.json,
+        format!(r#"{{"type":"object","properties":{{{region}}},"additionalProperties":true}}"#)
+    );
+    assert_eq!(bare.names, ["region", "q"]);
+}
+
+#[track_caller]
+fn keeps(tool: &str, expected: bool) {
+    assert_eq!(
+        keeps_schema(&Members::parse(tool).unwrap()),
+        expected,
+        "{tool}"
+    );
+}
+
+#[test]
+fn a_destructive_tool_and_one_with_a_user_interface_keep_their_schemas() {
+    keeps(r#"{"annotations": {"destructiveHint": true}}"#, true);
+    keeps(r#"{"_meta": {"ui": {"resourceUri": "ui://map"}}}"#, true);
+    keeps(r#"{"annotations": {"destructiveHint": false}}"#, false);
+    keeps(r#"{"annotations": {"destructiveHint": "true"}}"#, false);
+    keeps("{}", false);
+}
+
+#[track_caller]
+fn names(schema: &str, expected: Option<&[&str]>) {
+    let found = argument_names(schema);
+    let found = found
+        .as_ref()
+        .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(found.as_deref(), expected, "of {schema}");
+}
+
+#[test]
+fn a_schema_that_names_arguments_takes_no_others() {
+    names(
+        r#"{"properties": {"a": {}}, "required": ["b"]}"#,
+        Some(&["a", "b"]),
+    );
+    names(r#"{"properties": {}}"#, Some(&[]));
+    names(
+        r#"{"properties": {"a": {}}, "additionalProperties": false}"#,
+        Some(&["a"]),
+    );
+    names(
+        r##"{"properties": {"a": {}}, "allOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"properties": {"b": {}}}}}"##,
+        Some(&["a", "b"]),
+    );
+    names(
+        r#"{"properties": {"a": {}}, "if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"c": {}}}}"#,
+        Some(&["a", "c"]),
+    );
+}
+
+#[test]
+fn a_schema_that_says_which_others_it_takes_decides_itself() {
+    names(r#"{"type": "object"}"#, None);
+    names(
+        r#"{"properties": {"a": {}}, "additionalProperties": true}"#,
+        None,
+    );
+    names(
+        r#"{"properties": {"a": {}}, "additionalProperties": {"type": "string"}}"#,
+        None,
+    );
+    names(
+        r#"{"properties": {"a": {}}, "patternProperties": {"^x-": {}}}"#,
+        None,
+    );
+    names(
+        r#"{"properties": {"a": {}}, "anyOf": [{"additionalProperties": true}]}"#,
+        None,
+    );
+    names(
+        r#"{"properties": {"a": {}}, "$ref": "https://example.com/schema"}"#,
+        None,
+    );
+    names(r##"{"properties": {"a": {}}, "$ref": "#anchor"}"##, None);
+}
+
+#[test]
+fn references_in_a_circle_and_many_choices_end() {
+    names(
+        r##"{"properties": {"a": {}}, "allOf": [{"$ref": "#"}, {"$ref": "#"}]}"##,
+        None,
+    );
+    let branch = r##"{"allOf": [{"$ref": "#/$defs/N"}, {"$ref": "#/$defs/N"}]}"##;
+    let chain =
+        (0..30).map(|at| format!(r#""{at}": {}"#, branch.replace('N', &(at + 1).to_string())));
+    let chain: Vec<_> = chain.collect();
+    let schema = format!(
+        r##"{{"properties": {{"a": {{}}}}, "$ref": "#/$defs/0", "$defs": {{{}, "30": {{}}}}}}"##,
+        chain.join(",")
+    );
+    names(&schema, None);
+    assert!(open_schema(&schema, false).is_ok());
+}

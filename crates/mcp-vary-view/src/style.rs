@@ -1,0 +1,106 @@
+//! How a view lists its items: how much of descriptions, schemas and results, and for which models.
+
+use serde::{Deserialize, Serialize};
+
+use super::dialect::Dialect;
+
+/// How a view lists its items, or one item.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
+pub struct Style {
+    /// How much of a description is listed.
+    pub description: Description,
+    /// How much of an input schema is listed.
+    pub schema: SchemaStyle,
+    /// The schema dialect; without one, schemas are not restricted.
+    pub dialect: Option<Dialect>,
+    /// Which fields of a result clients get.
+    pub result: ResultFields,
+    /// Whether the arguments of calls are checked against the server's own schema.
+    pub check: ArgumentCheck,
+}
+
+/// How much of a description is listed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
+pub enum Description {
+    /// All of it.
+    #[default]
+    Full,
+    /// Its first sentence.
+    FirstSentence,
+}
+
+/// How much of an input schema is listed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
+pub enum SchemaStyle {
+    /// All of it.
+    #[default]
+    Full,
+    /// Only what decides which arguments are accepted, without prose.
+    Compact,
+    /// The name and type of every argument; an object with other arguments is accepted too. Clients get the rest from
+    /// [`PreparedTool::describe`].
+    ///
+    /// Tools that declare `destructiveHint: true`, and those with a user interface, are listed as with
+    /// [`Compact`](Self::Compact).
+    OnDemand,
+    /// Like [`OnDemand`](Self::OnDemand), with the names of the arguments in the description and none in the schema.
+    OnDemandBare,
+}
+
+impl SchemaStyle {
+    /// Whether clients get schemas on demand.
+    #[must_use]
+    pub const fn is_on_demand(self) -> bool {
+        match self {
+            Self::Full | Self::Compact => false,
+            Self::OnDemand | Self::OnDemandBare => true,
+        }
+    }
+}
+
+/// Whether the arguments of calls are checked against the server's own schema before they are sent.
+///
+/// Besides what the schema rejects, an argument that it does not name is an error, unless the schema says which others
+/// it takes (`additionalProperties`, `patternProperties`) or has no `properties`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
+pub enum ArgumentCheck {
+    /// They are not, unless the view has a [`Dialect`].
+    #[default]
+    Off,
+    /// They are.
+    On,
+    /// They are, and a text is accepted where the number, boolean or `null` that it spells is: some servers convert it.
+    TypesOff,
+}
+
+/// Which fields of a tool's result the clients of a view get.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "every reader handles each of them")]
+pub enum ResultFields {
+    /// All that the server sends.
+    #[default]
+    Both,
+    /// Only `content`. The view lists no `outputSchema` then.
+    Content,
+    /// `structuredContent`, if the result has one.
+    Structured,
+}
+
+impl ResultFields {
+    /// Whether the view lists `outputSchema`: clients that get one expect `structuredContent`.
+    #[must_use]
+    pub const fn lists_output_schema(self) -> bool {
+        match self {
+            Self::Both | Self::Structured => true,
+            Self::Content => false,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The check of calls against the server's own schema.
+
+use mcp_vary::json::Json;
+use mcp_vary_view::{
+    ArgumentCheck, ArgumentOverride, PreparedTool, SchemaStyle, Style, ToolOverride,
+};
+
+const SEARCH: &str = r#"{"name": "search", "description": "Finds. Slowly.", "inputSchema": {"type": "object", "properties": {
+    "query": {"type": "string", "description": "What"}, "dry_run": {"type": "boolean"},
+    "limit": {"type": "integer", "maximum": 10}, "since": {"type": "string", "format": "date"}
+}, "required": ["query"]}}"#;
+
+fn prepared(definition: &str, change: &ToolOverride, check: ArgumentCheck) -> PreparedTool {
+    let style = Style {
+        schema: SchemaStyle::OnDemand,
+        check,
+        ..Style::default()
+    };
+    let (tool, mistakes) = PreparedTool::new(definition, change, style).unwrap();
+    assert!(mistakes.is_empty(), "{mistakes:?}");
+    tool
+}
+
+#[track_caller]
+fn says(tool: &PreparedTool, given: &str, expected: &[&str]) {
+    let errors = match tool.arguments(given) {
+        Ok(sent) => {
+            assert_eq!(sent, given, "what fits is sent as it was written");
+            Vec::new()
+        }
+        Err(errors) => errors.iter().map(ToString::to_string).collect(),
+    };
+    assert_eq!(errors, expected, "of {given}");
+}
+
+#[test]
+fn a_call_that_fits_is_sent_as_it_was_written() {
+    let tool = prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::On);
+    says(
+        &tool,
+        r#"{ "query" : "\u00e9", "limit":1e0,"since":"soon" }"#,
+        &[],
+    );
+}
+
+#[test]
+fn a_call_that_does_not_fit_is_told_every_error() {
+    let tool = prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::On);
+    says(
+        &tool,
+        r#"{"dryRun": true, "limit": "3"}"#,
+        &[
+            "there is no argument `dryRun`; did you mean `dry_run`?",
+            "the argument `query` is missing",
+            "`/limit`: expected an integer, got \"3\"",
+        ],
+    );
+    says(
+        &tool,
+        r#"{"query": "x", "zebra": 1}"#,
+        &["there is no argument `zebra`; leave it out"],
+    );
+    says(&tool, "[]", &["the arguments are not a JSON object"]);
+    says(
+        &tool,
+        r#"{"query": "x", "query": "y"}"#,
+        &["the key \"query\" is given twice; give it once"],
+    );
+}
+
+#[test]
+fn an_argument_of_a_closed_schema_is_refused_once() {
+    let closed = SEARCH.replace(
+        r#""required""#,
+        r#""additionalProperties": false, "required""#,
+    );
+    let tool = prepared(&closed, &ToolOverride::default(), ArgumentCheck::On);
+    says(
+        &tool,
+        r#"{"query": "x", "dryRun": true}"#,
+        &["there is no argument `dryRun`; did you mean `dry_run`?"],
+    );
+}
+
+/// Verdicts are those of the schema where it closes a part that another part names.
+#[test]
+fn an_argument_that_one_part_names_and_another_refuses_is_refused() {
+    let tool = r#"{"name": "x", "inputSchema": {"properties": {"a": {}}, "allOf": [
+        {"properties": {"b": {}}, "additionalProperties": false}
+    ]}}"#;
+    let tool = prepared(tool, &ToolOverride::default(), ArgumentCheck::On);
+    says(
+        &tool,
+        r#"{"a": 1}"#,
+        &["expected no property `a`, got an object of 1 property"],
+    );
+    says(&tool, r#"{"b": 1}"#, &[]);
+}
+
+#[test]
+fn a_schema_that_takes_others_is_asked_alone() {
+    let open = SEARCH.replace(
+        r#""required""#,
+        r#""additionalProperties": {"type": "integer"}, "required""#,
+    );
+    let tool = prepared(&open, &ToolOverride::default(), ArgumentCheck::On);
+    says(&tool, r#"{"query": "x", "dryRun": 1}"#, &[]);
+    says(
+        &tool,
+        r#"{"query": "x", "dryRun": true}"#,
+        &["`/dryRun`: expected an integer, got true"],
+    );
+}
+
+#[test]
+fn without_types_a_text_may_spell_a_scalar() {
+    let tool = prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::TypesOff);
+    says(
+        &tool,
+        r#"{"query": "x", "limit": "3", "dry_run": "True"}"#,
+        &[],
+    );
+    says(
+        &tool,
+        r#"{"query": "x", "limit": "30"}"#,
+        &["`/limit`: expected at most 10, got 30"],
+    );
+    says(
+        &tool,
+        r#"{"query": "x", "limit": "many"}"#,
+        &["`/limit`: expected an integer, got \"many\""],
+    );
+    says(
+        &tool,
+        r#"{"query": 3, "dry_run": [true]}"#,
+        &[
+            "`/query`: expected a string, got 3",
+            "`/dry_run`: expected a boolean, got an array of 1 element",
+        ],
+    );
+}
+
+#[test]
+fn without_a_check_everything_passes() {
+    let tool = prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::Off);
+    assert!(tool.forwards_arguments_unchanged());
+    says(&tool, r#"{"dryRun": true}"#, &[]);
+    assert_eq!(tool.schema_for_errors(&[]), None);
+}
+
+#[test]
+fn a_schema_that_cannot_be_compiled_is_not_checked_and_says_why() {
+    for (schema, why) in [
+        (
+            r#"{"$schema": "https://example.com/mine", "properties": {"a": {"type": "string"}}}"#,
+            "unknown draft",
+        ),
+        (
+            r#"{"properties": {"a": {"$ref": "https://example.com/a.json"}}}"#,
+            "example.com",
+        ),
+        (r#"{"properties": {"a": {"type": "strings"}}}"#, "strings"),
+    ] {
+        let definition = format!(r#"{{"name": "x", "inputSchema": {schema}}}"#);
+        let tool = prepared(&definition, &ToolOverride::default(), ArgumentCheck::On);
+        let reason = tool.unchecked_reason().unwrap();
+        assert!(reason.contains(why), "{reason}");
+        says(&tool, r#"{"a": 1, "b": 2}"#, &[]);
+    }
+    assert_eq!(
+        prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::On).unchecked_reason(),
+        None
+    );
+}
+
+#[test]
+fn twenty_errors_are_named_and_the_others_counted() {
+    let tool = prepared(SEARCH, &ToolOverride::default(), ArgumentCheck::On);
+    let given: Vec<_> = (0..30).map(|at| format!(r#""argument{at}": 1"#)).collect();
+    let errors = tool
+        .arguments(&format!("{{{}}}", given.join(",")))
+        .unwrap_err();
+    assert_eq!(errors.len(), 21);
+    assert_eq!(errors[20].to_string(), "and 11 more");
+}
+
+fn renamed() -> ToolOverride {
+    let mut change = ToolOverride::default();
+    let rename = ArgumentOverride {
+        name: Some("text".into()),
+        ..ArgumentOverride::default()
+    };
+    change.arguments.insert("query".into(), rename);
+    let fix = ArgumentOverride {
+        fixed: Some(Json::Bool(true)),
+        ..ArgumentOverride::default()
+    };
+    change.arguments.insert("dry_run".into(), fix);
+    change
+}
+
+#[test]
+fn errors_and_schemas_have_the_names_of_the_view() {
+    let tool = prepared(SEARCH, &renamed(), ArgumentCheck::On);
+    says(&tool, "{}", &["the argument `text` is missing"]);
+    says(
+        &tool,
+        r#"{"query": "x"}"#,
+        &["there is no argument `query`; did you mean `text`?"],
+    );
+    says(
+        &tool,
+        r#"{"text": 1}"#,
+        &["`/text`: expected a string, got 1"],
+    );
+    let errors = tool.arguments(r#"{"text": "x", "dryRun": 1}"#).unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "there is no argument `dryRun`; leave it out"
+    );
+    let expected = r#"{"type":"object","properties":{"text":{"type":"string"},"limit":{"type":"integer","maximum":10},"since":{"type":"string","format":"date"}},"required":["text"]}"#;
+    assert_eq!(tool.schema_for_errors(&[]).as_deref(), Some(expected));
+    assert_eq!(
+        tool.describe(SEARCH).unwrap(),
+        format!(r#"{{"name":"search","description":"Finds. Slowly.","inputSchema":{expected}}}"#)
+    );
+    let listed = tool.json().unwrap();
+    assert!(listed.contains(r#""properties":{"text":{"type":"string"},"limit":{"type":"integer"},"since":{"type":"string"}}"#), "{listed}");
+}
+
+#[test]
+fn the_answer_to_errors_has_a_short_schema_whole_and_the_wrong_parts_of_a_long_one() {
+    let many: Vec<_> = (0..400)
+        .map(|at| format!(r#""a{at}": {{"type": "string", "maxLength": {at}}}"#))
+        .collect();
+    let long = format!(
+        r#"{{"name": "x", "inputSchema": {{"properties": {{{}}}}}}}"#,
+        many.join(",")
+    );
+    let tool = prepared(&long, &ToolOverride::default(), ArgumentCheck::On);
+    let errors = tool
+        .arguments(r#"{"a1": "long", "a2": 2, "a3": "x"}"#)
+        .unwrap_err();
+    assert_eq!(
+        tool.schema_for_errors(&errors).as_deref(),
+        Some(
+            r#"{"type":"object","properties":{"a1":{"type":"string","maxLength":1},"a2":{"type":"string","maxLength":2}}}"#
+        )
+    );
+    let errors = tool.arguments(r#"{"zebra": 1}"#).unwrap_err();
+    assert_eq!(tool.schema_for_errors(&errors), None);
+}
+
+#[test]
+fn what_nobody_sees_is_escaped_in_a_description() {
+    let tool = SEARCH.replace("Slowly", "Slo\u{200b}wly\u{e0041}");
+    let prepared = prepared(&tool, &ToolOverride::default(), ArgumentCheck::On);
+    let described = prepared.describe(&tool).unwrap();
+    assert!(
+        described.contains(r"Slo\u200bwly\udb40\udc41."),
+        "{described}"
+    );
+}
+
+#[test]
+fn a_bare_list_has_the_names_in_the_description() {
+    let style = Style {
+        schema: SchemaStyle::OnDemandBare,
+        ..Style::default()
+    };
+    let (tool, _) = PreparedTool::new(SEARCH, &renamed(), style).unwrap();
+    assert_eq!(
+        tool.json(),
+        Some(
+            r#"{"name":"search","description":"Finds. Slowly. Arguments: text, limit, since.","inputSchema":{"type":"object","properties":{},"additionalProperties":true}}"#
+        )
+    );
+}
