@@ -1,6 +1,6 @@
 //! `vary access explain`: what a client sees, and which rule decided.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ access:
     path(&file(name, &text))
 }
 
-fn path(path: &PathBuf) -> String {
+fn path(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 

@@ -268,12 +268,12 @@ impl UpstreamPool {
     /// The key under this configuration of a client whose key was `key` under another one.
     pub(crate) fn renewed_key(
         &self,
-        key: Option<PoolKey>,
+        key: Option<&PoolKey>,
         principal: Option<&Arc<Principal>>,
     ) -> Option<PoolKey> {
-        let era = key.as_ref().map(|key| key.era);
+        let era = key.map(|key| key.era);
         let era = era.or(self.base_era.era.get().copied());
-        let (capabilities, session) = match &key {
+        let (capabilities, session) = match key {
             Some(key) => (Arc::clone(&key.capabilities), key.session),
             None => (BASE_CLASS.into(), None),
         };

@@ -136,18 +136,18 @@ const MAX_CLIENTS: usize = 32;
 mod tests {
     use super::*;
 
-    fn name(text: impl ToString) -> Arc<str> {
+    fn name(text: &impl ToString) -> Arc<str> {
         text.to_string().into()
     }
 
     #[test]
     fn a_repair_is_the_next_call_of_the_same_client() {
         let uses = DirectoryUses::default();
-        let (server, tool) = (name("s"), name("t"));
+        let (server, tool) = (name(&"s"), name(&"t"));
         uses.note_refused(&server, &tool, 1);
         uses.note_refused(&server, &tool, 1);
         uses.note_accepted(&server, &tool, 2, None);
-        uses.note_accepted(&server, &name("other"), 1, None);
+        uses.note_accepted(&server, &name(&"other"), 1, None);
         assert_eq!(uses.all()[0].repaired, 0);
         uses.note_accepted(&server, &tool, 1, None);
         uses.note_accepted(&server, &tool, 1, None);
@@ -159,19 +159,19 @@ mod tests {
     #[test]
     fn tools_and_clients_are_bounded() {
         let uses = DirectoryUses::default();
-        let server = name("s");
+        let server = name(&"s");
         for number in 0..MAX_TOOLS + 5 {
-            uses.note_described(&server, &name(number));
+            uses.note_described(&server, &name(&number));
         }
         let all = uses.all();
         assert_eq!(all.len(), MAX_TOOLS + 1);
         assert_eq!((&all[0].tool, all[0].described), (&None, 5));
         for client in 0..100 {
-            uses.note_refused(&server, &name(1), client);
+            uses.note_refused(&server, &name(&1), client);
         }
         assert_eq!(uses.pending.load(Ordering::Relaxed), MAX_CLIENTS);
-        uses.note_accepted(&server, &name(1), 0, None);
-        uses.note_accepted(&server, &name(1), 99, None);
+        uses.note_accepted(&server, &name(&1), 0, None);
+        uses.note_accepted(&server, &name(&1), 99, None);
         let all = uses.all();
         let tool = all.iter().find(|it| it.tool.as_deref() == Some("1"));
         let tool = tool.map(|it| (it.refused, it.repaired));

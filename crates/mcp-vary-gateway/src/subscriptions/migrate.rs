@@ -122,7 +122,7 @@ impl SubscriptionHub {
             )
         };
         // Another configuration has other access rules.
-        let key = after.pool().renewed_key(key, principal.as_ref());
+        let key = after.pool().renewed_key(key.as_ref(), principal.as_ref());
         let class = after.pool().of_client(key.as_ref(), client).await;
         let mut subscribers = self.lock();
         let Some(subscriber) = subscribers.entries.get(&number).filter(is_old) else {

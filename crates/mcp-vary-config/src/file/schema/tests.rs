@@ -409,7 +409,12 @@ fn refused(file: &Value) -> Vec<String> {
     ];
     let tries = if text.contains("${") { BEST } else { &[""] };
     let said = tries.iter().map(|v| said(v));
-    let rank = |said: &Vec<String>| (said.len(), !said.iter().all(is_left_to_the_reader));
+    let rank = |said: &Vec<String>| {
+        (
+            said.len(),
+            !said.iter().all(|what| is_left_to_the_reader(what)),
+        )
+    };
     said.min_by_key(rank).unwrap()
 }
 
@@ -436,7 +441,7 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "is empty, longer than 128 bytes",
 ];
 
-fn is_left_to_the_reader(what: &String) -> bool {
+fn is_left_to_the_reader(what: &str) -> bool {
     let mut left = LEFT_TO_THE_READER.iter();
     left.any(|left| what.starts_with(left))
 }
@@ -462,7 +467,8 @@ fn the_schema_refuses_what_the_reader_refuses() {
                         "{place}/{key}: {value} is refused by the schema alone"
                     ));
                 }
-                if valid && !is_open(&value) && !said.iter().all(is_left_to_the_reader) {
+                if valid && !is_open(&value) && !said.iter().all(|what| is_left_to_the_reader(what))
+                {
                     wrong.push(format!("{place}/{key}: {value} is taken: {said:?}"));
                 }
                 taken += usize::from(said.is_empty());
