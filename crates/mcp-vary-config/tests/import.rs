@@ -102,6 +102,7 @@ x-tools: &tools
 variants:
   standard: {tools: *tools}
   compact: {tools: *tools}
+  directory: {tools: *tools}
   read-only: {tools: *tools}
 ");
     let nothing = r#"{"mcpServers": {"a": {"command": "x", "tools": []}, "b": {"command": "x", "disabled": true}}}"#;

@@ -73,7 +73,7 @@ fn variants(servers: &[Server]) -> String {
         }
     }
     out.push_str("variants:\n");
-    for name in ["standard", "compact", "read-only"] {
+    for name in ["standard", "compact", "directory", "read-only"] {
         let _ = writeln!(out, "  {name}: {{tools: *tools}}");
     }
     out

@@ -118,7 +118,7 @@ impl Gateway {
         let connection = HttpConnection {
             gateway: Arc::clone(self),
             kind: server.kind,
-            guard,
+            admitted: guard,
             stopping: server.stopping.clone(),
             graceful: server.graceful.watcher(),
         };
@@ -137,7 +137,7 @@ impl Gateway {
 struct HttpConnection {
     gateway: Arc<Gateway>,
     kind: ListenerKind,
-    guard: Arc<ConnectionGuard>,
+    admitted: Arc<ConnectionGuard>,
     stopping: CancellationToken,
     graceful: Watcher,
 }
@@ -166,7 +166,7 @@ impl HttpConnection {
     {
         let limits = self.gateway.current().config.limits;
         let shared = Arc::new((self.gateway, self.stopping, peer));
-        let (kind, guard) = (self.kind, self.guard);
+        let (kind, guard) = (self.kind, self.admitted);
         let service = service_fn(move |request: Request<Incoming>| {
             let (shared, guard) = (Arc::clone(&shared), Arc::clone(&guard));
             async move {

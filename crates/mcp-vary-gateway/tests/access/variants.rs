@@ -58,7 +58,10 @@ async fn only_offered_variants_are_advertised() {
             .collect();
         ids
     };
-    assert_eq!(ids("sre").await, ["standard", "compact", "read-only"]);
+    assert_eq!(
+        ids("sre").await,
+        ["standard", "compact", "directory", "read-only"]
+    );
     assert_eq!(ids("dev").await, ["standard", "compact"]);
     assert_eq!(ids("guest").await, ["read-only"]);
 }

@@ -188,7 +188,7 @@ pub(crate) fn features(tags: Option<&[&str]>) -> Value {
 pub(crate) fn variants(example: &str) -> Vec<String> {
     let text = text(example);
     let Some((_, rest)) = text.split_once("\nvariants:\n") else {
-        return ["standard", "compact", "read-only"]
+        return ["standard", "compact", "directory", "read-only"]
             .map(str::to_owned)
             .into();
     };
