@@ -43,7 +43,7 @@ pub enum SchemaStyle {
     /// Only what decides which arguments are accepted, without prose.
     Compact,
     /// The name and type of every argument; an object with other arguments is accepted too. Clients get the rest from
-    /// [`PreparedTool::describe`].
+    /// [`PreparedTool::describe`](crate::PreparedTool::describe).
     ///
     /// Tools that declare `destructiveHint: true`, and those with a user interface, are listed as with
     /// [`Compact`](Self::Compact).

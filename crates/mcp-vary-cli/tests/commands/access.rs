@@ -50,6 +50,7 @@ fn each_item_has_the_rule_that_decided() {
     variant    offered  by
     standard   yes      developers
     compact    default  developers
+    directory  no
     read-only  no
 
     tools         server  access                 decided by
@@ -75,6 +76,7 @@ fn what_nobody_allows_is_hidden() {
     variant    offered  by
     standard   yes      no rule names variants
     compact    yes      no rule names variants
+    directory  yes      no rule names variants
     read-only  yes      no rule names variants
 
     tools         server  access  decided by

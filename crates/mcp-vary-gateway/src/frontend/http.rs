@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,17 +48,22 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let snapshot = self.current();
-        let allowed = snapshot.config.check_listen_address(listener.local_addr()?);
-        allowed.map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))?;
-        let tls = snapshot.config.listener.tls.clone().map(TlsAcceptor::open);
-        let tls = tls.transpose();
         let server = HttpServer {
-            tls: tls.map_err(io::Error::other)?.map(Arc::new),
+            tls: self.tls_for(listener.local_addr()?)?,
             ..HttpServer::new(ListenerKind::Mcp, self)
         };
         let endpoint = self.new_endpoint();
         self.serve(server, listener, shutdown, Some(endpoint)).await
+    }
+
+    /// The TLS of a listener on `address`, if the configuration has any. A configuration must not be held for as long as
+    /// the listener serves: others replace it.
+    fn tls_for(&self, address: SocketAddr) -> io::Result<Option<Arc<TlsAcceptor>>> {
+        let snapshot = self.current();
+        let allowed = snapshot.config.check_listen_address(address);
+        allowed.map_err(|error| io::Error::new(io::ErrorKind::Unsupported, error))?;
+        let tls = snapshot.config.listener.tls.clone().map(TlsAcceptor::open);
+        Ok(tls.transpose().map_err(io::Error::other)?.map(Arc::new))
     }
 
     pub(super) async fn serve(

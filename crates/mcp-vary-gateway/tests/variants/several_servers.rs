@@ -410,7 +410,7 @@ async fn a_server_may_have_a_connection_for_each_session() {
     let refused = clients[2].ask("tools/call", tool("who")).await.json();
     let why = refused["error"]["message"].as_str().unwrap();
     assert!(
-        why.starts_with("server `peer` serves each session on a connection of its own"),
+        why.starts_with("server `peer` serves each session or user on a connection of its own"),
         "{why}"
     );
     // A session that ends makes room.
