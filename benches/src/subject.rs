@@ -249,11 +249,12 @@ impl Programs {
 
     fn vary(&self, ways: &[ServerTarget]) -> io::Result<Running> {
         let to = match ways {
-            [way] => way.to_args("--url"),
+            [ServerTarget::Url(url)] => vec![url.clone()],
+            [ServerTarget::Command(words)] => [vec!["--".to_owned()], words.clone()].concat(),
             ways => {
                 let file = self.scratch.join("servers.json");
                 fs::write(&file, mcp_servers(ways))?;
-                vec!["--mcp-json".to_owned(), file.display().to_string()]
+                vec![file.display().to_string()]
             }
         };
         self.served(to)
@@ -263,7 +264,7 @@ impl Programs {
     fn vary_with(&self, name: &str, config: &str) -> io::Result<Running> {
         let file = self.scratch.join(format!("{name}.json"));
         fs::write(&file, config)?;
-        self.served(vec!["--config".to_owned(), file.display().to_string()])
+        self.served(vec![file.display().to_string()])
     }
 
     fn served(&self, to: Vec<String>) -> io::Result<Running> {

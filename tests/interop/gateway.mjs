@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
  * starting. What it prints goes to the log of the script.
  */
 export async function startGateway(vary, configuration, listen = "127.0.0.1:0") {
-  const gateway = spawn(vary, ["serve", "--listen", listen, "--config", configuration], {
+  const gateway = spawn(vary, ["serve", "--listen", listen, configuration], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   gateway.stderr.pipe(process.stderr);

@@ -23,7 +23,7 @@ const ECHO = "works_echo";
 async function inspect(url, method, ...options) {
   const inspector = fileURLToPath(new URL("node_modules/.bin/mcp-inspector", import.meta.url));
   const file = join(directory, "mcp.json");
-  const target = url ? { type: "http", url } : { command: vary, args: ["serve", "--stdio", "--config", configuration] };
+  const target = url ? { type: "http", url } : { command: vary, args: ["serve", "--stdio", configuration] };
   writeFileSync(file, JSON.stringify({ mcpServers: { vary: target } }));
   const base = ["--cli", "--config", file, "--server", "vary", "--protocol-era", era, "--method", method];
   const env = {
@@ -47,7 +47,7 @@ async function ofInspector(url) {
 }
 
 async function ofSdk(sdk, url) {
-  const args = ["serve", "--stdio", "--config", configuration];
+  const args = ["serve", "--stdio", configuration];
   const transport = url ? new sdk.Http(new URL(url)) : new sdk.Stdio({ command: vary, args, stderr: "ignore" });
   const client = new sdk.Client(
     { name: "interop-hanging", version: "1.0.0" },

@@ -112,7 +112,7 @@ async function play(url) {
 
 /** Does `action` with the URL of Vary in front of `url`. */
 async function through(vary, url, action) {
-  const child = spawn(vary, ["serve", "--listen", "127.0.0.1:0", "--url", url], {
+  const child = spawn(vary, ["serve", "--listen", "127.0.0.1:0", url], {
     stdio: ["pipe", "inherit", "pipe"],
   });
   const ended = once(child, "exit");

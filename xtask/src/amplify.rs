@@ -104,7 +104,7 @@ const LONG: Duration = Duration::from_secs(600);
 const RECORDED: Duration = Duration::from_secs(60);
 /// The figures of an earlier build, and its commit.
 const BEFORE: &str = "tests/faults/amplify-before.json";
-const PAGE: &str = "docs/bounds.md";
+const PAGE: &str = "docs/internals/bounds.md";
 const MARKS: [&str; 2] = [
     "<!-- what `cargo xtask amplify --write` prints begins here -->",
     "<!-- and ends here -->",

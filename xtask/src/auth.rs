@@ -78,7 +78,7 @@ fn servers(
     let log = workspace.scratch("interop/auth-vary.log")?;
     let mut gateway = command(vary);
     gateway.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
-    let gateway = Server::start(gateway.arg("--config").arg(&file), &log)?;
+    let gateway = Server::start(gateway.arg(&file), &log)?;
     let argument = json!({"url": gateway.url, "recorder": recorder.url});
     Ok((argument, vec![gateway, recorder, fixture, issuer]))
 }

@@ -50,10 +50,10 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Se
         fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
         let log = workspace.scratch(&format!("interop/behind-{name}.log"))?;
         let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
         npm::with_packages(workspace, command.arg(&file))?;
         let server = Server::start(&mut command, &log)?;
-        let stdio = json!([vary, "serve", "--stdio", "--config", file]);
+        let stdio = json!([vary, "serve", "--stdio", file]);
         argument[&name] = json!({"url": server.url, "command": stdio});
         running.push(server);
     }

@@ -12,7 +12,7 @@ use crate::{cargo, process};
 /// Measure the cost of a request, and compare it with the lower limit and with peers
 ///
 /// Builds the shipped `vary` and the programs that it is compared with, runs them on this machine in turn, checks every
-/// answer, and compares the figures with the bars. docs/performance.md explains the rows.
+/// answer, and compares the figures with the bars. docs/internals/performance.md explains the rows.
 #[derive(Debug, Parser)]
 #[command(after_help = "Options of the measurement:\n  \
     --only TEXT       rows whose name holds this; may be repeated\n  \

@@ -1,4 +1,4 @@
-//! What each official client can do through Vary: the table of `docs/clients.md`.
+//! What each official client can do through Vary: the table of `docs/internals/clients.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -187,7 +187,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("fastmcp", "modern", "FastMCP"),
 ];
 
-const DOCUMENT: &str = "docs/clients.md";
+const DOCUMENT: &str = "docs/internals/clients.md";
 
 #[cfg(test)]
 mod tests {

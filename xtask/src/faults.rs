@@ -76,7 +76,7 @@ fn with_table(page: &str, [begin, end]: &[&str; 2], table: &str) -> Result<Strin
 /// The phase checks verdicts, not times.
 const AT_ONCE: usize = 12;
 
-const PAGE: &str = "docs/faults.md";
+const PAGE: &str = "docs/internals/faults.md";
 const MARKS: [&str; 2] = [
     "<!-- what `cargo xtask faults --write` prints begins here -->",
     "<!-- and ends here -->",

@@ -5,13 +5,13 @@ use crate::requirements::has_test;
 use crate::workspace::Workspace;
 
 /// The page about the library. A link to its file follows each example.
-const LIBRARY: &str = "docs/library.md";
+const LIBRARY: &str = "docs/how-to/library.md";
 
 /// The behaviour that the reference implementations test, and our tests of it.
-const REFERENCES: &str = "docs/references.md";
+const REFERENCES: &str = "docs/internals/references.md";
 
 /// The guarantees, and their tests.
-const THREATS: &str = "docs/threat-model.md";
+const THREATS: &str = "docs/explanation/threat-model.md";
 
 /// How many tests the Go reference has.
 const REFERENCE_TESTS: usize = 26;
@@ -93,7 +93,7 @@ fn named_tests(workspace: &Workspace) -> Result<(), String> {
 fn links(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("`](../") {
+    while let Some((before, after)) = rest.split_once("`](../../") {
         let name = before.rsplit("[`").next().unwrap_or_default();
         let end = after.find(')').unwrap_or(after.len());
         found.push((name, &after[..end]));
@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn an_example_is_followed_by_its_place() {
         let page =
-            "a\n```rust\nlet a = 1;\n\nf(a);\n```\n\n[`b.rs`](../src/b.rs)\n\n```toml\nc\n```\n";
+            "a\n```rust\nlet a = 1;\n\nf(a);\n```\n\n[`b.rs`](../../src/b.rs)\n\n```toml\nc\n```\n";
         let found = blocks(page);
-        assert_eq!(found, [("let a = 1;\n\nf(a);", "[`b.rs`](../src/b.rs)")]);
+        assert_eq!(found, [("let a = 1;\n\nf(a);", "[`b.rs`](../../src/b.rs)")]);
         assert_eq!(links(found[0].1), [("b.rs", "src/b.rs")]);
-        assert!(links("[a](../a.rs) [`b`](https://b)").is_empty());
+        assert!(links("[a](../../a.rs) [`c`](../c.md) [`b`](https://b)").is_empty());
     }
 
     #[test]

@@ -165,7 +165,18 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         script: "page.mjs".to_owned(),
         argument: json!({"targets": targets, "vary": vary, "root": workspace.path("")}),
     });
+    jobs.push_back(readme(workspace, &vary)?);
     Ok((jobs, running))
+}
+
+/// The job for the commands of the README and of the tutorial.
+fn readme(workspace: &Workspace, vary: &Path) -> Result<Job, String> {
+    let replay = workspace.binary("replay-server")?;
+    Ok(Job {
+        name: "README and tutorial".to_owned(),
+        script: "readme.mjs".to_owned(),
+        argument: json!({"vary": vary, "replay": replay, "root": workspace.path("")}),
+    })
 }
 
 /// A job for each SDK, era and transport with this `argument`, run by the scripts that are named after `what`.
@@ -207,7 +218,7 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
         let path = paged(workspace, name, &workspace.path(&file))?;
         let log = workspace.scratch(&format!("interop/examples-{name}.log"))?;
         let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
         command.arg(&path);
         npm::with_packages(workspace, &mut command)?;
         // The directory in which a reader would start it, except for the one whose server npm has to find.
@@ -218,7 +229,7 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
         let server = Server::start(command.current_dir(&directory), &log)?;
         targets[name] = json!({
             "url": server.url,
-            "command": [vary, "serve", "--stdio", "--config", path],
+            "command": [vary, "serve", "--stdio", path],
             "directory": directory,
         });
         running.push(server);

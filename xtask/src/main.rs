@@ -5,10 +5,12 @@ mod amplify;
 mod auth;
 mod behind;
 mod bench;
+mod book;
 mod cargo;
 mod check;
 mod clients;
 mod conformance;
+mod dist;
 mod extra;
 mod faults;
 mod guide;
@@ -64,16 +66,17 @@ enum Task {
         /// Only the scenarios whose titles contain this
         #[arg(default_value = "")]
         title: String,
-        /// Update the table in docs/faults.md
+        /// Update the table in docs/internals/faults.md
         #[arg(long, conflicts_with = "title")]
         write: bool,
     },
     /// Print the results of the official suite for Vary in front of each kind of server
     Conformance {
-        /// Update the table in docs/conformance.md
+        /// Update the table in docs/internals/conformance.md
         #[arg(long)]
         write: bool,
     },
+    Dist(dist::Dist),
     Bench(bench::Bench),
     /// Connect and disconnect clients in every way, and print what remains of them in the gateway
     Soak {
@@ -83,7 +86,7 @@ enum Task {
         /// Only the ways whose names contain this
         #[arg(long, default_value = "")]
         only: String,
-        /// Update the figures in docs/soak.md
+        /// Update the figures in docs/internals/soak.md
         #[arg(long, conflicts_with = "only")]
         write: bool,
     },
@@ -95,7 +98,7 @@ enum Task {
         /// Another `vary` binary than the one of the workspace
         #[arg(long)]
         vary: Option<std::path::PathBuf>,
-        /// Update the table in docs/bounds.md
+        /// Update the table in docs/internals/bounds.md
         #[arg(long, conflicts_with_all = ["only", "vary"])]
         write: bool,
         /// Record the figures of --vary as those of this earlier commit, for the column "before" of the table
@@ -112,7 +115,7 @@ enum Task {
         options: extra::Options,
     },
     Recall(recall::Recall),
-    /// Print the cost in tokens of the recorded tool lists, results and rows, and update docs/tokens.md
+    /// Print the cost in tokens of the recorded tool lists, results and rows, and update docs/reference/tokens.md
     Tokens {
         /// Change nothing; fail if the page is not up to date
         #[arg(long)]
@@ -126,6 +129,7 @@ fn main() -> ExitCode {
         Task::Test { phases } => phases::run(&workspace, &phases),
         Task::Faults { title, write } => exit_code(faults::faults(&workspace, &title, write)),
         Task::Conformance { write } => exit_code(conformance::conformance(&workspace, write)),
+        Task::Dist(options) => exit_code(dist::dist(&workspace, &options)),
         Task::Bench(options) => exit_code(bench::bench(&workspace, &options)),
         Task::Soak {
             clients,

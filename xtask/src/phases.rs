@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, auth, cargo, check, conformance, faults, guide, interop, layout, names, requirements,
-    soak, tokens,
+    amplify, auth, book, cargo, check, conformance, dist, faults, guide, interop, layout, names,
+    requirements, soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -46,6 +46,11 @@ const PHASES: &[Phase] = &[
         name: "guide",
         about: "the examples of the guide are compiled, and the tests that it names exist",
         run: guide::phase,
+    },
+    Phase {
+        name: "book",
+        about: "the documentation builds as a book, and every link leads somewhere",
+        run: book::phase,
     },
     Phase {
         name: "build",
@@ -96,6 +101,11 @@ const PHASES: &[Phase] = &[
         name: "amplify",
         about: "small messages make the gateway use at most three times their bounds of memory",
         run: amplify::phase,
+    },
+    Phase {
+        name: "dist",
+        about: "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is",
+        run: dist::phase,
     },
     Phase {
         name: "packages",

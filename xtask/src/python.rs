@@ -33,7 +33,12 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
         .try_for_each(|(name, list)| install_into(workspace, name, list))
 }
 
-fn install_into(workspace: &Workspace, name: &str, list: &str) -> Result<(), String> {
+/// Installs exactly the packages of `list` into the environment `name`, unless they are installed.
+///
+/// # Errors
+///
+/// When Python 3 or its pip is missing or fails.
+pub(crate) fn install_into(workspace: &Workspace, name: &str, list: &str) -> Result<(), String> {
     let requirements = workspace.read(list)?;
     let environment = workspace.scratch(name)?;
     let installed = environment.join("requirements.txt");

@@ -54,14 +54,14 @@ pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server
     )?;
     let log = workspace.scratch("interop/shaped-vary.log")?;
     let mut command = process::command(vary);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
     npm::with_packages(workspace, command.arg(&configuration))?;
     let server = Server::start(&mut command, &log)?;
     let rows: Vec<Value> = rows.iter().map(Rows::to_json).collect();
     let argument = json!({
         "recording": recording,
         "url": server.url,
-        "command": [vary, "serve", "--stdio", "--config", configuration],
+        "command": [vary, "serve", "--stdio", configuration],
         "rows": rows,
     });
     Ok((argument, server))

@@ -82,7 +82,7 @@ pub(crate) fn binary(workspace: &Workspace, package: &str, name: &str) -> Result
 /// Only for builds that hang: a build on a slow machine takes less.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
-const PAGE: &str = "docs/soak.md";
+const PAGE: &str = "docs/internals/soak.md";
 const MARKS: [&str; 2] = [
     "<!-- what `cargo xtask soak --write` prints begins here -->",
     "<!-- and ends here -->",

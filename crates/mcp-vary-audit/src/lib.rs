@@ -2,7 +2,7 @@
 //!
 //! | question | here |
 //! |---|---|
-//! | what is recorded? | [`Record`], and `docs/audit.md` |
+//! | what is recorded? | [`Record`], and `docs/reference/audit.md` |
 //! | how much of it is written? | [`AuditConfig`]: [`IdentityDetail`], [`ArgumentsDetail`] |
 //! | where to? | [`Sink`]: [`FileSink`], [`StreamSink`], [`SyslogSink`] |
 //! | what if it cannot be written in time? | [`OnFull`], [`AuditStats`] |

@@ -32,23 +32,20 @@ use crate::writer::{Message, Writer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct AuditLog {
+pub struct AuditLog(Arc<SharedLog>);
+
+/// What all clones of a log share. The writer ends when it is dropped, since nobody can record any more.
+#[derive(Debug)]
+struct SharedLog {
     queue: Arc<Queue>,
     sender: SyncSender<Message>,
-    writer: Arc<WriterHandle>,
+    thread: JoinHandle<()>,
     now: fn() -> u64,
     on_full: OnFull,
     has_digests: bool,
 }
 
-/// The writer, which ends when nobody can record any more.
-#[derive(Debug)]
-struct WriterHandle {
-    thread: JoinHandle<()>,
-    queue: Arc<Queue>,
-}
-
-impl Drop for WriterHandle {
+impl Drop for SharedLog {
     fn drop(&mut self) {
         self.queue.is_closing.store(true, Ordering::SeqCst);
         self.thread.thread().unpark();
@@ -66,13 +63,13 @@ pub struct QueueFull;
 
 /// Room for one record. Dropped without a record, it gives the room back.
 #[derive(Debug)]
-pub struct Permit<'a> {
-    log: &'a AuditLog,
+pub struct Permit {
+    log: AuditLog,
     has_slot: bool,
 }
 
 /// What an audit log did since its start.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct AuditStats {
     /// Records that were written, those of the log itself included.
@@ -85,6 +82,8 @@ pub struct AuditStats {
     pub failures: u64,
     /// Records that wait, and reserved room.
     pub queued: usize,
+    /// Why the sink does not work at the moment; `None` if it does.
+    pub error: Option<String>,
 }
 
 impl AuditLog {
@@ -103,18 +102,14 @@ impl AuditLog {
         let writer = Writer::new(Arc::clone(&queue), receiver, encoder, sink, now, on_full);
         let thread = thread::Builder::new().name("audit".into());
         let thread = thread.spawn(move || writer.run())?;
-        let writer = WriterHandle {
-            thread,
-            queue: Arc::clone(&queue),
-        };
-        Ok(Self {
+        Ok(Self(Arc::new(SharedLog {
             queue,
             sender,
-            writer: Arc::new(writer),
+            thread,
             now,
             on_full,
             has_digests: config.arguments != ArgumentsDetail::Off,
-        })
+        })))
     }
 
     /// Reserves room for a record, before a request does what must be recorded.
@@ -124,24 +119,59 @@ impl AuditLog {
     /// # Errors
     ///
     /// [`QueueFull`] if the queue is full; the caller must refuse the request. Never with [`OnFull::Drop`].
-    pub fn reserve(&self) -> Result<Permit<'_>, QueueFull> {
-        let has_slot = match self.on_full {
-            OnFull::Drop | OnFull::Refuse => self.queue.try_acquire(),
-            OnFull::Wait(limit) => {
-                self.queue.try_acquire() || {
-                    self.writer.thread.thread().unpark();
-                    self.queue.acquire_within(limit)
-                }
-            }
-        };
-        if !has_slot && self.on_full != OnFull::Drop {
-            self.queue.add_refused();
-            return Err(QueueFull);
+    pub fn reserve(&self) -> Result<Permit, QueueFull> {
+        let log = &*self.0;
+        if let Some(permit) = self.try_reserve() {
+            return Ok(permit);
         }
-        Ok(Permit {
-            log: self,
+        let has_slot = match log.on_full {
+            OnFull::Wait(limit) => {
+                log.thread.thread().unpark();
+                log.queue.acquire_within(limit)
+            }
+            OnFull::Drop | OnFull::Refuse => false,
+        };
+        match has_slot {
+            true => Ok(self.permit(true)),
+            false => Err(self.refuse()),
+        }
+    }
+
+    /// Reserves room for a record if there is some now. It never blocks, and counts nothing: for asynchronous code, which
+    /// waits itself and reports with [`refuse`](Self::refuse) that it refuses a request.
+    ///
+    /// With [`OnFull::Drop`] there is always a permit; its record may be lost.
+    #[must_use]
+    pub fn try_reserve(&self) -> Option<Permit> {
+        let has_slot = self.0.queue.try_acquire();
+        let may_pass = has_slot || self.0.on_full == OnFull::Drop;
+        may_pass.then(|| self.permit(has_slot))
+    }
+
+    /// Counts a request that is refused because it cannot be recorded.
+    #[must_use = "it is the error of the request"]
+    pub fn refuse(&self) -> QueueFull {
+        self.0.queue.add_refused();
+        QueueFull
+    }
+
+    /// What happens when the queue is full.
+    #[must_use]
+    pub fn on_full(&self) -> OnFull {
+        self.0.on_full
+    }
+
+    fn permit(&self, has_slot: bool) -> Permit {
+        Permit {
+            log: self.clone(),
             has_slot,
-        })
+        }
+    }
+
+    /// Records something that happened in any case, such as a refused credential. It never blocks; without room the
+    /// record is lost and counted, whatever [`OnFull`] says.
+    pub fn submit_or_lose(&self, record: Record) {
+        self.permit(self.0.queue.try_acquire()).submit(record);
     }
 
     /// Records something that needs no room in advance: a refusal, a selection, a reload.
@@ -159,7 +189,7 @@ impl AuditLog {
 
     /// Opens the sink again, after its file was rotated. It happens soon, on the log's own thread.
     pub fn reopen(&self) {
-        self.queue.needs_reopen.store(true, Ordering::SeqCst);
+        self.0.queue.needs_reopen.store(true, Ordering::SeqCst);
         self.wake();
     }
 
@@ -168,10 +198,10 @@ impl AuditLog {
     /// What is recorded from now on is lost. Without a call of `close`, records that still wait are lost when the process
     /// ends.
     pub fn close(&self, limit: Duration) -> bool {
-        self.queue.is_closing.store(true, Ordering::SeqCst);
+        self.0.queue.is_closing.store(true, Ordering::SeqCst);
         self.wake();
         let deadline = Instant::now() + limit;
-        while !self.writer.thread.is_finished() {
+        while !self.0.thread.is_finished() {
             if Instant::now() >= deadline {
                 return false;
             }
@@ -183,46 +213,47 @@ impl AuditLog {
     /// What the log did so far.
     #[must_use]
     pub fn stats(&self) -> AuditStats {
-        let totals = &self.queue.totals;
+        let totals = &self.0.queue.totals;
         AuditStats {
             written: totals.written.load(Ordering::Relaxed),
             lost: totals.lost.load(Ordering::Relaxed),
             refused: totals.refused.load(Ordering::Relaxed),
             failures: totals.failures.load(Ordering::Relaxed),
-            queued: self.queue.used(),
+            queued: self.0.queue.used(),
+            error: self.0.queue.sink_error.lock().clone(),
         }
     }
 
     fn wake(&self) {
         // A full queue wakes the writer as well.
-        let _ = self.sender.try_send(Message::Wake);
-        self.writer.thread.thread().unpark();
+        let _ = self.0.sender.try_send(Message::Wake);
+        self.0.thread.thread().unpark();
     }
 
     /// Sends a record for which there is a slot.
     fn send(&self, mut record: Record) {
         if let Some(arguments) = &mut record.arguments {
-            let fits = self.has_digests && self.queue.try_acquire_arguments(arguments.length);
+            let fits = self.0.has_digests && self.0.queue.try_acquire_arguments(arguments.length);
             if !fits {
                 arguments.json = None;
             }
         }
-        let time = (self.now)();
+        let time = (self.0.now)();
         let message = Message::Record(Box::new(TimedRecord { time, record }));
-        if self.sender.try_send(message).is_err() {
+        if self.0.sender.try_send(message).is_err() {
             // The writer has ended.
-            self.queue.release();
-            self.queue.add_lost(1);
+            self.0.queue.release();
+            self.0.queue.add_lost(1);
         }
     }
 }
 
-impl Permit<'_> {
+impl Permit {
     /// Records what happened. Never blocks.
     pub fn submit(mut self, record: Record) {
         // Room may have become free in the meantime.
-        if !self.has_slot && !self.log.queue.try_acquire() {
-            self.log.queue.add_lost(1);
+        if !self.has_slot && !self.log.0.queue.try_acquire() {
+            self.log.0.queue.add_lost(1);
             return;
         }
         // The writer frees the slot.
@@ -231,10 +262,10 @@ impl Permit<'_> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for Permit {
     fn drop(&mut self) {
         if self.has_slot {
-            self.log.queue.release();
+            self.log.0.queue.release();
         }
     }
 }

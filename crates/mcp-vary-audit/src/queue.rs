@@ -27,6 +27,8 @@ pub(crate) struct Queue {
     pub(crate) totals: Totals,
     pub(crate) is_closing: AtomicBool,
     pub(crate) needs_reopen: AtomicBool,
+    /// Why the sink does not work at the moment.
+    pub(crate) sink_error: Lock<Option<String>>,
 }
 
 /// Counts since the start.
@@ -82,6 +84,7 @@ impl Queue {
             totals: Totals::default(),
             is_closing: AtomicBool::new(false),
             needs_reopen: AtomicBool::new(false),
+            sink_error: Lock::new(None),
         }
     }
 

@@ -213,6 +213,7 @@ impl Writer {
     fn succeeded(&mut self) {
         if self.is_failing {
             self.is_failing = false;
+            *self.queue.sink_error.lock() = None;
             let sink = self.sink.name();
             info!(sink, "audit records can be written again");
         }
@@ -220,6 +221,7 @@ impl Writer {
 
     fn failed(&mut self, error: &io::Error) {
         self.is_failing = true;
+        *self.queue.sink_error.lock() = Some(error.to_string());
         self.queue.totals.failures.fetch_add(1, Ordering::Relaxed);
         if let Some(failure) = self.failures.next() {
             let sink = self.sink.name();

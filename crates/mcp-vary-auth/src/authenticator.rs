@@ -28,7 +28,8 @@ pub struct Authenticator {
     keys: KeyTable,
     tokens: Option<TokenVerifier>,
     cache: TokenCache,
-    allows_anonymous: bool,
+    /// The principal of clients without a credential; none if they may not pass.
+    anonymous: Option<Arc<Principal>>,
 }
 
 /// A request that may pass. `Debug` shows no claim.
@@ -67,14 +68,14 @@ impl Authenticator {
             keys,
             tokens,
             cache: TokenCache::default(),
-            allows_anonymous: false,
+            anonymous: None,
         }
     }
 
     /// Sets whether clients without a credential may pass, as nobody.
     #[must_use]
-    pub const fn with_anonymous(mut self, allows: bool) -> Self {
-        self.allows_anonymous = allows;
+    pub fn with_anonymous(mut self, allows: bool) -> Self {
+        self.anonymous = allows.then(|| Arc::new(Principal::anonymous()));
         self
     }
 
@@ -111,8 +112,11 @@ impl Authenticator {
         key_set: impl FnOnce(IssuerIndex) -> Result<Arc<KeySet>, KeysUnavailable>,
     ) -> Result<Admission, Denial> {
         match credential {
-            Credential::None if self.allows_anonymous => Ok(Admission::of(Principal::anonymous())),
-            Credential::None => Err(Refusal::NoCredential.into()),
+            Credential::None => {
+                let anonymous = self.anonymous.as_ref();
+                let principal = anonymous.ok_or(Refusal::NoCredential)?;
+                Ok(Admission::of(Arc::clone(principal)))
+            }
             Credential::Bearer(token) if KeyTable::looks_like_a_key(token.as_str()) => {
                 self.find_key(token, now)
             }
@@ -141,7 +145,7 @@ impl Authenticator {
                     key.principal.id() == admission.principal.id() && !key.is_expired(now)
                 })
             }
-            (None, None) => !admission.principal.is_anonymous() || self.allows_anonymous,
+            (None, None) => !admission.principal.is_anonymous() || self.anonymous.is_some(),
         }
     }
 
@@ -223,9 +227,9 @@ impl fmt::Debug for Admission {
 impl Admission {
     /// A request of `principal`, whose credential has no end of its own.
     #[must_use]
-    pub fn of(principal: Principal) -> Self {
+    pub const fn of(principal: Arc<Principal>) -> Self {
         Self {
-            principal: Arc::new(principal),
+            principal,
             expires_at: None,
             pin: None,
             client_id: None,

@@ -154,6 +154,12 @@ impl Challenges {
 }
 
 impl Refusal {
+    /// Why the request may not pass: a fixed text, which has nothing of the credential.
+    #[must_use]
+    pub fn description(&self) -> &'static str {
+        self.texts().description
+    }
+
     fn texts(&self) -> Texts {
         let (status, error, body_error, description) = match self {
             Self::NoCredential => (

@@ -37,7 +37,7 @@ pub const MAX_KEY_NAME: usize = 64;
 pub struct ApiKey(Box<str>);
 
 /// The SHA-256 digest of an API key. It is not a secret: nobody finds 256 random bits by their digest.
-#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct KeyDigest([u8; 32]);
 
 /// The text is not the digest of a key.

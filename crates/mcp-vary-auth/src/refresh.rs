@@ -7,8 +7,12 @@ use crate::jwks::KeySet;
 /// Keys are fetched again after this many seconds.
 pub const REFRESH_AFTER: u64 = 3600;
 
-/// Tokens with unknown key ids cause at most one fetch in this many seconds.
+/// Tokens with unknown key ids cause at most one fetch that succeeds in this many seconds.
 pub const UNKNOWN_KEY_PAUSE: u64 = 30;
+
+/// After a failed fetch for an unknown key, the next one waits a second; after each further failure twice as long, up to
+/// this many seconds.
+pub const MAX_UNKNOWN_KEY_RETRY: u64 = 4;
 
 /// After a failure the next attempt waits this many seconds.
 pub const RETRY_PAUSE: u64 = 10;
@@ -31,7 +35,9 @@ pub const LOST_AFTER: u64 = 60;
 ///
 /// - One fetch at a time.
 /// - However many tokens name unknown keys, they cause one fetch in [`UNKNOWN_KEY_PAUSE`] at most. A scheduled fetch
-///   does not delay them, so that the tokens of a new key are accepted at once.
+///   does not delay them, so that the tokens of a new key are accepted at once. Nor does a failed fetch, but for the
+///   pause that grows to [`MAX_UNKNOWN_KEY_RETRY`]: when an issuer comes back with a new key, its tokens are accepted
+///   at most that much later.
 /// - A failed fetch never removes keys before they are [`USABLE_FOR`] old.
 ///
 /// # Examples
@@ -54,10 +60,12 @@ pub struct IssuerKeys {
     loaded: Option<Loaded>,
     /// The end of the last attempt, if it failed.
     failed_at: Option<u64>,
-    /// The start of the last fetch for an unknown key.
+    /// The attempts since the last that succeeded.
+    failures: u32,
+    /// The start of the last fetch for an unknown key, if it succeeded.
     unknown_key_at: Option<u64>,
-    /// The start of the fetch that is under way.
-    began_at: Option<u64>,
+    /// The fetch that is under way, and its start.
+    under_way: Option<(FetchReason, u64)>,
     fetches: u64,
 }
 
@@ -106,15 +114,12 @@ impl IssuerKeys {
     /// Whether to fetch now. If so, the fetch is under way from now on.
     pub fn begin(&mut self, now: u64, reason: FetchReason) -> bool {
         let is_under_way = self
-            .began_at
-            .is_some_and(|began| elapsed(began, now) < LOST_AFTER);
+            .under_way
+            .is_some_and(|(_, began)| elapsed(began, now) < LOST_AFTER);
         if is_under_way || !self.is_due(now, reason) {
             return false;
         }
-        if reason == FetchReason::UnknownKey {
-            self.unknown_key_at = Some(now);
-        }
-        self.began_at = Some(now);
+        self.under_way = Some((reason, now));
         self.fetches += 1;
         true
     }
@@ -122,7 +127,11 @@ impl IssuerKeys {
     fn is_due(&self, now: u64, reason: FetchReason) -> bool {
         let is_past = |at: Option<u64>, pause: u64| at.is_none_or(|at| elapsed(at, now) >= pause);
         match reason {
-            FetchReason::UnknownKey => is_past(self.unknown_key_at, UNKNOWN_KEY_PAUSE),
+            FetchReason::UnknownKey => {
+                let retry = 1 << self.failures.saturating_sub(1).min(2);
+                is_past(self.unknown_key_at, UNKNOWN_KEY_PAUSE)
+                    && is_past(self.failed_at, retry.min(MAX_UNKNOWN_KEY_RETRY))
+            }
             FetchReason::Schedule => {
                 let loaded_at = self.loaded.as_ref().map(|loaded| loaded.at);
                 is_past(loaded_at, REFRESH_AFTER) && is_past(self.failed_at, RETRY_PAUSE)
@@ -134,13 +143,17 @@ impl IssuerKeys {
     pub fn succeed(&mut self, now: u64, set: Arc<KeySet>) {
         self.loaded = Some(Loaded { set, at: now });
         self.failed_at = None;
-        self.began_at = None;
+        self.failures = 0;
+        if let Some((FetchReason::UnknownKey, began)) = self.under_way.take() {
+            self.unknown_key_at = Some(began);
+        }
     }
 
     /// The fetch failed: no answer, or not a usable set. The keys stay.
     pub fn fail(&mut self, now: u64) {
         self.failed_at = Some(now);
-        self.began_at = None;
+        self.failures = self.failures.saturating_add(1);
+        self.under_way = None;
     }
 
     /// The seconds until the next scheduled fetch; 0 if it is due.
@@ -211,6 +224,54 @@ mod tests {
     fn an_unknown_key_is_looked_for_at_once_after_a_scheduled_fetch() {
         let mut keys = loaded_at(0);
         assert!(keys.begin(0, FetchReason::UnknownKey));
+    }
+
+    #[test]
+    fn a_dead_issuer_that_comes_back_with_a_new_key_is_asked_within_seconds() {
+        for back_at in 100..160 {
+            let mut keys = loaded_at(0);
+            let new_key_at = (100..).find(|&now| {
+                let begins = keys.begin(now, FetchReason::UnknownKey);
+                match now < back_at {
+                    true if begins => keys.fail(now),
+                    _ if begins => keys.succeed(now, set()),
+                    _ => {}
+                }
+                begins && now >= back_at
+            });
+            let delay = new_key_at.unwrap() - back_at;
+            assert!(delay < MAX_UNKNOWN_KEY_RETRY, "{delay} s after {back_at}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_unknown_keys_ask_a_dead_issuer_now_and_then() {
+        let mut keys = loaded_at(0);
+        let asked: Vec<u64> = (0..1000)
+            .map(|step| 100 + step / 60)
+            .filter(|&now| {
+                let begins = keys.begin(now, FetchReason::UnknownKey);
+                if begins {
+                    keys.fail(now);
+                }
+                begins
+            })
+            .collect();
+        assert_eq!(asked, [100, 101, 103, 107, 111, 115]);
+    }
+
+    #[test]
+    fn a_failure_does_not_make_unknown_keys_ask_twice_in_30_seconds() {
+        let mut keys = loaded_at(0);
+        assert!(keys.begin(100, FetchReason::UnknownKey));
+        keys.succeed(100, set());
+        assert!(!keys.begin(129, FetchReason::UnknownKey));
+        assert!(keys.begin(130, FetchReason::UnknownKey));
+        keys.fail(130);
+        assert!(keys.begin(131, FetchReason::UnknownKey));
+        keys.succeed(131, set());
+        assert!(!keys.begin(160, FetchReason::UnknownKey));
+        assert!(keys.begin(161, FetchReason::UnknownKey));
     }
 
     #[test]

@@ -214,6 +214,12 @@ impl Catalog {
         items.into_iter().find(|item| item.item_ref == *place)
     }
 
+    /// The item of the merged list with this name in `standard`, whether or not a view shows it.
+    pub fn merged_item_named(&self, kind: ListKind, name: &str) -> Option<&Arc<Item>> {
+        let items = self.lists.get(&kind)?.merged.items().iter();
+        items.into_iter().find(|item| *item.id == *name)
+    }
+
     /// The error of the list, if no server's list could be read.
     pub fn failure(&self, kind: ListKind) -> Option<RpcError> {
         self.lists.get(&kind)?.merged.items.as_ref().err().cloned()

@@ -100,7 +100,7 @@ pub enum Base {
     /// Everything as the servers list it.
     #[default]
     Standard,
-    /// Only first sentences of descriptions, and schemas without prose. The same inputs are accepted.
+    /// First sentences of descriptions, and of other prose only what callers need. The same inputs are accepted.
     Compact,
     /// Only tools that declare `readOnlyHint`.
     ReadOnly,
@@ -213,6 +213,13 @@ impl VariantConfig {
     /// Whether it shows some resources and hides others.
     pub fn selects_resources(&self) -> bool {
         self.access.is_some() || self.resources != Selection::default()
+    }
+
+    /// Whether a prompt that it does not list may be hidden or renamed, and not only unknown to the gateway.
+    pub fn selects_prompts(&self) -> bool {
+        self.access.is_some()
+            || self.prompts != Selection::default()
+            || !self.prompt_overrides.is_empty()
     }
 
     /// Whether access rules let the clients of the view see an item.
@@ -480,9 +487,9 @@ const BUILT_IN: [BuiltIn; 4] = [
     ),
     (
         "compact",
-        "All tools in few tokens: the first sentence of each description, schemas without \
-         prose. Accepts the same arguments. For small context windows and execution; for \
-         planning with unfamiliar tools prefer `standard`.",
+        "All tools in few tokens: first sentences, and of other prose only what callers need. \
+         Accepts the same arguments. For small context windows and execution; for planning with \
+         unfamiliar tools prefer `standard`.",
         Base::Compact,
         &[("contextSize", "compact")],
     ),

@@ -29,13 +29,13 @@ pub(crate) async fn run(command: AccessCommand, stop: Stop) -> Result<Verdict, F
 
 /// Starts the servers of the file, and prints what the client may use of them. Always stops the servers.
 async fn explain(args: &ExplainAccess, mut stop: Stop) -> Result<Verdict, Failure> {
-    let file = file::read(&args.file, None)?;
+    let file = file::read(&args.file)?;
     let mut config = with_full_start_wait(file.into_config(environment()?));
     let principal = principal(args, config.authentication.as_ref())?;
     let Some(access) = config.access.take() else {
         let name = args.file.display();
         return Err(Failure::command(format!(
-            "{name} has no `access`, so every client may use everything; see docs/access.md"
+            "{name} has no `access`, so every client may use everything; see docs/reference/access.md"
         )));
     };
     // The servers are read as the rules see them: whole, and by nobody else.

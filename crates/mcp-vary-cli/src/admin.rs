@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
-use crate::print::notice;
+use crate::print::progress;
 use crate::serving;
 
 /// The listener for the operator. It is opened before the servers are started, so that a port in use is reported first.
@@ -44,7 +44,7 @@ impl AdminListener {
             let until = async move { drop(stopped.await) };
             gateway.serve_admin(listener, until).await
         });
-        notice(&format!("status: vary status {}", self.address));
+        progress(&format!("status: vary status {}", self.address));
         AdminTask {
             _stop: stop,
             _task: task,

@@ -6,22 +6,24 @@ use clap::{ArgGroup, Parser, Subcommand};
 use mcp_vary::variant::Date;
 use mcp_vary_config::Format;
 
+use crate::completions::Completions;
 use crate::conformance::args::ServerCheck;
+use crate::connect::args::Connect;
+use crate::man::Man;
+use crate::target_args::TargetArgs;
 
 /// An MCP gateway: each client gets results in the format it asks for, and the tools that fit it
 #[derive(Debug, Parser)]
 #[command(
     name = "vary",
     version,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Try `vary demo` first. Exit codes: 0 success, 1 a check failed, 2 the command could not run."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: warn, and info
-    /// for the output of servers]
+    /// Log level for standard error: error, warn, info, debug, trace or off [default: error; with serve: warn]
     #[arg(
         long,
         global = true,
@@ -31,6 +33,12 @@ pub(crate) struct Args {
         display_order = 100
     )]
     pub(crate) log: Option<String>,
+    /// Log more: one level for each -v. Replaces --log
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 101)]
+    pub(crate) verbose: u8,
+    /// Only print data and errors. With --log or -v, the log is still written
+    #[arg(short, long, global = true, display_order = 102)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -38,12 +46,18 @@ pub(crate) enum Command {
     Demo(Demo),
     Serve(Serve),
     Inspect(Inspect),
+    Tools(Tools),
     Call(Call),
     Check(ServerCheck),
+    Connect(Connect),
     Config(Config),
     Key(Key),
     Access(Access),
     Status(Status),
+    Completions(Completions),
+    #[command(hide = true)]
+    Man(Man),
+    Experiment(Experiment),
     /// The demo's server: an MCP server on standard input and output
     #[command(hide = true)]
     Weather,
@@ -66,56 +80,45 @@ pub(crate) struct Demo {
 
 /// Serve MCP servers, adapted to each client
 ///
-/// A server is a command that speaks MCP on its standard streams, or the URL of a streamable HTTP endpoint. To serve
-/// several, give a configuration of Vary or the server list of an MCP client. Their tools are then called
-/// `server_tool`. If a server is down, Vary keeps retrying and the others keep working. Clients connect to
-/// http://ADDR/mcp.
+/// TARGET is the URL of a streamable HTTP endpoint, a configuration, or the server list of an MCP client; or a command
+/// after `--` that speaks MCP on its standard streams. Without any of them, Vary uses ./vary.yaml or ./.mcp.json, after
+/// asking once. The tools of several servers are called `server_tool`. If a server is down, Vary keeps retrying and the
+/// others keep working. Clients connect to http://ADDR/mcp.
 ///
 /// Vary reloads the file when it changes and on SIGHUP. Servers with an unchanged entry keep running, and no request is
 /// lost. If the file has a mistake, Vary reports it and changes nothing.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary serve [OPTIONS] <--config <FILE> | --mcp-json <FILE> | --url <URL> | -- <COMMAND>...>",
-    group(ArgGroup::new("server behind").args(["config", "mcp_json", "url", "command"]).required(true)),
-    group(ArgGroup::new("file").args(["config", "mcp_json"])),
+    override_usage = "vary serve [OPTIONS] [TARGET | -- COMMAND...]",
     after_help = "Examples:\n  \
         vary serve -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-        vary serve --url https://example.com/mcp --header 'Authorization: Bearer TOKEN'\n  \
-        vary serve --config vary.yaml\n  \
-        vary serve --mcp-json .mcp.json --stdio"
+        vary serve vary.yaml\n  \
+        vary serve .mcp.json --stdio\n  \
+        vary serve https://example.com/mcp --header 'Authorization: Bearer TOKEN'"
 )]
 pub(crate) struct Serve {
-    /// Address to serve on: HOST:PORT, or only a port of this machine [default: `listen` of --config, or 127.0.0.1:8800]
+    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    #[arg(value_name = "TARGET")]
+    pub(crate) named: Option<String>,
+    /// Address to serve on: HOST:PORT, or only a port of this machine [default: `listen` of the
+    /// file, or 127.0.0.1:8800]
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub(crate) listen: Option<String>,
     /// Serve one client on standard input and output instead
     #[arg(long)]
     pub(crate) stdio: bool,
     /// Address that `vary status` connects to: HOST:PORT on this machine, or only a port [default: `admin` of
-    /// --config, or none]
+    /// the file, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
-    /// The server's streamable HTTP endpoint
-    #[arg(long)]
-    pub(crate) url: Option<String>,
-    /// A header for every request to --url; may be repeated
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
-    pub(crate) headers: Vec<String>,
-    /// A configuration with `servers`: YAML, JSON or TOML; `vary config check` explains it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// A file with `mcpServers`, as MCP clients have it; ${VAR}, ${VAR:-default} and ${env:VAR} are replaced
-    #[arg(long, value_name = "FILE")]
-    pub(crate) mcp_json: Option<PathBuf>,
-    /// Only this server of the file
-    #[arg(long, value_name = "NAME", requires = "file")]
-    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     /// The variant for clients that select none and match no rule of `clients`. Replaces `variant` of the file, and
     /// ignores hints
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
     /// Exit with code 2 if an entry of a client's file cannot be used, instead of serving the others
-    #[arg(long, requires = "file")]
+    #[arg(long)]
     pub(crate) require_all: bool,
     /// Disable variants: every client gets the lists as the server sends them
     #[arg(long)]
@@ -123,9 +126,6 @@ pub(crate) struct Serve {
     /// Disable content negotiation: every client gets results as the server sends them
     #[arg(long)]
     pub(crate) no_negotiation: bool,
-    /// The server's command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 /// Show the variants of a server, and what their tools cost in tokens
@@ -136,11 +136,11 @@ pub(crate) struct Serve {
 /// `standard`, or with the first variant if there is no `standard`.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary inspect [OPTIONS] <URL | --config <FILE> | -- <COMMAND>...>",
+    override_usage = "vary inspect [OPTIONS] [TARGET | -- COMMAND...]",
     after_help = "Examples:\n  \
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
-    vary inspect --config vary.yaml\n  \
+    vary inspect vary.yaml\n  \
     vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n  \
     vary inspect --lint http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
@@ -152,6 +152,9 @@ pub(crate) struct Serve {
     [{kind, message}]}]."
 )]
 pub(crate) struct Inspect {
+    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    #[arg(value_name = "TARGET")]
+    pub(crate) named: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Connect as a client with this hint, and explain the order; several values in order of preference; may be repeated
@@ -165,20 +168,41 @@ pub(crate) struct Inspect {
     /// arguments. Exits with 1 when something is broken
     #[arg(long)]
     pub(crate) lint: bool,
-    /// The `--admin` address of the running gateway at URL: also show which clients use deprecated variants, and the
+    /// The `--admin` address of the running gateway at the URL: also show which clients use deprecated variants, and the
     /// variants that are not advertised
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["command", "config"])]
+    #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
-    /// The server's URL
-    #[arg(
-        value_name = "URL",
-        required_unless_present_any = ["command", "config"],
-        conflicts_with_all = ["command", "config"]
-    )]
-    pub(crate) url: Option<String>,
-    /// The server's command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+}
+
+/// Show the tools of a variant: descriptions, arguments and schemas
+///
+/// Shows what clients of one variant read. With --diff, shows word by word what the variant changes in the definitions of
+/// the servers. Tokens are counted as by `vary inspect`.
+#[derive(Debug, Parser)]
+#[command(
+    override_usage = "vary tools [OPTIONS] [TARGET | -- COMMAND...]",
+    after_help = "Examples:\n  \
+    vary tools --variant agent vary.yaml\n  \
+    vary tools --variant agent --diff vary.yaml\n  \
+    vary tools --tool get_weather --schema http://127.0.0.1:8800/mcp\n\n\
+    With --json: {variant, tokens, tools: [{name, server, upstreamName, tokens, tool, upstreamTool}], hidden: [text]}, where \
+    tool is the definition as clients receive it, and upstreamTool that of the server, with --diff."
+)]
+pub(crate) struct Tools {
+    /// A URL or a file [default: ./vary.yaml or ./.mcp.json]
+    #[arg(value_name = "TARGET")]
+    pub(crate) named: Option<String>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Only this tool; may be repeated
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+    /// Show the schemas as JSON instead of the descriptions
+    #[arg(long)]
+    pub(crate) schema: bool,
+    /// Show the differences to the servers' own definitions, and which of their tools are not listed
+    #[arg(long, conflicts_with = "schema")]
+    pub(crate) diff: bool,
 }
 
 /// Call a tool as a given client, and show what it receives
@@ -189,16 +213,25 @@ pub(crate) struct Inspect {
 /// binary data is not counted. A model reads one of the two. With several clients, percentages compare with the first.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | --config <FILE> | -- <COMMAND>...>",
+    override_usage = "vary call [OPTIONS] TOOL [ARGUMENT...] [TARGET | -- COMMAND...]",
     after_help = "Examples:\n  \
-    vary call get_weather '{\"location\":\"Bern\"}' --features agent,format=json http://127.0.0.1:8800/mcp\n  \
-    vary call list_directory '{\"path\":\".\"}' --features agent --features human \\\n      \
+    vary call get_weather location=Bern --features agent,format=json http://127.0.0.1:8800/mcp\n  \
+    vary call list_directory path=. --features agent --features human \\\n      \
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-    vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml\n  \
+    vary call files_read_files 'paths:=[\"a.txt\"]' vary.yaml\n  \
+    vary call files_list_directory @arguments.json\n  \
     vary call get_weather '{\"location\":\"Bern\"}' --lint http://127.0.0.1:8800/mcp\n\n\
     With --json, one line for each client: the result as received, or {error}; with --lint as well, {result, findings: [{kind, message}]}."
 )]
 pub(crate) struct Call {
+    // Positional arguments come before the command after `--`, which is one of `ClientArgs`.
+    /// The tool's name
+    pub(crate) tool: String,
+    /// Arguments of the call, then TARGET. `{...}` is a JSON object with all arguments, @FILE a file with one. NAME=VALUE
+    /// is one argument, of the type that the tool's schema has; NAME:=JSON is one argument as JSON. Anything else is
+    /// TARGET, a URL or a file [default: ./vary.yaml or ./.mcp.json]
+    #[arg(value_name = "ARGUMENT | TARGET")]
+    pub(crate) arguments_and_target: Vec<String>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Call as a client with these features, such as agent,format=json; may be repeated
@@ -208,17 +241,6 @@ pub(crate) struct Call {
     /// that is missing or far too large. Exits with 1 when they contradict each other
     #[arg(long)]
     pub(crate) lint: bool,
-    /// The tool's name
-    pub(crate) tool: String,
-    /// The arguments, a JSON object [default: {}]
-    #[arg(value_name = "JSON")]
-    pub(crate) arguments: Option<String>,
-    /// The server's URL
-    #[arg(value_name = "URL", conflicts_with_all = ["command", "config"])]
-    pub(crate) url: Option<String>,
-    /// The server's command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 /// Create, check or edit a configuration
@@ -375,43 +397,63 @@ pub(crate) struct ExplainAccess {
 /// `vary serve --admin`, or have `admin:` in its configuration. Exit code 1 when a server is down.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
-    vary serve --config vary.yaml --admin 8801\n  \
+    vary serve vary.yaml --admin 8801\n  \
     vary status 8801\n\n\
     With --json, the answer to GET /status: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], directoryUse: [{server, tool, described, refused, repaired, unchecked, reason}], sessions, streams, listeners, subscriptions, pendingServerRequests, suspendedCalls, proxiedTasks, \
-    completedTasks, dedicatedConnections, memory, tasks, rankings, counters}. Times are seconds, memory is bytes.")]
+    completedTasks, dedicatedConnections, memory, tasks, rankings, rateLimits, counters}. Times are seconds, memory is bytes.")]
 pub(crate) struct Status {
-    /// Print JSON
+    /// Print JSON; with --watch, a line each time
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the status again every so many seconds, until Ctrl-C
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2",
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    pub(crate) watch: Option<u64>,
     /// The `--admin` address of the gateway: HOST:PORT, a port, or the URL
     #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
     pub(crate) address: String,
 }
 
+/// Say what came of the experiments of a running gateway
+///
+/// Compares each arm with the first one, the control, by the clients that took part: values, 95 % intervals, and whether
+/// the difference is real. Says nothing of an arm before it has the clients that this takes.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary experiment 8801\n  \
+    vary experiment --name words replica-1:8801 replica-2:8801\n\n\
+    With --json, a list: {name, metric, shares: {arms: [[variant, clients, planned]], p}, comparisons: [{metric, \
+    variant, control, arm, difference: {value, from, to}, p, power, verdict}]}. Shares are between 0 and 1, durations \
+    milliseconds.")]
+pub(crate) struct Experiment {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only the experiment of this name
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The `--admin` addresses of the gateway and its replicas: HOST:PORT, a port, or the URL
+    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
+    pub(crate) addresses: Vec<String>,
+}
+
 /// The options of both `inspect` and `call`.
 #[derive(Debug, Parser)]
 pub(crate) struct ClientArgs {
-    /// Use the servers of this configuration, or of the server list of an MCP client, through Vary
-    #[arg(
-        long,
-        value_name = "FILE",
-        visible_alias = "mcp-json",
-        conflicts_with = "command"
-    )]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
     /// Only this variant
     #[arg(long, value_name = "ID")]
     pub(crate) variant: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// A header for every request to URL; may be repeated
-    #[arg(
-        long = "header",
-        value_name = "NAME: VALUE",
-        conflicts_with_all = ["command", "config"]
-    )]
-    pub(crate) headers: Vec<String>,
 }

@@ -1,30 +1,29 @@
 //! `vary call`: one tool, called as one or several clients.
 
-use mcp_vary::json::Members;
+pub(crate) mod arguments;
+mod schema;
+
+use serde_json::Value;
 
 use crate::args::Call;
-use crate::client::ClientIdentity;
+use crate::client::{Client, ClientIdentity};
 use crate::failure::{Failure, Verdict};
 use crate::lint::{self, Linted};
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
-use crate::print::{self, sanitize_json};
+use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
+use crate::suggestion;
+use crate::target_args::ServerTarget;
 use crate::target_session::TargetSession;
 use crate::tokens::percent;
+
+use self::arguments::Arguments;
 
 /// Calls the tool once per client, and prints the results. Always closes the server.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = CallRequest::from_args(&args)?;
-    let url = called.url.as_deref();
-    let front = TargetSession::from_args(
-        &args.client,
-        url,
-        &args.command,
-        Some(&called.tool),
-        &mut stop,
-    )
-    .await?;
+    let front = TargetSession::open(&called.target, Some(&called.tool), &mut stop).await?;
     let mut answers = Vec::new();
     let calls = call_all(
         &front,
@@ -44,7 +43,11 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         print::data(&(shown + &lint::report(&called.titles(), &answers)))
     };
     let closed = front.close(&mut stop).await;
-    ended.and(shown).and(closed)?;
+    let tip = ended?;
+    shown.and(closed)?;
+    if let Some(sentence) = tip {
+        print::notice(&sanitize(&format!("tip: {sentence}")));
+    }
     let fine = answers.iter().all(|called| {
         let went_well = |result: &String| !result::is_error(result);
         called.answer.as_ref().is_ok_and(went_well) && !lint::contradicts(called)
@@ -58,12 +61,25 @@ async fn call_all(
     variant: Option<&str>,
     is_linted: bool,
     answers: &mut Vec<Linted>,
-) -> Result<(), Failure> {
+) -> Result<Option<String>, Failure> {
+    let mut tip = None;
     for persona in &called.identities {
         let client = front.client(persona).await?;
         client.check_selectable(variant)?;
-        let answer = client.call(&called.tool, &called.arguments, variant);
+        let arguments = called.arguments_for(&client, variant).await?;
+        let answer = client.call(&called.tool, &arguments, variant);
         let answer = answer.await?;
+        if let Err(error) = &answer
+            && tip.is_none()
+        {
+            tip = match variant.and_then(|id| suggestion::for_variant(error, id)) {
+                Some(meant) => Some(meant),
+                // The answer is what counts: where the tools cannot be listed, there is no tip.
+                None => suggestion::for_tool(front, &client, &called.tool, variant)
+                    .await
+                    .unwrap_or_default(),
+            };
+        }
         let findings = match &answer {
             Ok(result) if is_linted => {
                 let listed = client.listed(&called.tool, variant).await?;
@@ -73,33 +89,35 @@ async fn call_all(
         };
         answers.push(Linted { answer, findings });
     }
-    Ok(())
+    Ok(tip)
 }
 
 /// The call, and the clients that make it.
 #[derive(Debug)]
 struct CallRequest {
     tool: String,
-    /// The JSON text of an object.
-    arguments: String,
-    url: Option<String>,
+    arguments: Arguments,
+    target: ServerTarget,
     identities: Vec<ClientIdentity>,
 }
 
 impl CallRequest {
     fn from_args(args: &Call) -> Result<Self, Failure> {
-        // `call TOOL URL` omits the arguments.
-        let (arguments, url) = match (&args.arguments, &args.url) {
-            (Some(word), None) if args.command.is_empty() && is_url(word) => (None, Some(word)),
-            (arguments, url) => (arguments.as_deref(), url.as_ref()),
-        };
-        let arguments = arguments.unwrap_or("{}").trim();
-        check_arguments(arguments)?;
-        if url.is_none() && args.command.is_empty() && args.client.config.is_none() {
-            return Err(Failure::command(
-                "a server is missing; give its URL, --config and a file, or `--` and its command",
-            ));
+        let mut arguments = Arguments::default();
+        let mut targets = Vec::new();
+        for word in &args.arguments_and_target {
+            match arguments::is_argument(word) {
+                true => arguments.add(word)?,
+                false => targets.push(word.as_str()),
+            }
         }
+        if let [first, second, ..] = targets[..] {
+            return Err(Failure::command(format!(
+                "`{first}` and `{second}` are two targets; write an argument as NAME=VALUE, and a server's command after `--`"
+            )));
+        }
+        let target = &args.client.target;
+        let target = target.resolve(targets.first().copied(), "vary call TOOL")?;
         let personas: Result<Vec<ClientIdentity>, Failure> = match args.features.as_slice() {
             [] => Ok(vec![ClientIdentity::default()]),
             several => several
@@ -109,14 +127,29 @@ impl CallRequest {
         };
         Ok(Self {
             tool: args.tool.clone(),
-            arguments: arguments.to_owned(),
-            url: url.cloned(),
+            arguments,
+            target,
             identities: personas?,
         })
     }
 }
 
 impl CallRequest {
+    /// The JSON text of the arguments, typed by the schema of the tool that `client` sees.
+    async fn arguments_for(
+        &self,
+        client: &Client,
+        variant: Option<&str>,
+    ) -> Result<String, Failure> {
+        let listed = match self.arguments.need_schema() {
+            true => client.listed(&self.tool, variant).await?,
+            false => None,
+        };
+        let listed = listed.and_then(|listed| serde_json::from_str::<Value>(&listed).ok());
+        let schema = listed.as_ref().and_then(|listed| listed.get("inputSchema"));
+        self.arguments.to_json(schema)
+    }
+
     /// Describes the declarations of each client.
     fn titles(&self) -> Vec<String> {
         let title = |persona: &ClientIdentity| match persona.features.as_deref() {
@@ -124,19 +157,6 @@ impl CallRequest {
             None => "declares nothing".to_owned(),
         };
         self.identities.iter().map(title).collect()
-    }
-}
-
-fn is_url(word: &str) -> bool {
-    word.starts_with("http://") || word.starts_with("https://")
-}
-
-fn check_arguments(arguments: &str) -> Result<(), Failure> {
-    match Members::parse(arguments) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::command(format!(
-            "the arguments are not a JSON object: {error}; write them like '{{\"location\":\"Bern\"}}'"
-        ))),
     }
 }
 

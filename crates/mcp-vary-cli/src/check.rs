@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary_config::{Diagnostic, File};
+use mcp_vary_config::{Diagnostic, File, SecretFiles};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;
@@ -27,7 +27,8 @@ use crate::tokens;
 pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
     let name = args.file.display().to_string();
     let text = crate::file::text(&args.file)?;
-    let file = match crate::file::parse(&name, &text, None) {
+    let secrets = SecretFiles::beside(&args.file);
+    let file = match crate::file::parse(&name, &text, &[], &secrets) {
         Ok(file) => file,
         Err(mistakes) => {
             let shown = if args.json {

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 use crate::print::{notice, sanitize};
+use crate::suggestion;
 
 /// The declarations of a client.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +32,11 @@ impl ClientIdentity {
     /// the server decides what it ignores.
     pub(crate) fn from_args(features: Option<&str>, hints: &[String]) -> Result<Self, Failure> {
         if let Some(features) = features {
-            let (_, ignored) = Features::from_tags(tags(features));
+            let (read, ignored) = Features::from_tags(tags(features));
             warn("--features", &ignored);
+            for sentence in suggestion::for_features(&read) {
+                notice(&sanitize(&format!("note: {sentence}")));
+            }
         }
         let pairs: Option<Vec<(&str, &str)>> =
             hints.iter().map(|hint| hint.split_once('=')).collect();
@@ -157,9 +161,10 @@ impl Client {
                 .collect();
             let request = Request::new("tools/list", Some(self.params(&members, variant)));
             let page = self.ask(request).await?.map_err(|error| {
+                let meant = variant.and_then(|id| suggestion::for_variant(&error, id));
+                let reason = meant.unwrap_or_else(|| sentence(&error));
                 Failure::looked_at(sanitize(&format!(
-                    "the server does not list its tools: {}",
-                    sentence(&error)
+                    "the server does not list its tools: {reason}"
                 )))
             })?;
             let unreadable = |error: json::JsonError| {

@@ -2,17 +2,16 @@
 
 pub(crate) mod args;
 
-use std::path::Path;
-
 use mcp_vary_conformance::{Options, Report, Target, registry, run as run_checks};
 
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
-use crate::file::{self, with_full_start_wait};
+use crate::file::with_full_start_wait;
 use crate::print::table::table;
 use crate::print::{self, Progress, sanitize_json};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
+use crate::target_args::{ServerTarget, TargetFile};
 use crate::{chain, target};
 
 use args::{Checks, Format, ServerCheck};
@@ -23,9 +22,17 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
         return print::data(&list(&args.checks)?).map(|()| Verdict::Fine);
     }
     let options = args.checks.options()?;
-    let report = match &args.config {
-        Some(path) => check_configuration(path, &options, &mut stop).await?,
-        None => check(&named_target(&args)?, &options, &mut stop).await?,
+    let named = args.target.resolve(args.named.as_deref(), "vary check")?;
+    let report = match &named {
+        ServerTarget::File(file) => check_configuration(file, &options, &mut stop).await?,
+        ServerTarget::Url { url, headers } => {
+            check(&endpoint(url, headers)?, &options, &mut stop).await?
+        }
+        ServerTarget::Command(command) => {
+            let target = Target::command(command);
+            let target = target.map_err(|error| Failure::command(error.to_string()))?;
+            check(&target, &options, &mut stop).await?
+        }
     };
     let text = report.render(args.format.into());
     print::data(&match args.format {
@@ -38,15 +45,12 @@ pub(crate) async fn run(args: ServerCheck, mut stop: Stop) -> Result<Verdict, Fa
     })
 }
 
-/// The server that the command line names.
-fn named_target(args: &ServerCheck) -> Result<Target, Failure> {
-    let refused = |error: &dyn std::fmt::Display| Failure::command(error.to_string());
-    let Some(url) = &args.url else {
-        return Target::command(&args.command).map_err(|error| refused(&error));
-    };
+/// The server at `url`.
+fn endpoint(url: &str, headers: &[String]) -> Result<Target, Failure> {
     target::http_url(url, url).map_err(Failure::command)?;
-    let mut target = Target::http(url).map_err(|error| refused(&error))?;
-    for header in &args.headers {
+    let target = Target::http(url);
+    let mut target = target.map_err(|error| Failure::command(error.to_string()))?;
+    for header in headers {
         let (name, value) = header.split_once(':').ok_or_else(|| {
             Failure::command("a --header cannot be read; write it as 'Name: value'")
         })?;
@@ -68,12 +72,11 @@ async fn check(target: &Target, options: &Options, stop: &mut Stop) -> Result<Re
 
 /// Serves the configuration in this process, and checks the gateway.
 async fn check_configuration(
-    path: &Path,
+    file: &TargetFile,
     options: &Options,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let file = file::read(path, None)?;
-    let config = with_full_start_wait(file.into_config(environment()?));
+    let config = with_full_start_wait(file.read()?.into_config(environment()?));
     let config = chain::with_ancestors(config)?;
     let listener = serving::listen("127.0.0.1:0", "--listen").await?;
     let serving = Serving::start(config, listener, stop).await?;

@@ -10,7 +10,7 @@ use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::print::side_by_side::side_by_side;
 use crate::print::wrap::wrap;
-use crate::print::{self, notice, result};
+use crate::print::{self, progress, result};
 use crate::serve::client_entry;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
@@ -30,12 +30,12 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
     let shown = stop.unless_requested(show(&url)).await;
     let shown = shown.and_then(|shown| print::data(&shown));
     if shown.is_ok() && !args.once {
-        notice(&format!("\nserving at {}", url));
-        notice(&format!(
+        progress(&format!("\nserving at {}", url));
+        progress(&format!(
             "for a client's configuration: {}",
             client_entry("weather", &url)
         ));
-        notice(
+        progress(
             "for your own server: vary serve -- npx -y @modelcontextprotocol/server-filesystem .\nCtrl-C ends it",
         );
         stop.requested().await;

@@ -29,6 +29,14 @@ fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
+/// Microseconds since 1970-01-01 UTC, for the audit log.
+#[expect(clippy::disallowed_methods, reason = "the binary reads the clock")]
+pub(crate) fn now_in_microseconds() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.map_or(0, |since| since.as_micros());
+    u64::try_from(since).unwrap_or(u64::MAX)
+}
+
 fn random(bytes: &mut [u8]) {
     // It worked at the start. With predictable bytes, sessions could be forged.
     getrandom::fill(bytes).expect("the system gives randomness");

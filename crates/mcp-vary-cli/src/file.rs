@@ -3,33 +3,37 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_vary_config::{Diagnostics, File, Source};
+use mcp_vary_config::{Diagnostics, File, SecretFiles, Source};
 use mcp_vary_gateway::Config;
 
 use crate::environment::today;
 use crate::failure::Failure;
 use crate::print::notice;
 
-/// Reads the servers of `path`, or only the server `only`, and prints notes.
+/// Reads all servers of `path`, and prints notes.
 ///
 /// # Errors
 ///
 /// When the file cannot be read, or has mistakes; all of them are listed.
-pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
-    parse_and_report(&path.display().to_string(), &text(path)?, only)
+pub(crate) fn read(path: &Path) -> Result<File, Failure> {
+    parse_and_report(path, &text(path)?, &[], &SecretFiles::beside(path))
 }
 
-/// Parses the `text` of the file `name`, and prints notes.
+/// Parses the `text` of the file at `path`, or only the servers `only`, with the `secrets` that it names, and prints
+/// notes.
 ///
 /// # Errors
 ///
 /// All mistakes of the file.
 pub(crate) fn parse_and_report(
-    name: &str,
+    path: &Path,
     text: &str,
-    only: Option<&str>,
+    only: &[String],
+    secrets: &SecretFiles,
 ) -> Result<File, Failure> {
-    let file = parse(name, text, only).map_err(|diagnostics| invalid_file(&diagnostics))?;
+    let name = &path.display().to_string();
+    let file =
+        parse(name, text, only, secrets).map_err(|diagnostics| invalid_file(&diagnostics))?;
     for note in &file.notes {
         notice(&crate::print::sanitize(&format!("note: {name}:{note}")));
     }
@@ -50,7 +54,7 @@ pub(crate) fn left_out(name: &str, file: &File) -> Vec<String> {
     lines.collect()
 }
 
-fn invalid_file(diagnostics: &Diagnostics) -> Failure {
+pub(crate) fn invalid_file(diagnostics: &Diagnostics) -> Failure {
     Failure::command(match diagnostics.all.len() {
         1 => diagnostics.to_string(),
         count => format!("{} has {count} mistakes\n{diagnostics}", diagnostics.file),
@@ -63,11 +67,16 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::command(format!("{} cannot be read: {error}", path.display())))
 }
 
-/// Parses the `text` of the file `name`.
-pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Diagnostics> {
+/// Parses the `text` of the file `name`, or only the servers `only`, with the `secrets` that it names.
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    only: &[String],
+    secrets: &SecretFiles,
+) -> Result<File, Diagnostics> {
     let source = Source::new(name, text).with_today(today());
-    let source = only.map_or(source, |server| source.with_only(server));
-    source.read(&variable)
+    let source = source.with_secret_files(secrets);
+    source.with_only(only).read(&variable)
 }
 
 /// Makes the start wait for each server for as long as the server's start can take.

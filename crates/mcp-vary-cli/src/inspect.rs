@@ -21,14 +21,21 @@ use crate::review::Review;
 use crate::server_summary::ServerSummary;
 use crate::status;
 use crate::stop::Stop;
+use crate::target_args::ServerTarget;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
-    let url = args.url.as_deref();
-    let front = TargetSession::from_args(&args.client, url, &args.command, None, &mut stop).await?;
+    let target = &args.client.target;
+    let target = target.resolve(args.named.as_deref(), "vary inspect")?;
+    if args.admin.is_some() && !matches!(target, ServerTarget::Url { .. }) {
+        return Err(Failure::command(
+            "--admin is the address of a running gateway, so TARGET must be its URL",
+        ));
+    }
+    let front = TargetSession::open(&target, None, &mut stop).await?;
     let seen = stop
         .unless_requested(inspect(&args, &persona, &front))
         .await;

@@ -4,16 +4,13 @@ use std::io;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::args::Command;
+use crate::args::{Args, Command};
 use crate::failure::Failure;
+use crate::print;
 
-/// Starts the log at the level `wanted`, or at the command's default level.
-pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failure> {
-    let directives = wanted.unwrap_or(match command {
-        // `--log info` also shows the servers' standard error. If a server dies, the error contains its last lines.
-        Command::Serve(_) => "warn",
-        _ => "error",
-    });
+/// Starts the log at the level that was requested, or at the command's default level.
+pub(crate) fn start(args: &Args) -> Result<(), Failure> {
+    let directives = directives(args);
     check(directives)?;
     let filter = EnvFilter::try_new(directives).map_err(|error| {
         Failure::command(format!(
@@ -25,9 +22,24 @@ pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failu
         .with_writer(io::stderr)
         .without_time()
         .with_target(false)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .with_ansi(print::terminal::has_color(&io::stderr()))
         .init();
     Ok(())
+}
+
+/// The levels of the log. `-v` counts from the command's default level.
+fn directives(args: &Args) -> &str {
+    let usual = match args.command {
+        // `--log info` also shows the servers' standard error. If a server dies, the error contains its last lines.
+        Command::Serve(_) if !args.quiet => "warn",
+        _ => "error",
+    };
+    if args.verbose == 0 {
+        return args.log.as_deref().unwrap_or(usual);
+    }
+    let at = LEVELS.iter().position(|level| *level == usual).unwrap_or(0);
+    let wanted = LEVELS.iter().take(5).nth(at + usize::from(args.verbose));
+    wanted.copied().unwrap_or("trace")
 }
 
 /// Checks that each part is a level, alone or after `TARGET=`: another word would be read as a target, and disable the

@@ -1,19 +1,24 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `check`, `config`, `key`, `access` and `status`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `tools`, `call`, `check`, `connect`, `config`, `key`, `access` and
+//! `status`.
 //!
 //! This is the only crate that prints, exits, and reads flags, the environment, the clock and randomness.
 //! Standard output is for data, standard error for messages.
 
 mod access;
 mod admin;
+mod approval;
 mod args;
 mod call;
 mod chain;
 mod check;
 mod client;
+mod completions;
 mod config;
 mod conformance;
+mod connect;
 mod demo;
 mod environment;
+mod experiment;
 mod failure;
 mod file;
 mod import;
@@ -21,6 +26,7 @@ mod inspect;
 mod key;
 mod lint;
 mod log;
+mod man;
 mod print;
 mod reload;
 mod review;
@@ -28,16 +34,20 @@ mod serve;
 mod serve_args;
 mod server_summary;
 mod serving;
+mod start_report;
 mod status;
 mod stop;
+mod suggestion;
 mod target;
+mod target_args;
 mod target_session;
 mod tokens;
+mod tools;
+mod usage_error;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
 use mcp_vary_auth::provider::Provider;
 
 use args::{Args, Command};
@@ -49,8 +59,7 @@ use stop::Stop;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(args) {
+    match usage_error::parse().and_then(run) {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(failure) => {
@@ -61,7 +70,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<Verdict, Failure> {
-    log::start(args.log.as_deref(), &args.command)?;
+    print::set_quiet(args.quiet);
+    log::start(&args)?;
     // Before anything verifies a token.
     Provider::install().map_err(|error| Failure::command(error.to_string()))?;
     let mut builder = match std::thread::available_parallelism() {
@@ -85,12 +95,17 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Demo(demo) => demo::run(demo, stop).await,
         Command::Serve(serve) => serve::run(serve, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
+        Command::Tools(tools) => tools::run(tools, stop).await,
         Command::Call(call) => call::run(call, stop).await,
         Command::Check(check) => conformance::run(check, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
+        Command::Connect(args) => connect::run(args, stop).await,
         Command::Key(key) => key::run(&key.command),
         Command::Access(access) => access::run(access.command, stop).await,
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Status(status) => status::run(status, stop).await,
+        Command::Experiment(args) => experiment::run(args, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)

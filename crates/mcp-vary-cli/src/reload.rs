@@ -1,4 +1,4 @@
-//! Reloads the configuration file while it is served: when it changes, and on `SIGHUP`.
+//! Reloads the configuration file while it is served: when it or a secret file that it names changes, and on `SIGHUP`.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_vary_config::{File, Watch};
-use mcp_vary_gateway::Gateway;
+use mcp_vary_config::{File, SecretFiles, Watch};
+use mcp_vary_gateway::{Gateway, Target, UpstreamConfig};
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -33,6 +33,16 @@ pub(crate) struct StartupSettings {
     pub(crate) admin: Option<Option<String>>,
     /// The address that is served on, once it is known.
     pub(crate) address: Option<SocketAddr>,
+    /// The servers that the user confirmed, if the file was not named: no others may be started.
+    pub(crate) confirmed: Option<Vec<(String, Target)>>,
+}
+
+/// What is started for each server, or connected to.
+pub(crate) fn targets(servers: &[UpstreamConfig]) -> Vec<(String, Target)> {
+    let targets = servers.iter();
+    targets
+        .map(|server| (server.name.clone(), server.target.clone()))
+        .collect()
 }
 
 impl StartupSettings {
@@ -61,6 +71,12 @@ impl FileReloader {
         })
     }
 
+    /// Watches the secret files that the file named when it was read.
+    pub(crate) fn with_secrets(mut self, secrets: &SecretFiles) -> Self {
+        self.watch.follow_secrets(secrets.versions());
+        self
+    }
+
     /// Sets the address that is served on: a configuration that does not allow it is refused.
     pub(crate) const fn serves_at(&mut self, address: SocketAddr) {
         self.startup.address = Some(address);
@@ -68,52 +84,73 @@ impl FileReloader {
 
     /// Reloads forever. A newer text replaces one that is still being applied.
     pub(crate) async fn run(&mut self, gateway: &Arc<Gateway>, args: &Serve) -> Infallible {
-        let mut text = self.next().await;
+        let mut text = self.next(gateway).await;
         loop {
             let name = self.path.display().to_string();
             let fixed = self.startup.clone();
-            let reload = reload(&name, text, &fixed, gateway, args);
+            let file = self.parse(text, args);
+            let reload = reload(&name, file, &fixed, gateway, args);
             text = tokio::select! {
                 said = reload => {
                     notice(&sanitize(&said));
-                    self.next().await
+                    self.next(gateway).await
                 }
-                newer = self.next() => newer,
+                newer = self.next(gateway) => newer,
             };
         }
     }
 
-    /// Waits for a change or a signal, and returns the text of the file.
-    async fn next(&mut self) -> io::Result<String> {
+    /// Parses the text, and watches the secret files that it names from now on, also those that are missing. Returns the
+    /// digest of the text, too.
+    fn parse(&mut self, text: io::Result<String>, args: &Serve) -> Result<(File, String), String> {
+        let text = text.map_err(|error| format!("it cannot be read: {error}"))?;
+        let secrets = SecretFiles::beside(&self.path);
+        let file = file::parse_and_report(&self.path, &text, &args.target.servers, &secrets);
+        self.watch.follow_secrets(secrets.versions());
+        let file = file.map_err(|failure| failure.to_string())?;
+        Ok((file, mcp_vary_config::digest(&text)))
+    }
+
+    /// Waits for a change or a signal, and returns the text of the file. After a signal the audit log is opened again,
+    /// whatever is in the file.
+    async fn next(&mut self, gateway: &Gateway) -> io::Result<String> {
         tokio::select! {
             text = self.watch.changed() => return text,
-            () = self.hangup.received() => {}
+            () = self.hangup.received() => gateway.reopen_audit_log(),
         }
         self.watch.now()
     }
 }
 
-/// Applies the `text` of a file to the gateway, and returns a sentence about the outcome.
+/// Applies a `file` to the gateway, and returns a sentence about the outcome.
 async fn reload(
     name: &str,
-    text: io::Result<String>,
+    file: Result<(File, String), String>,
     fixed: &StartupSettings,
     gateway: &Arc<Gateway>,
     args: &Serve,
 ) -> String {
     let refused = |why: &str| format!("{name} was not reloaded, everything stays as it was: {why}");
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => return refused(&format!("it cannot be read: {error}")),
-    };
-    let file = match file::parse_and_report(name, &text, args.server.as_deref()) {
-        Ok(file) => file,
-        Err(failure) => return refused(&failure.to_string()),
+    let (file, digest) = match file {
+        Ok(parsed) => parsed,
+        Err(why) => return refused(&why),
     };
     let others = fixed.changed_keys(&file);
+    if let Some(confirmed) = &fixed.confirmed
+        && targets(&file.servers)
+            .iter()
+            .any(|target| !confirmed.contains(target))
+    {
+        return refused(
+            "it has servers that you did not confirm; start Vary again to confirm them, or name the file",
+        );
+    }
     let places = file.places.clone();
     let config = match serve_args::file_config(args, file) {
-        Ok(config) => config,
+        Ok(mut config) => {
+            config.digest = Some(digest.into());
+            config
+        }
         Err(failure) => return refused(&failure.to_string()),
     };
     let allowed = fixed

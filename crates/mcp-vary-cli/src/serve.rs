@@ -1,14 +1,15 @@
 //! `vary serve`: a gateway in front of servers, until it is stopped.
 
 use std::convert::Infallible;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp_vary_config::VariantSpans;
+use mcp_vary::hints::VariantHints;
+use mcp_vary_config::{Position, SecretFiles, VariantSpans};
+use mcp_vary_gateway::settings::audit::AuditTarget;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::ConnectionState;
 use serde_json::json;
@@ -16,16 +17,19 @@ use tokio::sync::oneshot;
 
 use crate::admin::AdminListener;
 use crate::args::Serve;
-use crate::environment::environment;
+use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
-use crate::print::servers::{plural, reason};
+use crate::print::servers::{is_up, plural, reason};
 use crate::print::table::table;
-use crate::print::{notice, sanitize};
-use crate::reload::{FileReloader, StartupSettings};
+use crate::print::terminal::has_cursor;
+use crate::print::{notice, progress, sanitize};
+use crate::reload::{FileReloader, StartupSettings, targets};
 use crate::serve_args::{file_config, unmatched_warnings, with_args};
 use crate::serving::{self, Serving};
+use crate::start_report::{StartProgress, variant_lines};
 use crate::stop::Stop;
-use crate::{file, target};
+use crate::target;
+use crate::target_args::{ServerTarget, TargetFile};
 
 /// Serves until a signal is received. A second signal ends everything immediately.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -39,6 +43,7 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
     // Clients are answered when the wait is over, even if some servers are not ready.
     let patience = config.start_wait;
     let config = config.allow_empty_start(patience);
+    let config = with_audit_log(config, &args, &said)?;
     let admin = match admin {
         Some(address) => Some(AdminListener::open(&address).await?),
         None => None,
@@ -52,6 +57,33 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
     } else {
         on_http((&listen, config, admin), &said, &mut reloads, &mut stop).await
     }
+}
+
+/// Starts the audit log that the configuration asks for.
+///
+/// # Errors
+///
+/// When its file cannot be opened, and when it would write between the messages of a client.
+fn with_audit_log(
+    mut config: Config,
+    args: &Serve,
+    source: &ConfigSource,
+) -> Result<Config, Failure> {
+    let Some(audit) = &config.audit else {
+        return Ok(config);
+    };
+    if args.stdio && audit.target == AuditTarget::Stdout {
+        let at = source.audit_at.map(|at| format!("{at}: "));
+        return Err(Failure::command(format!(
+            "{}:{}`audit.to` is `stdout`, where `--stdio` sends the messages for the client; write `file PATH` or `syslog ADDRESS`",
+            source.name,
+            at.unwrap_or_default(),
+        )));
+    }
+    let started = audit.start(now_in_microseconds, config.environment);
+    let log = started.map_err(|error| Failure::command(error.to_string()))?;
+    config.audit_log = Some(log);
+    Ok(config)
 }
 
 /// The configuration, and the addresses to serve on.
@@ -72,17 +104,23 @@ struct ConfigSource {
     places: VariantSpans,
     /// The servers whose entries cannot be used.
     left_out: Vec<String>,
+    /// The position of `audit.to`, if the file has it.
+    audit_at: Option<Position>,
 }
 
 impl ServeConfig {
     fn from_args(args: &Serve) -> Result<Self, Failure> {
-        if let Some(path) = args.config.as_ref().or(args.mcp_json.as_ref()) {
-            return Self::from_file(path, args);
-        }
-        let server = match &args.url {
-            Some(url) => target::url(url, &args.headers)?,
-            None => target::command(&args.command)?,
+        let target = args.target.resolve(args.named.as_deref(), "vary serve")?;
+        let server = match &target {
+            ServerTarget::File(file) => return Self::from_file(file, args),
+            ServerTarget::Url { url, headers } => target::url(url, headers)?,
+            ServerTarget::Command(command) => target::command(command)?,
         };
+        if args.require_all {
+            return Err(Failure::command(
+                "--require-all is for a file with servers, and TARGET is not a file; leave it out",
+            ));
+        }
         Ok(Self {
             config: with_args(args, Config::new(server, environment()?), None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
@@ -92,30 +130,36 @@ impl ServeConfig {
         })
     }
 
-    fn from_file(path: &Path, args: &Serve) -> Result<Self, Failure> {
-        let text = file::text(path)?;
-        let file =
-            file::parse_and_report(&path.display().to_string(), &text, args.server.as_deref())?;
+    fn from_file(target: &TargetFile, args: &Serve) -> Result<Self, Failure> {
+        let secrets = SecretFiles::beside(&target.path);
+        let file = target.read_with(&secrets)?;
         let (typed, written) = (args.listen.clone(), file.listen.clone());
         let is_written = typed.is_none() && !args.stdio;
         let fixed = StartupSettings {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
             address: None,
+            confirmed: target.is_confirmed.then(|| targets(&file.servers)),
         };
         let (places, left_out) = (file.places.clone(), file.left_out.clone());
-        let reloading = FileReloader::new(path, text, fixed)?;
+        let audit_at = file.addresses_at.get("audit.to").copied();
+        let digest = mcp_vary_config::digest(&target.text);
+        let reloading = FileReloader::new(&target.path, target.text.clone(), fixed)?;
+        let reloading = reloading.with_secrets(&secrets);
         let listen = typed.or(written);
         let admin = args.admin.clone().or(file.admin.clone());
+        let mut config = file_config(args, file)?;
+        config.digest = Some(digest.into());
         Ok(Self {
-            config: file_config(args, file)?,
+            config,
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
             admin,
             reloader: Some(reloading),
             source: ConfigSource {
-                name: path.display().to_string(),
+                name: target.name(),
                 places,
                 left_out: left_out.into_iter().map(|it| it.name).collect(),
+                audit_at,
             },
         })
     }
@@ -160,23 +204,30 @@ async fn on_http(
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
     };
+    let default = config.selection.default.clone();
     let serving = Serving::begin(config, listener).await?;
     reloads.serves_at(serving.address());
     let gateway = Arc::clone(serving.gateway());
-    notice(&format!("{} at {}", starting_line(&gateway), serving.url()));
+    progress(&format!("{} at {}", starting_line(&gateway), serving.url()));
     let _admin = admin.map(|admin| admin.serve(&gateway));
     wait_until_ready(&gateway, stop).await?;
-    notice(&format!(
+    progress(&format!(
         "{}\nserving at {}",
         introduction(&gateway, said),
         serving.url()
     ));
-    notice(&format!(
+    progress(&format!(
         "for a client's configuration: {}",
         client_entry(&name, &serving.url())
     ));
-    notice(&format!(
-        "to see its variants: vary inspect {}\nCtrl-C ends it",
+    let ranked = gateway.explain(&VariantHints::default()).advertised;
+    let default = default.as_ref().or(ranked.first());
+    let variants = variant_lines(&gateway, &serving.url(), default);
+    if !variants.is_empty() {
+        progress(&variants);
+    }
+    progress(&format!(
+        "to see what they cost: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
     tokio::select! {
@@ -184,7 +235,7 @@ async fn on_http(
         never = reloads.run(&gateway) => match never {},
         never = report_late_servers(&gateway) => match never {},
     }
-    notice(SHUTTING_DOWN);
+    progress(SHUTTING_DOWN);
     let stopped = unless_interrupted(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
@@ -197,10 +248,13 @@ async fn on_stdio(
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     let gateway = Gateway::open(config).await;
-    notice(&starting_line(&gateway));
+    progress(&starting_line(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
     wait_until_ready(&gateway, stop).await?;
-    notice(&introduction(&gateway, said));
+    progress(&introduction(&gateway, said));
+    if io::stdin().is_terminal() {
+        progress(STDIO_HINT);
+    }
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
@@ -214,7 +268,7 @@ async fn on_stdio(
         never = reloads.run(&gateway) => match never {},
         never = report_late_servers(&gateway) => match never {},
     }
-    notice(SHUTTING_DOWN);
+    progress(SHUTTING_DOWN);
     let _ = ask.send(());
     let finish = async {
         let served = serving.await;
@@ -235,9 +289,15 @@ fn starting_line(gateway: &Gateway) -> String {
 
 /// Waits until clients can be answered. If there is only one server and it fails until then, the command ends.
 async fn wait_until_ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
-    serving::wait(gateway, stop, |_| false).await?;
+    let mut started = StartProgress::new(!has_cursor(&io::stderr()));
+    let report = |gateway: &Gateway| {
+        started.update(gateway);
+        false
+    };
+    serving::wait(gateway, stop, report).await?;
     let failed = match &gateway.servers()[..] {
         [server] => match &server.state {
+            state if is_up(state) => return Ok(()),
             ConnectionState::Disconnected { error, .. } => Failure::from(error.clone()),
             _ => return Ok(()),
         },
@@ -257,7 +317,7 @@ async fn report_late_servers(gateway: &Gateway) -> Infallible {
             server.name,
             server_status(&server)
         );
-        notice(&sanitize(&line));
+        progress(&sanitize(&line));
     };
     gateway.late_servers(ready).await;
     std::future::pending().await
@@ -347,6 +407,9 @@ pub(crate) fn client_entry(name: &str, url: &str) -> String {
 
 /// The default address.
 const LISTEN: &str = "127.0.0.1:8800";
+/// For a person who expects an address or a prompt.
+const STDIO_HINT: &str = "waiting for an MCP client on standard input, which is a terminal here: --stdio is for programs that \
+     start Vary; leave it out to serve over HTTP, or press Ctrl-C";
 const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 
 #[cfg(test)]

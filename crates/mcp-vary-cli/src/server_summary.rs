@@ -3,7 +3,7 @@
 use mcp_vary_gateway::{Collision, Gateway, ServedItem, ServerReport};
 use serde_json::{Map, Value, json};
 
-use crate::print::servers::{reason, state, status_table};
+use crate::print::servers::{is_up, reason, state, status_table};
 use crate::print::{self, sanitize};
 
 /// The servers of a gateway at the time when it had connected to them.
@@ -60,7 +60,7 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
     let mut summary = Map::new();
     summary.insert("name".to_owned(), json!(server.name));
     summary.insert("state".to_owned(), json!(state(&server.state)));
-    if let Some(reason) = reason(server) {
+    if let Some(reason) = reason(server).filter(|_| !is_up(&server.state)) {
         summary.insert("error".to_owned(), json!(reason));
     }
     summary.extend(handshake_json(server));

@@ -14,7 +14,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
-use crate::print::{Progress, notice, sanitize};
+use crate::print::servers::plural;
+use crate::print::{Progress, progress, sanitize};
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -108,10 +109,10 @@ pub(crate) async fn wait(
     stop: &mut Stop,
     mut is_enough: impl FnMut(&Gateway) -> bool,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::show(&waiting_line(gateway));
-    let is_shown = progress.is_shown();
+    let mut line = Progress::show(&waiting_line(gateway));
+    let is_shown = line.is_shown();
     let connected = gateway.connected_until(|gateway| {
-        progress.replace(&waiting_line(gateway));
+        line.replace(&waiting_line(gateway));
         is_enough(gateway)
     });
     let mut connected = pin!(connected);
@@ -121,7 +122,7 @@ pub(crate) async fn wait(
         () = tokio::time::sleep(SILENT_WAIT), if !is_shown => false,
     };
     if !interrupted {
-        notice(&sanitize(&waiting_line(gateway)));
+        progress(&sanitize(&waiting_line(gateway)));
         tokio::select! {
             connected = &mut connected => return Ok(connected?),
             () = stop.requested() => {}
@@ -137,8 +138,12 @@ pub(crate) async fn wait(
 
 /// Which servers the start waits for.
 fn waiting_line(gateway: &Gateway) -> String {
-    let (_, starting) = names_by_state(gateway);
-    format!("waiting for {} ...", starting.join(", "))
+    let (ready, starting) = names_by_state(gateway);
+    let count = match ready.len() {
+        0 => String::new(),
+        count => format!("{} ready, ", plural(count, "server")),
+    };
+    format!("{count}waiting for {} ...", starting.join(", "))
 }
 
 fn interruption(gateway: &Gateway) -> String {

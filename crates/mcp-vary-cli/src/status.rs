@@ -1,6 +1,7 @@
 //! `vary status`: the status of a running gateway.
 
 use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
 use http::{Request, StatusCode, Uri};
@@ -19,15 +20,36 @@ use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
 
-/// Requests the status and prints it.
+/// Requests the status and prints it, with `--watch` until a signal is received.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
+    let Some(seconds) = args.watch else {
+        return show(&args, &mut stop).await;
+    };
+    loop {
+        if print::terminal::has_cursor(&io::stdout()) {
+            print::data(CLEAR)?;
+        }
+        let verdict = show(&args, &mut stop).await?;
+        tokio::select! {
+            () = stop.requested() => return Ok(verdict),
+            () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
+        }
+        if !print::terminal::has_cursor(&io::stdout()) && !args.json {
+            print::data("\n")?;
+        }
+    }
+}
+
+/// Requests the status once and prints it.
+async fn show(args: &Status, stop: &mut Stop) -> Result<Verdict, Failure> {
     let status = stop.unless_requested(fetch(&args.address)).await?;
     let servers = list(&status, "servers");
-    let is_up = servers.iter().all(|server| server["state"] == "up");
-    print::data(&if args.json {
-        sanitize_json(&format!("{status:#}\n"))
-    } else {
-        sanitize(&to_text(&status))
+    let is_usable = |server: &Value| server["state"] == "up" || server["state"] == "per-user";
+    let is_up = servers.iter().all(is_usable);
+    print::data(&match (args.json, args.watch) {
+        (true, None) => sanitize_json(&format!("{status:#}\n")),
+        (true, Some(_)) => sanitize_json(&format!("{status}\n")),
+        (false, _) => sanitize(&to_text(&status)),
     })?;
     Ok(if is_up {
         Verdict::Fine
@@ -35,6 +57,9 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
         Verdict::Failed
     })
 }
+
+/// Clears a terminal and moves to its first line.
+const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// What the gateway tells that answers its operator at the address that was typed.
 pub(crate) async fn fetch(typed: &str) -> Result<Value, Failure> {
@@ -122,17 +147,34 @@ fn to_text(status: &Value) -> String {
     }
     out.push_str(&deprecated_use(status));
     out.push_str(&directory_use(list(status, "directoryUse")));
-    out.push_str(&counters(&status["counters"]));
+    out.push_str(&counts(["rate limit", "refused"], &status["rateLimits"]));
+    // What was refused or dropped; counters at zero are omitted.
+    out.push_str(&counts(["since the start", "count"], &status["counters"]));
+    out.push_str(&audit(&status["audit"]));
     out
 }
 
-/// What was refused or dropped since the start, after an empty line; nothing where no counter is above zero.
-fn counters(counters: &Value) -> String {
-    let Some(counters) = counters.as_object().filter(|all| !all.is_empty()) else {
+/// What the audit log has written, after an empty line; nothing without one.
+fn audit(audit: &Value) -> String {
+    if !audit.is_object() {
+        return String::new();
+    }
+    let keys = ["written", "lost", "refused", "queued"];
+    let counts = keys.map(|key| format!("{} {key}", audit[key]));
+    let error = audit["error"].as_str();
+    let error = error.map_or_else(String::new, |error| {
+        format!("the audit log cannot be written: {error}\n")
+    });
+    format!("\naudit log: {}\n{error}", counts.join(", "))
+}
+
+/// Counts by name under a heading, after an empty line; empty if there are none.
+fn counts(heading: [&str; 2], counts: &Value) -> String {
+    let Some(counts) = counts.as_object().filter(|all| !all.is_empty()) else {
         return String::new();
     };
-    let heading = ["since the start", "count"].map(str::to_owned).to_vec();
-    let rows = counters
+    let heading = heading.map(str::to_owned).to_vec();
+    let rows = counts
         .iter()
         .map(|(name, count)| vec![name.clone(), count.to_string()]);
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
@@ -347,7 +389,9 @@ mod tests {
                 {"server": null, "tool": null, "described": 9, "refused": 0, "repaired": 0, "unchecked": 0},
                 {"server": "git", "tool": "log", "described": 2, "refused": 12, "repaired": 11, "unchecked": 1, "reason": "no"},
             ],
+            "rateLimits": {"calls": 0, "searches": 17},
             "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
+            "audit": {"written": 812, "lost": 3, "refused": 0, "queued": 2, "error": "No space left on device"},
         });
         insta::assert_snapshot!(to_text(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
@@ -374,9 +418,16 @@ mod tests {
         log     git             2       12        11          1
         log: its schema is not checked: no
 
+        rate limit  refused
+        calls             0
+        searches         17
+
         since the start            count
         refused-duplicate-members      3
         refused-lookalike-members     12
+
+        audit log: 812 written, 3 lost, 0 refused, 2 queued
+        the audit log cannot be written: No space left on device
         "#);
     }
 }

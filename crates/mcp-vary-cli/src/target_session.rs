@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
-use mcp_vary::variant::ServerVariant;
+use mcp_vary::variant::{ServerVariant, VariantId};
 use mcp_vary_gateway::{Config, Explanation, Gateway, ServedItem, UpstreamConfig};
 use mcp_vary_wire::handshake::Handshake;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::args::ClientArgs;
 use crate::client::{Client, ClientIdentity};
 use crate::environment::environment;
 use crate::failure::Failure;
 use crate::server_summary::ServerSummary;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
+use crate::target_args::ServerTarget;
 use crate::{chain, file, target};
 
 /// A server with both extensions.
@@ -33,28 +33,31 @@ pub(crate) struct TargetSession {
 }
 
 impl TargetSession {
-    /// Connects to the server at `url` or of `command`, or to the servers of a configuration. Waits until one of them has
-    /// the tool `needed`, or for all servers without it.
-    pub(crate) async fn from_args(
-        args: &ClientArgs,
-        url: Option<&str>,
-        command: &[String],
+    /// Connects to the servers of `named`. Waits until one of them has the tool `needed`, or for all servers without it.
+    pub(crate) async fn open(
+        named: &ServerTarget,
         needed: Option<&str>,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
-        if let Some(path) = &args.config {
-            let file = file::read(path, None)?;
-            let config = file::with_full_start_wait(file.into_config(environment()?));
-            return Self::open(config, needed, stop).await;
-        }
-        let server = match url {
-            Some(url) => target::url(url, &args.headers)?,
-            None => target::command(command)?,
+        let config = match named {
+            ServerTarget::File(file) => {
+                file::with_full_start_wait(file.read()?.into_config(environment()?))
+            }
+            ServerTarget::Url { url, headers } => {
+                Config::new(target::url(url, headers)?, environment()?)
+            }
+            ServerTarget::Command(command) => {
+                Config::new(target::command(command)?, environment()?)
+            }
         };
-        Self::open(Config::new(server, environment()?), needed, stop).await
+        Self::connect(config, needed, stop).await
     }
 
-    async fn open(config: Config, needed: Option<&str>, stop: &mut Stop) -> Result<Self, Failure> {
+    async fn connect(
+        config: Config,
+        needed: Option<&str>,
+        stop: &mut Stop,
+    ) -> Result<Self, Failure> {
         let config = chain::with_ancestors(config)?;
         let only = match &config.servers[..] {
             [server] => Some(server.clone()),
@@ -96,6 +99,33 @@ impl TargetSession {
         let ranking = explanation.ranking.entries();
         variants.sort_by_key(|variant| ranking.iter().position(|it| it.id == variant.id));
         Some(variants)
+    }
+
+    /// The tools of each variant, as JSON texts: of every configured one, or of those that the server offers.
+    pub(crate) async fn tools_by_variant(
+        &self,
+        client: &Client,
+    ) -> Result<Vec<(VariantId, Vec<String>)>, Failure> {
+        if let Some(serving) = &self.serving {
+            return Ok(serving.gateway().tools());
+        }
+        let mut all = Vec::new();
+        for variant in client.variants() {
+            let tools = client.tools(Some(variant.id.as_str())).await?;
+            all.push((variant.id, tools));
+        }
+        Ok(all)
+    }
+
+    /// The tools of all servers as they list them: server, name and definition. `None` if the target is a gateway itself.
+    pub(crate) fn server_tools(&self) -> Option<Vec<(String, String, String)>> {
+        let gateway = self.serving.as_ref()?.gateway();
+        let servers = self.summary.servers.iter();
+        let tools = servers.flat_map(|server| {
+            let listed = gateway.server_tools(&server.name).into_iter();
+            listed.map(|(name, json)| (server.name.clone(), name, json))
+        });
+        Some(tools.collect())
     }
 
     /// The ranking of the variants for these hints, with reasons; `None` if the server ranks them itself.

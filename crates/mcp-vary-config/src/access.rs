@@ -119,7 +119,7 @@ impl PartialAccess {
 
     /// Adds a note for each pattern that matches nothing of these servers.
     fn check_servers(&self, reader: &mut Reader<'_>, servers: &Servers) {
-        if reader.only.is_some() {
+        if !reader.only.is_empty() {
             return;
         }
         let enabled = servers.enabled.iter().map(|server| &server.name);

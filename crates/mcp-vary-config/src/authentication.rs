@@ -103,9 +103,14 @@ impl PartialAuthentication {
             .ok()
     }
 
-    /// Reads the claims that rules use from the tokens of every issuer: under their own name, where `claims` does not
-    /// name a place.
-    pub(super) fn read_claims_of_rules(&mut self, reader: &mut Reader<'_>, names: &BTreeSet<&str>) {
+    /// Whether the file has `auth`, even with mistakes.
+    pub(super) const fn is_given(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Reads the claims that rules and headers of servers use from the tokens of every issuer: under their own name, where
+    /// `claims` does not name a place.
+    pub(super) fn read_claims(&mut self, reader: &mut Reader<'_>, names: &BTreeSet<&str>) {
         for issuer in &mut self.issuers {
             let claims = &mut issuer.value.trusted.claims;
             match claims.clone().with_names(names.iter().copied()) {

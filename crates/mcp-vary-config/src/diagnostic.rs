@@ -118,7 +118,8 @@ impl std::error::Error for Diagnostics {}
 
 /// The name in `known` that was probably meant by `written`.
 ///
-/// `START_TIMEOUT` matches `start-timeout`, and so does any name that differs in one or two letters.
+/// `START_TIMEOUT` matches `start-timeout`, and so does any name that differs in one or two letters. Else a name matches
+/// that has the same beginning: `description_mode` matches `descriptions`.
 pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     if written.len() > LONGEST_KEY {
         return None;
@@ -128,8 +129,20 @@ pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known
         .iter()
         .map(|known| (strsim::osa_distance(&wanted, &plain(known)), *known));
-    let (distance, known) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= allowed).then_some(known)
+    let (distance, similar) = distances.min_by_key(|(distance, _)| *distance)?;
+    if distance <= allowed {
+        return Some(similar);
+    }
+    let begins_alike = |known: &&&str| {
+        let common = plain(known);
+        let common = common.strip_suffix('s').unwrap_or(&common);
+        common.len() >= SHORTEST_BEGINNING && wanted.starts_with(common)
+    };
+    known
+        .iter()
+        .filter(begins_alike)
+        .max_by_key(|known| known.len())
+        .copied()
 }
 
 /// The key in lower case, without separators.
@@ -140,6 +153,8 @@ fn plain(key: &str) -> String {
 
 /// Longer keys are not compared: no setting is longer, and the cost grows with the length.
 const LONGEST_KEY: usize = 64;
+/// The fewest letters at the beginning of a name that suggest it.
+const SHORTEST_BEGINNING: usize = 7;
 
 #[cfg(test)]
 mod tests {
@@ -159,6 +174,7 @@ mod tests {
         means("START_TIMEOUT", Some("start-timeout"));
         means("timeout_", Some("timeout"));
         means("evn", Some("env"));
+        means("command_line", Some("command"));
     }
 
     #[test]

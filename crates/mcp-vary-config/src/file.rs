@@ -5,7 +5,7 @@ mod negotiation;
 pub(crate) mod schema;
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,9 +17,11 @@ use super::ranking::{self};
 use super::reader::{Located, Reader};
 use super::require::{self};
 use super::schema_builder::SchemaBuilder;
+use super::secret_files::SecretFiles;
 use super::server::LeftOut;
+use super::variables::Variables;
 use super::variants::VariantSpans;
-use super::{clients, mcp_json};
+use super::{clients, experiments, mcp_json};
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::document::{self, Node};
 use crate::key_spec::KeySpec;
@@ -69,7 +71,7 @@ pub struct File {
     pub listen: Option<String>,
     /// The address for the operator's endpoints: `HOST:PORT`, or a port.
     pub admin: Option<String>,
-    /// The positions of `listen` and `admin`, if the file has them.
+    /// The positions of `listen`, `admin` and `audit.to`, if the file has them.
     pub addresses_at: BTreeMap<&'static str, Position>,
     /// How long clients wait for servers that are starting.
     pub start_wait: Option<Duration>,
@@ -130,8 +132,9 @@ impl File {
 pub struct Source<'a> {
     name: &'a str,
     text: &'a str,
-    only: Option<&'a str>,
+    only: &'a [String],
     today: Option<Date>,
+    files: Option<&'a SecretFiles>,
 }
 
 impl<'a> Source<'a> {
@@ -141,15 +144,16 @@ impl<'a> Source<'a> {
         Self {
             name,
             text,
-            only: None,
+            only: &[],
             today: None,
+            files: None,
         }
     }
 
-    /// Reads only this server, even if it is disabled.
+    /// Reads only these servers, even if they are disabled; all servers if there is no name.
     #[must_use]
-    pub const fn with_only(mut self, server: &'a str) -> Self {
-        self.only = Some(server);
+    pub const fn with_only(mut self, servers: &'a [String]) -> Self {
+        self.only = servers;
         self
     }
 
@@ -158,6 +162,14 @@ impl<'a> Source<'a> {
     #[must_use]
     pub const fn with_today(mut self, today: Date) -> Self {
         self.today = Some(today);
+        self
+    }
+
+    /// Replaces `${file:PATH}` and `${credential:NAME}` by the contents of files. Without it, they are errors: nothing
+    /// but the text is read.
+    #[must_use]
+    pub const fn with_secret_files(mut self, files: &'a SecretFiles) -> Self {
+        self.files = Some(files);
         self
     }
 
@@ -170,7 +182,11 @@ impl<'a> Source<'a> {
     ///
     /// If the file has errors. The error lists all of them at once.
     pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Diagnostics> {
-        let mut reader = Reader::new(variable, self.only);
+        let variables = Variables {
+            environment: variable,
+            files: self.files,
+        };
+        let mut reader = Reader::new(variables, self.only);
         reader.today = self.today;
         let file = match document::read(self.name, self.text) {
             Ok(root) => read_root(&mut reader, &root),
@@ -236,12 +252,13 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     ranking::check_hints(reader, &field, &draft.config.weights, &hints);
     let switches = (draft.variants.on, draft.config.negotiation);
     require::check(reader, &draft.required, switches);
+    experiments::check(reader, &field, &draft.config.experiments);
     let access = std::mem::take(&mut draft.access);
     draft.config.access = access.finish(reader, &field, draft.config.naming, &draft.servers);
-    if let Some(access) = &draft.config.access {
-        let names = access.policy.claim_names();
-        draft.authentication.read_claims_of_rules(reader, &names);
-    }
+    let access = draft.config.access.as_ref();
+    let mut names = access.map_or_else(BTreeSet::new, |access| access.policy.claim_names());
+    names.extend(draft.servers.claim_names());
+    draft.authentication.read_claims(reader, &names);
     let public_url = draft.public_url.as_ref();
     let has_certificates = draft.listener.has_client_ca();
     draft.config.authentication =
@@ -249,6 +266,11 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             .authentication
             .finish(reader, public_url, draft.public_url_given, has_certificates);
     draft.config.listener = draft.listener.finish(reader, public_url);
+    let has_authentication = draft.config.authentication.is_some();
+    let rates = std::mem::take(&mut draft.rates);
+    draft.config.rates = rates.finish(reader, &field, has_authentication);
+    let has_principals = draft.authentication.is_given() || draft.config.stdio_principal.is_some();
+    draft.servers.check_claims(reader, has_principals);
     Some(draft.finish())
 }
 

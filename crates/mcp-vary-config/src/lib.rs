@@ -4,10 +4,12 @@
 //! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
 
 mod access;
+mod audit;
 mod authentication;
 mod clients;
 mod diagnostic;
 mod document;
+mod experiments;
 mod file;
 mod import;
 mod json_value;
@@ -15,23 +17,28 @@ mod key_spec;
 mod limits;
 mod mcp_json;
 mod ranking;
+mod rates;
 mod reader;
 mod renamed;
 mod require;
 mod rules;
 mod schema_builder;
 mod sealing_keys;
+mod secret_files;
 mod server;
 mod units;
 mod variables;
 mod variants;
 mod watch;
 
+pub use self::audit::digest;
 pub use self::file::{File, Source};
 
 pub use self::import::{Format, ImportSource, Imported, Note, UnknownFormat, import};
 
+pub use self::document::edit::{ClientText, Removed, Syntax};
 pub use self::file::schema::schema;
+pub use self::secret_files::{MAX_SECRET_FILE, MAX_SECRET_FILES, SecretFiles, SecretVersions};
 pub use self::server::LeftOut;
 pub use self::variants::VariantSpans;
 pub use self::watch::{Watch, text};

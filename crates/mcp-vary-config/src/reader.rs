@@ -1,6 +1,6 @@
 //! Reads settings from a tree. Errors are collected, so that reading does not stop at the first one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use mcp_vary::variant::Date;
 
 use super::units;
-use super::variables::{self, Lookup};
+use super::variables::{self, Part, Variables};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Entry, Node, Value, join};
 
@@ -65,9 +65,9 @@ impl<'t> Located<'t> {
 
 /// The state while a file is read.
 pub(super) struct Reader<'a> {
-    variable: Lookup<'a>,
-    /// The only server to read, if one was requested.
-    pub(super) only: Option<&'a str>,
+    variables: Variables<'a>,
+    /// The only servers to read; empty for all.
+    pub(super) only: &'a [String],
     /// The current date. Without it, no date counts as past.
     pub(super) today: Option<Date>,
     /// Whether this is the file of another program, which has its own keys.
@@ -78,9 +78,9 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(variable: Lookup<'a>, only: Option<&'a str>) -> Self {
+    pub(super) fn new(variables: Variables<'a>, only: &'a [String]) -> Self {
         Self {
-            variable,
+            variables,
             only,
             today: None,
             foreign: false,
@@ -125,13 +125,10 @@ impl<'a> Reader<'a> {
     pub(super) fn word(&mut self, field: &Located<'_>) -> Option<String> {
         match &field.node.value {
             Value::Scalar(word) => Some(word.clone()),
-            Value::Text(text) => match variables::replace(text, self.variable) {
-                Ok(text) => Some(text),
-                Err((what, fix)) => {
-                    self.report(field, what, &fix);
-                    None
-                }
-            },
+            Value::Text(text) => {
+                let replaced = variables::replace(text, self.variables);
+                self.reported(field, replaced)
+            }
             Value::Null => {
                 self.report(field, "is empty", "write a value, or leave the key out");
                 None
@@ -141,10 +138,33 @@ impl<'a> Reader<'a> {
                 None
             }
             Value::Table(_) => {
-                self.report(field, "is a table of keys", "write one value");
+                let fix = match field.path.as_str() {
+                    "variant" => {
+                        "write the id of the default variant, or `variants` for a table of variants"
+                    }
+                    _ => "write one value",
+                };
+                self.report(field, "is a table of keys", fix);
                 None
             }
         }
+    }
+
+    /// The parts of a word that may have claims in it.
+    pub(super) fn word_parts(&mut self, field: &Located<'_>) -> Option<Vec<Part>> {
+        match &field.node.value {
+            Value::Text(text) => {
+                let parts = variables::parts(text, self.variables);
+                self.reported(field, parts)
+            }
+            _ => Some(vec![Part::Text(self.word(field)?)]),
+        }
+    }
+
+    /// The value; reports an error and its fix.
+    fn reported<T>(&mut self, field: &Located<'_>, read: Result<T, (String, String)>) -> Option<T> {
+        read.map_err(|(what, fix)| self.report(field, what, &fix))
+            .ok()
     }
 
     /// A text, but not a number or boolean, with its variables replaced.
@@ -333,7 +353,16 @@ pub(super) fn did_you_mean(key: &str) -> String {
 pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
     match nearest(written, known) {
         Some(meant) => did_you_mean(meant),
-        None => format!("there are {}", quoted(known)),
+        None => {
+            // A built-in name can be declared as well.
+            let mut seen = BTreeSet::new();
+            let known: Vec<_> = known
+                .iter()
+                .filter(|name| seen.insert(**name))
+                .copied()
+                .collect();
+            format!("there are {}", quoted(&known))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::schema_builder::SchemaBuilder;
 use crate::document::Value;
 
 /// The minimum length. Shorter secrets can be guessed.
-const SHORTEST: usize = 32;
+pub(super) const SHORTEST: usize = 32;
 
 /// Reads the list of secrets.
 pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> SealingKeys {

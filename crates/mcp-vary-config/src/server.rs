@@ -1,6 +1,7 @@
 //! An entry of `servers`: the settings that every client's `mcpServers` has, and those that Vary adds.
 
 mod draft;
+mod headers;
 mod settings;
 
 use std::collections::BTreeSet;
@@ -11,9 +12,9 @@ use self::draft::{Kind, PartialServer};
 use self::settings::{COMMON, KINDS, OURS};
 use super::reader::{Located, Reader, quoted};
 use super::schema_builder::SchemaBuilder;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Position};
 use crate::document::{self, Entry};
-use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::{HeaderTemplate, UpstreamConfig};
 
 /// The servers of a file.
 #[derive(Debug, Default)]
@@ -25,6 +26,31 @@ pub(super) struct Servers {
     pub(super) left_out: Vec<LeftOut>,
     /// The names of the enabled servers with `trust-annotations`.
     pub(super) trusted_annotations: BTreeSet<String>,
+    /// Where headers with claims are.
+    pub(super) claim_headers_at: Vec<(Position, String)>,
+}
+
+impl Servers {
+    /// The names of the claims in headers.
+    pub(super) fn claim_names(&self) -> BTreeSet<&str> {
+        let headers = self.enabled.iter().flat_map(|server| &server.claim_headers);
+        headers
+            .flat_map(|(_, template): &(_, HeaderTemplate)| template.claims())
+            .collect()
+    }
+
+    /// Reports headers with claims where no client can have claims.
+    pub(super) fn check_claims(&self, reader: &mut Reader<'_>, has_principals: bool) {
+        if has_principals {
+            return;
+        }
+        for (at, path) in &self.claim_headers_at {
+            let what = "has claims of users, but nobody is known here";
+            let diagnostic = Diagnostic::new(*at, path.as_str(), what);
+            let fix = "add `auth`, or `stdio-principal` with `claims`";
+            reader.diagnostics.push(diagnostic.with_fix(fix));
+        }
+    }
 }
 
 /// A server of a client's file whose entry cannot be used. The other servers are served without it.
@@ -37,22 +63,21 @@ pub struct LeftOut {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the table of servers, or only the requested server.
+/// Reads the table of servers, or only the requested ones.
 pub(super) fn read_all(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut Servers) {
     let Some(entries) = reader.table(field, "an entry for each server: {name: {command: ...}}")
     else {
         return;
     };
-    if let Some(only) = reader.only
-        && entries.iter().all(|entry| entry.key != only)
-    {
+    let is_missing = |only: &&String| entries.iter().all(|entry| entry.key != **only);
+    if let Some(only) = reader.only.iter().find(is_missing) {
         let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
         let fix = format!("it has {}", quoted(&names));
         return reader.report(field, format!("has no server `{only}`"), &fix);
     }
     let mut taken = BTreeSet::new();
     for entry in entries {
-        if reader.only.is_none_or(|only| only == entry.key) {
+        if reader.only.is_empty() || reader.only.contains(&entry.key) {
             read_one(reader, field, entry, &mut taken, into);
         }
     }
@@ -79,7 +104,7 @@ fn read_one<'t>(
     let before = (reader.diagnostics.len(), reader.notes.len());
     let mut draft = PartialServer::default();
     read_settings(reader, &field, &mut draft);
-    if draft.disabled && reader.only.is_none() {
+    if draft.disabled && reader.only.is_empty() {
         // Servers are often disabled because something is missing, so errors in them are ignored.
         reader.diagnostics.truncate(before.0);
         reader.notes.truncate(before.1);
@@ -93,13 +118,17 @@ fn read_one<'t>(
     let trusts_annotations = draft.trusts_annotations;
     let config = draft.finish(reader, &field, name);
     // A client's file is not written for Vary. Other programs may be able to use this entry.
-    if reader.foreign && reader.only.is_none() && reader.diagnostics.len() > before.0 {
+    if reader.foreign && reader.only.is_empty() && reader.diagnostics.len() > before.0 {
         return into.left_out.push(LeftOut {
             name: entry.key.clone(),
             diagnostics: reader.diagnostics.split_off(before.0),
         });
     }
     if let Some(config) = config {
+        if config.needs_claims() {
+            let headers = field.deepest(&["headers"]);
+            into.claim_headers_at.push((headers.node.at, headers.path));
+        }
         if trusts_annotations {
             into.trusted_annotations.insert(config.name.clone());
         }

@@ -1,14 +1,60 @@
-//! `${VAR}`, `${VAR:-default}` and `${env:VAR}` in the texts of a configuration.
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${credential:NAME}` and `${claims.NAME}` in the texts of
+//! a configuration.
+
+use mcp_vary_access::MAX_CLAIM_NAME;
+
+use super::secret_files::SecretFiles;
 
 /// Returns the value of an environment variable.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Where the values of variables come from.
+#[derive(Clone, Copy)]
+pub(super) struct Variables<'a> {
+    pub(super) environment: Lookup<'a>,
+    /// `None` where no files are read.
+    pub(super) files: Option<&'a SecretFiles>,
+}
+
+/// A part of a text whose variables were replaced.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    /// Text, with the values of variables.
+    Text(String),
+    /// The name of a claim, whose value each request has.
+    Claim(String),
+}
+
+/// What is wrong with a text, and the fix. They do not contain the text, since a header may include a secret.
+type Fault = (String, String);
 
 /// Replaces the variables in `text`. `$${` is an escape for `${`.
 ///
 /// # Errors
 ///
-/// The message and the fix. They do not contain the text, since a header may include a secret.
-pub(super) fn replace(text: &str, variable: Lookup<'_>) -> Result<String, (String, String)> {
+/// When a variable has no value, or is a claim.
+pub(super) fn replace(text: &str, variables: Variables<'_>) -> Result<String, Fault> {
+    let mut out = String::new();
+    for part in parts(text, variables)? {
+        match part {
+            Part::Text(text) => out.push_str(&text),
+            Part::Claim(name) => {
+                let what =
+                    format!("has `${{claims.{name}}}`, which only `headers` of a server can have");
+                return Err((what, "for the characters themselves write `$${`".to_owned()));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Replaces the variables in `text`, but for claims. Values are not searched for variables.
+///
+/// # Errors
+///
+/// When a variable has no value.
+pub(super) fn parts(text: &str, variables: Variables<'_>) -> Result<Vec<Part>, Fault> {
+    let mut parts = Vec::new();
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -23,14 +69,49 @@ pub(super) fn replace(text: &str, variable: Lookup<'_>) -> Result<String, (Strin
             (what, "write `}` behind the variable's name".to_owned())
         })?;
         out.push_str(before);
-        out.push_str(&look_up(inner, variable)?);
+        match inner.strip_prefix("claims.") {
+            Some(name) => {
+                parts.push(Part::Text(std::mem::take(&mut out)));
+                parts.push(Part::Claim(claim_name(name)?));
+            }
+            None => out.push_str(&look_up(inner, variables)?),
+        }
         rest = after;
     }
     out.push_str(rest);
-    Ok(out)
+    parts.push(Part::Text(out));
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+    Ok(parts)
 }
 
-fn look_up(inner: &str, variable: Lookup<'_>) -> Result<String, (String, String)> {
+fn claim_name(name: &str) -> Result<String, Fault> {
+    let fix = "write `${claims.NAME}` with the name of a claim".to_owned();
+    if name.contains(":-") {
+        let what = "has a default for a claim, where none is possible".to_owned();
+        return Err((
+            what,
+            "a request without the claim is refused; leave the default out".to_owned(),
+        ));
+    }
+    if name.is_empty() || name.len() > MAX_CLAIM_NAME || name.chars().any(char::is_control) {
+        return Err(("has `${claims.}` without a usable name".to_owned(), fix));
+    }
+    Ok(name.to_owned())
+}
+
+fn look_up(inner: &str, variables: Variables<'_>) -> Result<String, Fault> {
+    // `${file:-x}` is a variable of the environment with a default.
+    let is_named = |(_, name): &(&str, &str)| !name.starts_with('-');
+    if let Some((kind @ ("file" | "credential"), name)) = inner.split_once(':').filter(is_named) {
+        let files = variables.files.ok_or_else(|| {
+            let what = format!("has `${{{kind}:...}}`, but no files are read here");
+            (what, "write a variable of the environment".to_owned())
+        })?;
+        return match kind {
+            "file" => files.file(name),
+            _ => files.credential(name, variables.environment),
+        };
+    }
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
@@ -39,7 +120,8 @@ fn look_up(inner: &str, variable: Lookup<'_>) -> Result<String, (String, String)
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         return Err((
             format!("has `${{{name}}}`, which cannot be replaced"),
-            "only variables of the environment can; for the characters themselves write `$${`"
+            "variables are `${VARIABLE}`, `${file:PATH}` and `${credential:NAME}`; for the characters themselves write \
+             `$${`"
                 .to_owned(),
         ));
     }
@@ -50,7 +132,8 @@ fn look_up(inner: &str, variable: Lookup<'_>) -> Result<String, (String, String)
         ));
     }
     // As in a shell, `:-` also replaces a variable that is empty.
-    let value = variable(name).filter(|value| default.is_none() || !value.is_empty());
+    let value =
+        (variables.environment)(name).filter(|value| default.is_none() || !value.is_empty());
     value.or_else(|| default.map(str::to_owned)).ok_or_else(|| {
         (
             format!("needs the variable `{name}`, which the environment does not have"),
@@ -67,18 +150,24 @@ mod tests {
         match name {
             "HOME" => Some("/data".to_owned()),
             "EMPTY" => Some(String::new()),
+            "TRICK" => Some("${claims.sub}${HOME}".to_owned()),
             _ => None,
         }
     }
 
+    const VARIABLES: Variables<'_> = Variables {
+        environment: &environment,
+        files: None,
+    };
+
     #[track_caller]
     fn becomes(text: &str, expected: &str) {
-        assert_eq!(replace(text, &environment).as_deref(), Ok(expected));
+        assert_eq!(replace(text, VARIABLES).as_deref(), Ok(expected));
     }
 
     #[track_caller]
     fn refuses(text: &str, expected: &str) {
-        let (what, fix) = replace(text, &environment).unwrap_err();
+        let (what, fix) = replace(text, VARIABLES).unwrap_err();
         assert_eq!(format!("{what}; {fix}"), expected);
     }
 
@@ -88,12 +177,38 @@ mod tests {
         becomes("${env:HOME}${HOME}", "/data/data");
         becomes("${EMPTY:-d}${NONE:-a:b}${EMPTY}", "da:b");
         becomes("${env:NONE:-}", "");
+        becomes("${file:-a}${credential:-b}", "ab");
     }
 
     #[test]
     fn what_is_no_variable_stays() {
         becomes("costs $5 {a} $HOME $", "costs $5 {a} $HOME $");
         becomes("echo $${HOME} ${HOME}", "echo ${HOME} /data");
+    }
+
+    #[test]
+    fn values_are_not_searched_for_variables() {
+        becomes("${TRICK}", "${claims.sub}${HOME}");
+    }
+
+    #[test]
+    fn claims_stay_apart_from_text() {
+        let text = |text: &str| Part::Text(text.to_owned());
+        let claim = |name: &str| Part::Claim(name.to_owned());
+        let read = |text: &str| parts(text, VARIABLES).unwrap();
+        assert_eq!(
+            read("a${HOME}${claims.sub}"),
+            [text("a/data"), claim("sub")]
+        );
+        assert_eq!(
+            read("${claims.https://acme.example/a b}${TRICK}"),
+            [
+                claim("https://acme.example/a b"),
+                text("${claims.sub}${HOME}")
+            ]
+        );
+        assert_eq!(read("$${claims.sub}"), [text("${claims.sub}")]);
+        assert_eq!(read(""), []);
     }
 
     #[test]
@@ -104,8 +219,8 @@ mod tests {
         );
         refuses(
             "${input:key}",
-            "has `${input:key}`, which cannot be replaced; only variables of the environment can; for the \
-             characters themselves write `$${`",
+            "has `${input:key}`, which cannot be replaced; variables are `${VARIABLE}`, `${file:PATH}` and \
+             `${credential:NAME}`; for the characters themselves write `$${`",
         );
         refuses(
             "${HOME:-${NONE}}",
@@ -114,6 +229,23 @@ mod tests {
         refuses(
             "Bearer typed ${HOME",
             "has a `${` that is not closed; write `}` behind the variable's name",
+        );
+        refuses(
+            "${file:/run/secret}",
+            "has `${file:...}`, but no files are read here; write a variable of the environment",
+        );
+        refuses(
+            "${claims.sub}",
+            "has `${claims.sub}`, which only `headers` of a server can have; for the characters themselves write `$${`",
+        );
+        refuses(
+            "${claims.sub:-nobody}",
+            "has a default for a claim, where none is possible; a request without the claim is refused; leave the default \
+             out",
+        );
+        refuses(
+            "${claims.}",
+            "has `${claims.}` without a usable name; write `${claims.NAME}` with the name of a claim",
         );
     }
 }

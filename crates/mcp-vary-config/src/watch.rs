@@ -1,4 +1,4 @@
-//! Detects changes of a configuration file.
+//! Detects changes of a configuration file, and of the secret files that it names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,6 +13,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
+use super::secret_files::SecretVersions;
+
 /// Watches a file for changes of its contents.
 ///
 /// # Properties
@@ -23,11 +25,15 @@ use tracing::warn;
 ///
 /// Directories are watched instead of the file, since a watch on a file is lost when the file is replaced. If the
 /// directories cannot be watched, the file is read every two seconds.
+///
+/// The secret files that the configuration [names](Self::follow_secrets) are watched in the same way.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
     /// The text that was read last, or the error if the file could not be read.
     known: Result<String, io::ErrorKind>,
+    /// The secret files that the text names, and what they contained.
+    secrets: SecretVersions,
     watcher: Option<RecommendedWatcher>,
     /// The watched directories with their identities: a directory may be replaced by another with the same name.
     places: BTreeMap<PathBuf, Identity>,
@@ -82,14 +88,20 @@ impl Watch {
         Self {
             path: path.to_owned(),
             known: Ok(known),
+            secrets: SecretVersions::default(),
             watcher: watcher.ok(),
             places: BTreeMap::new(),
             stirred,
         }
     }
 
-    /// Waits until the text differs from the one that was last read, and returns the new text. This method is cancel
-    /// safe.
+    /// Watches these secret files from now on, in place of those before. They were read when the text was.
+    pub fn follow_secrets(&mut self, secrets: SecretVersions) {
+        self.secrets = secrets;
+    }
+
+    /// Waits until the text or a secret file differs from the one that was last read, and returns the text. This method
+    /// is cancel safe.
     ///
     /// # Errors
     ///
@@ -100,7 +112,19 @@ impl Watch {
             // Watch before reading, so that no change is missed in between.
             let all_watched = self.follow();
             match text(&self.path) {
-                Ok(text) if self.known.as_ref() == Ok(&text) => {}
+                Ok(text) if self.known.as_ref() == Ok(&text) => {
+                    let secrets = self.secrets.now();
+                    if secrets != self.secrets {
+                        // A file may be missing while it is replaced.
+                        let is_gone = secrets.lacks_one_of(&self.secrets);
+                        if is_gone && timeout(MISSING, self.stirred.notified()).await.is_ok() {
+                            self.settle().await;
+                            continue;
+                        }
+                        self.secrets = secrets;
+                        return Ok(text);
+                    }
+                }
                 Ok(text) => {
                     self.known = Ok(text.clone());
                     return Ok(text);
@@ -153,7 +177,8 @@ impl Watch {
         let Some(watcher) = &mut self.watcher else {
             return false;
         };
-        let wanted = places(&self.path);
+        let mut wanted = places(&self.path);
+        wanted.extend(self.secrets.paths().flat_map(places));
         let old = std::mem::take(&mut self.places);
         for (place, _) in old
             .iter()

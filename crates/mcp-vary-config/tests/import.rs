@@ -128,7 +128,7 @@ fn what_cannot_be_imported_says_why() {
     );
     refuses(
         ImportSource::new("vary.yaml", "naming: always\nservers: {a: {command: x}}"),
-        "vary.yaml:1:1: is a configuration of Vary already: it has `naming`; use it as it is, with `--config`",
+        "vary.yaml:1:1: is a configuration of Vary already: it has `naming`; use it as it is: `vary serve FILE`",
     );
     refuses(
         ImportSource::new(

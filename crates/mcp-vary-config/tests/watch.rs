@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcp_vary_config::Watch;
+use mcp_vary_config::{SecretFiles, Source, Watch};
 
 /// A directory for one test.
 fn directory(name: &str) -> PathBuf {
@@ -173,4 +173,53 @@ async fn what_was_asked_for_is_not_told_again() {
     assert_eq!(watch.now().unwrap(), "one");
     fs::write(&file, "two").unwrap();
     assert_eq!(next(&mut watch).await, "two");
+}
+
+/// A configuration that names the secret file `key`, watched since it was read.
+fn with_secret(at: &Path) -> Watch {
+    let text = "servers: {a: {command: x, env: {KEY: '${file:key}'}}}";
+    let file = at.join("vary.yaml");
+    fs::write(&file, text).unwrap();
+    let secrets = SecretFiles::beside(&file);
+    // A missing secret is an error of the configuration, and watched all the same.
+    let _ = Source::new("vary.yaml", text)
+        .with_secret_files(&secrets)
+        .read(&|_| None);
+    let mut watch = Watch::new(&file, text.to_owned());
+    watch.follow_secrets(secrets.versions());
+    watch
+}
+
+#[tokio::test]
+async fn a_secret_file_is_watched_as_the_configuration_is() {
+    let at = directory("secret");
+    let key = at.join("key");
+    for step in ["appears", "is written", "is replaced"] {
+        let mut watch = with_secret(&at);
+        let change = async {
+            tokio::task::yield_now().await;
+            match step {
+                "is replaced" => {
+                    fs::write(at.join("new"), step).unwrap();
+                    fs::rename(at.join("new"), &key).unwrap();
+                }
+                _ => fs::write(&key, step).unwrap(),
+            }
+        };
+        let (seen, ()) = tokio::join!(next(&mut watch), change);
+        assert!(seen.contains("${file:key}"), "{step}: {seen}");
+    }
+    // Written again with the same content, it is no change; then it is gone.
+    let mut watch = with_secret(&at);
+    let change = async {
+        tokio::task::yield_now().await;
+        fs::write(&key, "is replaced").unwrap();
+        fs::remove_file(&key).unwrap();
+    };
+    let (seen, ()) = tokio::join!(next(&mut watch), change);
+    assert!(seen.contains("${file:key}"), "{seen}");
+    // A change between reading and watching is not missed.
+    let mut watch = with_secret(&at);
+    fs::write(&key, "back").unwrap();
+    assert!(next(&mut watch).await.contains("${file:key}"));
 }

@@ -1,4 +1,4 @@
-//! Writes what is made from the checks: the list in `docs/check.md`, and the files in `spec/traceability`.
+//! Writes what is made from the checks: the list in `docs/reference/check.md`, and the files in `spec/traceability`.
 
 use std::{fs, io, path::Path};
 
@@ -6,7 +6,7 @@ use mcp_vary_conformance::{registry, traceability};
 
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = root.join("docs/check.md");
+    let page = root.join("docs/reference/check.md");
     let text = fs::read_to_string(&page)?;
     let (before, rest) = text.split_once(BEGIN).ok_or(io::ErrorKind::InvalidData)?;
     let (_, after) = rest.split_once(END).ok_or(io::ErrorKind::InvalidData)?;

@@ -6,11 +6,11 @@ const WRITE: &str = "run `cargo run -p mcp-vary-conformance --example pages`";
 
 #[test]
 fn the_page_lists_the_checks() {
-    let page = include_str!("../../../docs/check.md");
+    let page = include_str!("../../../docs/reference/check.md");
     let list = format!("\n{}\n", registry::to_markdown());
     assert!(
         page.contains(&list),
-        "docs/check.md is not up to date; {WRITE}"
+        "docs/reference/check.md is not up to date; {WRITE}"
     );
 }
 

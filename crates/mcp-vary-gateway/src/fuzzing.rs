@@ -53,6 +53,7 @@ impl SessionIds {
                 version: String::new(),
             },
             principal: None,
+            takes_part: false,
         };
         self.0.open(fixed, Duration::from_secs(3_600)).0
     }

@@ -58,6 +58,7 @@ impl Gateway {
         let stop_when_dropped = services.shutdown.clone().drop_guard();
         let setup = ConfigSnapshot::open(config, Arc::clone(&services), None).await;
         services.authentication.store(setup.authentication.clone());
+        services.hub.set_access_rules(setup.pool.access().is_some());
         let gateway = Arc::new(Self {
             current: ArcSwap::from_pointee(setup),
             services,
@@ -137,7 +138,7 @@ impl Gateway {
                 break;
             }
         }
-        let is_up = |source: &Arc<ServerSource>| source.connection.current().is_some();
+        let is_up = |source: &Arc<ServerSource>| source.is_usable();
         if setup.config.allow_empty_start || base.sources().iter().any(is_up) {
             return Ok(());
         }
@@ -211,6 +212,16 @@ impl Gateway {
             .is_err()
         {
             tracing::warn!("tasks were still running at the end");
+        }
+        if let Some(audit) = &self.services.audit {
+            audit.close().await;
+        }
+    }
+
+    /// Opens the file of the audit log again, after it was rotated. Nothing happens without one.
+    pub fn reopen_audit_log(&self) {
+        if let Some(audit) = &self.services.audit {
+            audit.reopen();
         }
     }
 }

@@ -4,6 +4,7 @@
 //! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
 //! and the transports ask for is touched.
 
+mod audit;
 mod authentication;
 mod frontend;
 #[doc(hidden)]
@@ -38,4 +39,4 @@ pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
-pub use status::{ServerStatus, Status, VariantStatus};
+pub use status::{AuditStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};

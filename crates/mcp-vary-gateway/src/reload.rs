@@ -226,7 +226,7 @@ impl Gateway {
     /// - A request runs under one configuration from its first step to its last. A call in flight to a server that is
     ///   removed or changed ends on the old connection, unless the server is silent for its `timeout`.
     /// - Sessions continue with their variants. A session with a removed variant has expired.
-    /// - Keys, randomness and some limits stay those of the start: [`Reloaded::at_next_start`] names those that differ.
+    /// - Keys, randomness, the audit log and some limits stay those of the start: [`Reloaded::at_next_start`] names those that differ.
     ///
     /// Dropping the future before it is done changes nothing. Concurrent reloads run one after the other.
     ///
@@ -245,8 +245,14 @@ impl Gateway {
         self.current.store(Arc::clone(&after));
         let authentication = after.authentication.clone();
         self.services.authentication.store(authentication);
+        let has_access_rules = after.pool.access().is_some();
+        self.services.hub.set_access_rules(has_access_rules);
         self.migrate_subscribers(&after);
         self.cancel_removed(before, &after);
+        self.reopen_audit_log();
+        if let Some(audit) = &self.services.audit {
+            audit.config_reloaded(after.config.digest.as_ref());
+        }
         info!(%reloaded, "configuration reloaded");
         Ok(reloaded)
     }
@@ -296,7 +302,7 @@ async fn build_snapshot(
     let is_new = |source: &&Arc<ServerSource>| !old.iter().any(|old| Arc::ptr_eq(old, source));
     let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
     source::first_readings(&new, setup.config.start_wait).await;
-    let is_up = |source: &Arc<ServerSource>| source.connection.current().is_some();
+    let is_up = |source: &Arc<ServerSource>| source.is_usable();
     if !setup.config.allow_empty_start && !all.iter().any(is_up) {
         for source in &new {
             source.connection.first_attempt().await?;

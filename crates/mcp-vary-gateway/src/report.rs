@@ -127,6 +127,23 @@ impl Gateway {
         served
     }
 
+    /// The tools of the server `name` as it lists them: names and definitions, JSON text. None if they were not read.
+    #[must_use]
+    pub fn server_tools(&self, name: &str) -> Vec<(String, String)> {
+        let setup = self.current();
+        let mut sources = setup.pool.base().sources().iter();
+        let source = sources.find(|source| source.name() == name);
+        let snapshot = source.map(|source| source.snapshot());
+        let listing = snapshot.as_ref().and_then(|snapshot| {
+            let read = snapshot.listings.get(&ListKind::Tools)?;
+            read.as_ref().ok()
+        });
+        let items = listing.into_iter().flat_map(|listing| &listing.items);
+        items
+            .map(|item| (item.id.to_string(), item.json.to_string()))
+            .collect()
+    }
+
     /// How many declarations of clients had an invalid part that was ignored, such as a malformed feature tag. A repeated
     /// declaration is not counted each time.
     #[must_use]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_experiment::{Metric, Totals};
 use mcp_vary_upstream::ConnectionState;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
 use crate::gateway::Gateway;
+use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
 use crate::session::directory_uses::DirectoryUse;
@@ -37,6 +39,9 @@ pub struct Status {
     /// How tools were used in variants whose schemas are on demand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub directory_use: Vec<DirectoryUse>,
+    /// What came of the experiments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentStatus>,
     /// Recently used sessions, which are found without opening their ids.
     pub sessions: usize,
     /// Streams that are open or can be resumed.
@@ -61,9 +66,62 @@ pub struct Status {
     pub tasks: usize,
     /// How many rankings of the variants this configuration computed, instead of finding them in its cache.
     pub rankings: u64,
+    /// How many requests each rate limit has refused since the limits last changed, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rate_limits: BTreeMap<String, u64>,
+    /// The audit log; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditStatus>,
     /// Refused and dropped messages since the start, by name. Counters at zero are omitted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, u64>,
+}
+
+/// The status of the audit log.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditStatus {
+    /// Records that were written since the start.
+    pub written: u64,
+    /// Records that were lost.
+    pub lost: u64,
+    /// Requests that were refused because they could not be recorded.
+    pub refused: u64,
+    /// Records that wait to be written, and requests whose outcome is not known yet.
+    pub queued: usize,
+    /// Why records cannot be written at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl AuditStatus {
+    fn of(services: &Services) -> Option<Self> {
+        let stats = services.audit.as_ref()?.stats();
+        Some(Self {
+            written: stats.written,
+            lost: stats.lost,
+            refused: stats.refused,
+            queued: stats.queued,
+            error: stats
+                .error
+                .map(|error| excerpt(error.as_bytes(), MAX_REASON_LENGTH)),
+        })
+    }
+}
+
+/// What came of one experiment.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ExperimentStatus {
+    /// Its name, and the sums over the clients of each arm. Those of several replicas can be added.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// The metric that decides.
+    pub metric: Metric,
+    /// The difference that is worth finding.
+    pub effect: f64,
 }
 
 /// The status of one server.
@@ -73,7 +131,8 @@ pub struct Status {
 pub struct ServerStatus {
     /// The name that the operator gave it.
     pub name: String,
-    /// `up`, `starting`, `down`, `closed`, or `invalid` if its entry cannot be used.
+    /// `up`, `starting`, `down`, `closed`, `per-user` if it is connected to for each user, or `invalid` if its entry
+    /// cannot be used.
     pub state: &'static str,
     /// For how many seconds it has been in this state.
     pub since: u64,
@@ -152,6 +211,15 @@ impl Status {
             variants: variant_statuses(snapshot, Date::from_unix(now)),
             deprecated_use: services.deprecations.all(),
             directory_use: services.directory_uses.all(),
+            experiments: snapshot
+                .experiments
+                .tallies()
+                .map(|(config, tally)| ExperimentStatus {
+                    totals: tally.totals(),
+                    metric: config.metric,
+                    effect: config.effect,
+                })
+                .collect(),
             sessions: services.sessions.known(),
             streams: services.exchange.replay_streams.count(),
             listeners,
@@ -164,6 +232,8 @@ impl Status {
             memory: services.memory.used(),
             tasks: tasks(),
             rankings: snapshot.selector.rankings.computed(),
+            rate_limits: snapshot.config.rates.refused(),
+            audit: AuditStatus::of(services),
             counters: services.counters.above_zero(),
         }
     }
@@ -192,6 +262,8 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
             let shown = |why: &RpcError| excerpt(why.message().as_bytes(), MAX_REASON_LENGTH);
             let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
             let (state, reason) = match &*source.connection.state().borrow() {
+                // There is one connection for each user, and none without one.
+                _ if source.refusal().is_some() => ("per-user", None),
                 ConnectionState::Connected(_) => ("up", None),
                 ConnectionState::Connecting => ("starting", None),
                 ConnectionState::Disconnected { error, .. } => {

@@ -15,6 +15,7 @@ mod variants {
     mod confined_uris;
     mod confinement;
     mod directory;
+    mod experiments;
     mod names;
     mod offers;
     mod pagination;

@@ -1,5 +1,7 @@
 //! The clock that a running gateway uses.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
 use governor::clock::Clock;
@@ -23,5 +25,45 @@ impl Clock for MonotonicClock {
     fn now(&self) -> Nanos {
         // 584 years fit.
         Nanos::from(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A clock behind one type: the [`MonotonicClock`] of a running gateway, or the one of a test.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcp_vary_rates::{Clock, FakeRelativeClock, SharedClock};
+///
+/// let clock = FakeRelativeClock::default();
+/// let shared = SharedClock::of(clock.clone());
+/// clock.advance(Duration::from_secs(60));
+/// // Clones show the same time.
+/// assert_eq!(Duration::from(shared.clone().now()), Duration::from_secs(60));
+/// ```
+#[derive(Clone)]
+pub struct SharedClock(Arc<dyn Fn() -> Nanos + Send + Sync>);
+
+impl SharedClock {
+    /// A clock that shows the time of `clock`.
+    #[must_use]
+    pub fn of(clock: impl Clock<Instant = Nanos> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move || clock.now()))
+    }
+}
+
+impl Clock for SharedClock {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SharedClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedClock").finish_non_exhaustive()
     }
 }

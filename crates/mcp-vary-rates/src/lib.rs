@@ -27,7 +27,7 @@ mod refusal;
 mod table;
 
 pub use caller::{AddressGroup, Caller, Operation};
-pub use clock::MonotonicClock;
+pub use clock::{MonotonicClock, SharedClock};
 pub use governor::clock::{Clock, FakeRelativeClock};
 pub use limit::{Counted, Limit, LimitError, MAX_LIMIT_NAME, Per};
 pub use limiter::{DEFAULT_CAPACITY, MAX_CAPACITY, MAX_LIMITS, RateLimiter, RateLimiterError};

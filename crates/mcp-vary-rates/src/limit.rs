@@ -170,6 +170,18 @@ impl Limit {
         self.rate
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        self.counted
+    }
+
+    /// Whether the names of tools decide what is counted, or where.
+    #[must_use]
+    pub fn uses_tool_names(&self) -> bool {
+        self.tools.is_some() || self.per == Per::Tool
+    }
+
     /// The bucket that counts the operation; `None` if this limit does not count it.
     pub(crate) fn bucket<P: Clone>(
         &self,
@@ -206,6 +218,22 @@ impl Limit {
             Operation::SwitchVariant => self.counted == Counted::Switches,
             Operation::AuthFailure => self.counted == Counted::AuthFailures,
         }
+    }
+}
+
+/// Limits are equal if they have the same name and count the same operations at the same rate.
+impl PartialEq for Limit {
+    fn eq(&self, other: &Self) -> bool {
+        let glob = |limit: &Self| limit.tools.as_ref().map(|tools| tools.glob().clone());
+        (&self.name, self.per, self.counted, self.rate, &self.server)
+            == (
+                &other.name,
+                other.per,
+                other.counted,
+                other.rate,
+                &other.server,
+            )
+            && glob(self) == glob(other)
     }
 }
 

@@ -161,6 +161,11 @@ impl<P: Clone + Eq + Hash, C: Clock + Clone> RateLimiter<P, C> {
         refusals.max_by_key(LimitExceeded::wait)
     }
 
+    /// The limits, in the order in which they were given.
+    pub fn limits(&self) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().map(|active| &active.limit)
+    }
+
     /// The number of buckets that all limits remember at the moment.
     #[must_use]
     pub fn buckets(&self) -> usize {

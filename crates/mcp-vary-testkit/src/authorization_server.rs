@@ -1,5 +1,6 @@
 //! An authorization server for tests: its metadata, its keys, and the tokens that it signs.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,8 +19,13 @@ pub struct AuthorizationServer {
     address: SocketAddr,
     key: Arc<Mutex<u8>>,
     key_set_requests: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
+    responses: Responses,
     serving: Option<JoinHandle<()>>,
 }
+
+/// By path: the status line after the version, with further headers, and the body.
+type Responses = Arc<Mutex<BTreeMap<String, (String, String)>>>;
 
 impl AuthorizationServer {
     /// Starts the server.
@@ -30,6 +36,8 @@ impl AuthorizationServer {
             address,
             key: Arc::new(Mutex::new(1)),
             key_set_requests: Arc::default(),
+            requests: Arc::default(),
+            responses: Arc::default(),
             serving: None,
         };
         server.serve(listener);
@@ -44,6 +52,18 @@ impl AuthorizationServer {
     /// How often its keys were asked for.
     pub fn key_set_requests(&self) -> usize {
         self.key_set_requests.load(Ordering::Relaxed)
+    }
+
+    /// How often it was asked for anything.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Answers requests for `path` with this status, after which further headers may follow, and this body from now on.
+    pub fn respond(&self, path: &str, status: &str, body: &str) {
+        let response = (status.to_owned(), body.to_owned());
+        let mut responses = self.responses.lock().unwrap();
+        responses.insert(path.to_owned(), response);
     }
 
     /// Signs with a new key from now on; the old one is no longer published.
@@ -87,7 +107,8 @@ impl AuthorizationServer {
 
     fn serve(&mut self, listener: TcpListener) {
         let (issuer, key) = (self.issuer(), Arc::clone(&self.key));
-        let requests = Arc::clone(&self.key_set_requests);
+        let key_set_requests = Arc::clone(&self.key_set_requests);
+        let (requests, responses) = (Arc::clone(&self.requests), Arc::clone(&self.responses));
         self.serving = Some(tokio::spawn(async move {
             loop {
                 let (mut socket, _) = listener.accept().await.unwrap();
@@ -95,21 +116,19 @@ impl AuthorizationServer {
                 let length = socket.read(&mut head).await.unwrap_or_default();
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
                 let path = head.split(' ').nth(1).unwrap_or_default();
-                let body = match path {
-                    "/.well-known/oauth-authorization-server" => {
-                        json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")})
+                requests.fetch_add(1, Ordering::Relaxed);
+                let ok = |body: Value| ("200 OK".to_owned(), body.to_string());
+                let chosen = responses.lock().unwrap().get(path).cloned();
+                let (status, body) = match (chosen, path) {
+                    (Some(chosen), _) => chosen,
+                    (None, "/.well-known/oauth-authorization-server") => {
+                        ok(json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")}))
                     }
-                    "/keys" => {
-                        requests.fetch_add(1, Ordering::Relaxed);
-                        json!({"keys": [public_key(*key.lock().unwrap())]})
+                    (None, "/keys") => {
+                        key_set_requests.fetch_add(1, Ordering::Relaxed);
+                        ok(json!({"keys": [public_key(*key.lock().unwrap())]}))
                     }
-                    _ => Value::Null,
-                };
-                let body = body.to_string();
-                let status = if body == "null" {
-                    "404 Not Found"
-                } else {
-                    "200 OK"
+                    _ => ("404 Not Found".to_owned(), String::new()),
                 };
                 let answer = format!(
                     "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

@@ -65,6 +65,12 @@ impl HttpRequest {
         self
     }
 
+    /// With this header in addition to any other of its name.
+    pub fn with_another(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
     /// Without the headers of this name.
     pub fn without(mut self, name: &str) -> Self {
         self.headers

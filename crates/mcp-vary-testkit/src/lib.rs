@@ -18,6 +18,7 @@ pub mod authorization_server;
 pub mod captured_log;
 pub mod changing_server;
 pub mod client;
+pub mod credentials;
 pub mod era;
 pub mod generate;
 pub mod http_client;

@@ -330,6 +330,8 @@ fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
                 headers.keys().for_each(|key| add(key.as_str().as_bytes()));
             }
         }
+        let claim_headers = server.claim_headers.iter();
+        claim_headers.for_each(|(name, _)| add(name.as_str().as_bytes()));
     }
     digest.finalize().into()
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderName, Uri};
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
+use super::server_headers::HeaderTemplate;
 use crate::chain::OutgoingChain;
 
 /// One server: its name in logs and errors, where it is, and its limits.
@@ -18,6 +19,10 @@ pub struct UpstreamConfig {
     pub name: String,
     /// Its address.
     pub target: Target,
+    /// The headers whose values come from the claims of its clients. Each client has connections of its own then.
+    pub claim_headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// Why no connection is opened; `None` for an ordinary server.
+    pub refusal: Option<ConnectError>,
     /// Its limits.
     pub limits: Limits,
     /// The client capabilities that are declared to it, JSON text; `{}` by default.
@@ -80,6 +85,8 @@ impl UpstreamConfig {
         Self {
             name: name.into(),
             target,
+            claim_headers: Vec::new(),
+            refusal: None,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
@@ -123,6 +130,7 @@ impl UpstreamConfig {
         let Self {
             name,
             target,
+            claim_headers,
             limits,
             capabilities,
             isolation,
@@ -133,6 +141,8 @@ impl UpstreamConfig {
             legacy_first,
             // Requests are checked against the configuration of their moment, not that of the connection.
             allowed_methods: _,
+            // Follows from the client of a connection.
+            refusal: _,
             fill_random: _,
             counters: _,
             chain: _,
@@ -140,6 +150,7 @@ impl UpstreamConfig {
         } = self;
         *name == other.name
             && *target == other.target
+            && *claim_headers == other.claim_headers
             && *limits == other.limits
             && *capabilities == other.capabilities
             && *isolation == other.isolation

@@ -18,10 +18,7 @@ use crate::server_requests::MAX_UNREAD_REPLIES;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The program does not exist.
-    #[error(
-        "server `{server}`: the program `{program}` was not found; \
-         install it, put its directory on `PATH`, or give its full path"
-    )]
+    #[error("server `{server}`: the program `{program}` was not found; {}", missing_program_advice(.program))]
     NotFound {
         /// The server's name.
         server: Arc<str>,
@@ -70,6 +67,14 @@ pub enum ConnectError {
         /// The server's name.
         server: Arc<str>,
     },
+    /// The headers of the server need claims that its client does not have.
+    #[error("server `{server}` {why}")]
+    UnusableClaims {
+        /// The server's name.
+        server: Arc<str>,
+        /// Which claim, and what is wrong with it; not its value.
+        why: Arc<str>,
+    },
     /// The server did not become ready in time.
     #[error(
         "server `{server}` was not ready within {limit:?}: {observed}; \
@@ -98,7 +103,7 @@ impl ConnectError {
             Self::Handshake { server, .. } => {
                 format!("server `{server}` is not usable as an MCP server")
             }
-            Self::Revision { .. } => self.to_string(),
+            Self::Revision { .. } | Self::UnusableClaims { .. } => self.to_string(),
             Self::Loop { server } => format!("server `{server}` is this gateway itself"),
             Self::Timeout { server, limit, .. } => {
                 format!("server `{server}` was not ready within {limit:?}")
@@ -110,7 +115,11 @@ impl ConnectError {
     pub(super) const fn is_permanent(&self) -> bool {
         matches!(
             self,
-            Self::NotFound { .. } | Self::Start { .. } | Self::Revision { .. } | Self::Loop { .. }
+            Self::NotFound { .. }
+                | Self::Start { .. }
+                | Self::Revision { .. }
+                | Self::Loop { .. }
+                | Self::UnusableClaims { .. }
         )
     }
 }
@@ -237,6 +246,14 @@ pub enum UpstreamError {
         /// The time until the next attempt, if known.
         pause: Option<Duration>,
     },
+    /// The headers of the server need claims that the client does not have.
+    #[error("server `{server}` {why}")]
+    UnusableClaims {
+        /// The server's name.
+        server: Arc<str>,
+        /// Which claim, and what is wrong with it; not its value.
+        why: Arc<str>,
+    },
     /// The server has reached its concurrency limit; this call was not sent.
     #[error("server `{server}` works at as many calls as it may ({limit}), {}", queue_note(*.waited))]
     Overloaded {
@@ -286,6 +303,28 @@ pub(super) fn is_rejection(error: &str) -> bool {
 /// Servers answer 409 until they notice that the previous stream is broken.
 pub(super) fn is_transient(status: StatusCode) -> bool {
     !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
+}
+
+/// What to do about a program that does not exist.
+fn missing_program_advice(program: &str) -> &'static str {
+    match program.trim().contains(char::is_whitespace) {
+        true => {
+            "it has spaces: write only the program as `command`, and put the arguments into `args` (on a command line, \
+             leave out the quotes)"
+        }
+        false => "install it, put its directory on `PATH`, or give its full path",
+    }
+}
+
+/// What to do about a status that a server sends when it wants credentials.
+fn credentials_advice(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            "; it wants credentials: write them into `headers` of its entry, as in `Authorization: Bearer ${TOKEN}` (for a \
+             URL on the command line, --header); see \"Remote servers\" in the documentation"
+        }
+        _ => "",
+    }
 }
 
 fn retry_note(pause: Option<Duration>) -> String {
@@ -345,7 +384,12 @@ impl UpstreamError {
             Self::Unreachable { reason, .. }
             | Self::Unanswered { reason, .. }
             | Self::BrokeOff { reason, .. } => format!("{self}: {reason}"),
-            Self::Status { excerpt, .. } if !excerpt.is_empty() => format!("{self}: {excerpt}"),
+            Self::Status {
+                status, excerpt, ..
+            } => {
+                let colon = if excerpt.is_empty() { "" } else { ": " };
+                format!("{self}{colon}{excerpt}{}", credentials_advice(*status))
+            }
             Self::Redirect { location, .. } => format!(
                 "{self} and points to {location}; \
                  redirects are not followed, configure that address if it is right"
@@ -362,9 +406,9 @@ impl UpstreamError {
                 ..
             } => format!("server `{server}` is down: {details}{}", retry_note(*pause)),
             Self::Closed { .. }
-            | Self::Status { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
+            | Self::UnusableClaims { .. }
             | Self::Finished { .. } => self.to_string(),
         }
     }

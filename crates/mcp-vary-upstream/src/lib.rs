@@ -27,6 +27,7 @@ pub mod secret;
 mod secrets;
 pub mod sent_request;
 mod server_facts;
+mod server_headers;
 mod server_log_level;
 mod server_requests;
 mod stdio;
@@ -38,6 +39,10 @@ pub use self::error::{ConnectError, UpstreamError};
 pub use self::handshake::Opening;
 pub use self::message::{Answer, CallerId, Event, Message, NotificationSink, OutOfBand, Request};
 pub use self::server_facts::ServerFacts;
+pub use self::server_headers::{
+    ClaimFault, ClaimProblem, HeaderSource, HeaderTemplate, HeaderTemplateError, MAX_HEADER,
+    TemplatePart,
+};
 pub use self::server_log_level::ServerLogLevel;
 pub use self::server_requests::ServerRequest;
 #[doc(hidden)]

@@ -202,6 +202,13 @@ impl SupervisedConnection {
         match over.as_ref().map(Result::as_deref) {
             Ok(Ok(ConnectionState::Connected(upstream))) => Ok(Arc::clone(upstream)),
             Ok(Ok(ConnectionState::Disconnected {
+                error: ConnectError::UnusableClaims { server, why },
+                ..
+            })) => Err(UpstreamError::UnusableClaims {
+                server: Arc::clone(server),
+                why: Arc::clone(why),
+            }),
+            Ok(Ok(ConnectionState::Disconnected {
                 error, retry_at, ..
             })) => {
                 let pause = retry_at.saturating_duration_since(Instant::now());

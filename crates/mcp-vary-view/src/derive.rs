@@ -1,15 +1,20 @@
 //! The lists of the built-in variants `compact` and `read-only`, derived from a server's lists.
 //!
-//! `compact` costs a model fewer tokens and accepts the same arguments. Descriptions are shortened to their first
-//! sentence. Titles, icons and `outputSchema` are removed. Input schemas lose their prose; every keyword that
-//! decides which arguments are accepted stays, and so does every unknown keyword.
+//! `compact` costs a model fewer tokens and accepts the same arguments. Of descriptions, the first sentence and what
+//! callers need stay ([`compact_tool`]). Titles, icons and `outputSchema` are removed. Input schemas lose the rest of
+//! their prose; every keyword that decides which arguments are accepted stays, and so does every unknown keyword.
 
 use mcp_vary::json::{Json, JsonError, Members, elements, string};
 
+mod essential;
 pub(super) mod schema;
 mod sentence;
 
+pub(super) use essential::Vocabulary;
+pub(super) use schema::Prose;
 pub use sentence::first_sentence;
+
+use essential::ArgumentSections;
 
 /// The tool as the variant `compact` lists it.
 ///
@@ -18,8 +23,15 @@ pub use sentence::first_sentence;
 /// - The arguments that the tool accepts are the same.
 /// - `name`, `annotations` (without their `title`), `execution`, `_meta` and unknown members stay.
 /// - The result is compact JSON; numbers keep their spelling and members their order.
+/// - Of the tool's description, the first sentence stays, and each later one that callers need. Of the descriptions in
+///   the input schema, those sentences that callers need. `Args:` in the tool's description becomes descriptions of
+///   arguments.
 ///
-/// `description`, `title`, `examples` and `$comment` are removed from the input schema. `default` stays: it tells a
+/// Callers need conditions ("only if", "exactly one of", "call X first"), warnings, units, formats, names of other tools
+/// and arguments, values and numbers that the schema lacks, and what an argument is if its name and schema are vague. A
+/// sentence that is not English is not understood, and stays. Links lose their targets. Of a text, 64 KiB are read.
+///
+/// `title`, `examples` and `$comment` are removed from the input schema. `default` stays: it tells a
 /// model what an omitted argument means, in fewer tokens than prose. Keywords without effect are removed as well:
 /// `additionalProperties` that allow everything, unused definitions, and a `$schema` that does not change the
 /// meaning of the schema. A schema in an unknown dialect or with references that cannot be followed stays as it is.
@@ -38,26 +50,60 @@ pub use sentence::first_sentence;
 ///     "title": "Add",
 ///     "description": "Adds two numbers. Use it for sums.",
 ///     "inputSchema": {"type": "object", "properties": {
-///         "title": {"type": "string", "title": "Title", "description": "A heading."}
+///         "title": {"type": "string", "title": "Title", "description": "The title. At most 80 characters."}
 ///     }}
 /// }"#;
-/// // The property that happens to be called `title` stays.
+/// // The property that happens to be called `title` stays, with what only its description says.
 /// assert_eq!(
 ///     compact_tool(tool)?,
-///     r#"{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{"title":{"type":"string"}}}}"#,
+///     r#"{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"At most 80 characters."}}}}"#,
 /// );
 /// # Ok::<(), mcp_vary::json::JsonError>(())
 /// ```
 pub fn compact_tool(tool: &str) -> Result<String, JsonError> {
-    compact(
-        tool,
-        &["title", "icons", "outputSchema"],
-        &[
-            ("description", shorten),
-            ("annotations", without_title),
-            ("inputSchema", schema::compact),
-        ],
-    )
+    let mut members = Members::parse(tool)?;
+    ["title", "icons", "outputSchema"]
+        .iter()
+        .for_each(|key| drop(members.remove(key)));
+    if let Some(annotations) = members.get("annotations").map(without_title) {
+        members.set("annotations", annotations?);
+    }
+    let written = members.get("inputSchema").map(str::to_owned);
+    let description = members.get_str("description");
+    let names = argument_names(written.as_deref().unwrap_or("{}"))?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sections = ArgumentSections::read(description.as_deref().unwrap_or_default(), &names);
+    if let Some(description) = &description {
+        let text = match sections.arguments.is_empty() {
+            true => description,
+            false => &sections.rest,
+        };
+        members.set("description", string(&essential::of_description(text)));
+    }
+    if let Some(schema) = written {
+        let known = known_words(&members);
+        let prose = Prose::Essential(&known);
+        let compact = schema::compact_described(&schema, prose, &sections.arguments)?;
+        members.set("inputSchema", compact);
+    }
+    Ok(Json::parse(&members.to_json())?.to_json())
+}
+
+/// The names of the arguments that a schema lists itself, and that can have a description there.
+fn argument_names(schema: &str) -> Result<Vec<String>, JsonError> {
+    let schema = Json::parse(schema)?;
+    let properties = schema.get("properties").and_then(Json::as_object);
+    let properties = properties.unwrap_or_default().iter();
+    let described = properties.filter(|(_, schema)| schema.as_object().is_some());
+    Ok(described.map(|(name, _)| name.to_string()).collect())
+}
+
+/// The words that a caller of a tool reads beside its schema: those of its name and of its first sentence.
+pub(super) fn known_words(tool: &Members<'_>) -> Vocabulary {
+    let mut known = Vocabulary::of(&tool.get_str("name").unwrap_or_default());
+    let description = tool.get_str("description").unwrap_or_default();
+    known.add(&Vocabulary::of(&first_sentence(&description)));
+    known
 }
 
 /// The tool without what a view with [on-demand](crate::SchemaStyle::OnDemand) schemas leaves out of its list besides
@@ -84,7 +130,7 @@ pub fn untitled_tool(tool: &str) -> Result<String, JsonError> {
     )
 }
 
-/// The prompt as the variant `compact` lists it: first sentences for itself and its arguments, no titles, no icons.
+/// The prompt as the variant `compact` lists it: shortened descriptions for itself and its arguments, no titles, no icons.
 ///
 /// # Errors
 ///
@@ -93,18 +139,24 @@ pub fn compact_prompt(prompt: &str) -> Result<String, JsonError> {
     compact(
         prompt,
         &["title", "icons"],
-        &[("description", shorten), ("arguments", compact_arguments)],
+        &[
+            ("description", essentials),
+            ("arguments", compact_arguments),
+        ],
     )
 }
 
-/// The resource, or resource template, as the variant `compact` lists it: the first sentence of
-/// its description, no title, no icons.
+/// The resource, or resource template, as the variant `compact` lists it: a shortened description, no title, no icons.
 ///
 /// # Errors
 ///
 /// As [`compact_tool`].
 pub fn compact_resource(resource: &str) -> Result<String, JsonError> {
-    compact(resource, &["title", "icons"], &[("description", shorten)])
+    compact(
+        resource,
+        &["title", "icons"],
+        &[("description", essentials)],
+    )
 }
 
 /// Whether the tool declares `readOnlyHint: true`, which is what the variant `read-only` lists.
@@ -158,6 +210,14 @@ pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
     })
 }
 
+/// Shortens a string to its first sentence and what callers need besides; any other value stays.
+fn essentials(text: &str) -> Result<String, JsonError> {
+    Ok(match Json::parse(text)?.as_str() {
+        Some(description) => string(&essential::of_description(description)),
+        None => text.to_owned(),
+    })
+}
+
 fn without_title(annotations: &str) -> Result<String, JsonError> {
     let Ok(mut members) = Members::parse(annotations) else {
         return Ok(annotations.to_owned());
@@ -171,7 +231,7 @@ fn compact_arguments(arguments: &str) -> Result<String, JsonError> {
         return Ok(arguments.to_owned());
     };
     let shortened = |argument: &&str| {
-        compact(argument, &["title"], &[("description", shorten)])
+        compact(argument, &["title"], &[("description", essentials)])
             .unwrap_or_else(|_| (*argument).to_owned())
     };
     let arguments: Vec<String> = arguments.iter().map(shortened).collect();

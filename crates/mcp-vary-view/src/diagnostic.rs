@@ -106,6 +106,8 @@ pub enum ViewDiagnostic {
         key: String,
         /// The rule, as it is written.
         rule: String,
+        /// The name that was probably meant.
+        suggestion: Option<String>,
     },
 }
 
@@ -206,7 +208,17 @@ impl fmt::Display for ViewDiagnostic {
                 for_display(own),
                 for_display(name)
             ),
-            Self::UnmatchedRule { key, rule } => write!(f, "`{key}`: `{rule}` matches nothing"),
+            Self::UnmatchedRule {
+                key,
+                rule,
+                suggestion,
+            } => {
+                write!(f, "`{key}`: `{rule}` matches nothing")?;
+                match suggestion {
+                    Some(meant) => write!(f, "; did you mean `{}`?", for_display(meant)),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use mcp_vary::json::{Json, JsonError, Members, write_string};
 use mcp_vary::shape::ToolFacts;
 
-use super::derive::schema::{Reference, compact, find};
+use super::derive::schema::{Prose, Reference, compact, find};
 
 /// What a view lists in place of a schema.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) fn open_schema(schema: &str, bare: bool) -> Result<OpenSchema, JsonEr
         write_string(&mut json, name);
         json.push(':');
         match is_marked {
-            true => json.push_str(&compact(&property.to_json())?),
+            true => json.push_str(&compact(&property.to_json(), Prose::None)?),
             false => json.push_str(&arguments.open_property(property)),
         }
     }

@@ -9,6 +9,7 @@ use mcp_vary::ignored::for_display;
 use serde::{Deserialize, Serialize};
 
 use super::diagnostic::ViewDiagnostic;
+use super::fault::nearest;
 use super::hint::{HintCondition, ToolHint, ToolHints};
 use super::uri_match::UriForms;
 
@@ -293,6 +294,8 @@ impl Selection {
                     name: item.name.to_owned(),
                 },
                 None => ViewDiagnostic::UnmatchedRule {
+                    suggestion: nearest(&rule_text, items.iter().map(|item| item.name))
+                        .map(str::to_owned),
                     key,
                     rule: rule_text,
                 },

@@ -40,13 +40,14 @@ pub enum SchemaStyle {
     /// All of it.
     #[default]
     Full,
-    /// Only what decides which arguments are accepted, without prose.
+    /// What decides which arguments are accepted, and of the prose what callers need
+    /// ([`compact_tool`](crate::derive::compact_tool)).
     Compact,
     /// The name and type of every argument; an object with other arguments is accepted too. Clients get the rest from
     /// [`PreparedTool::describe`](crate::PreparedTool::describe).
     ///
     /// Tools that declare `destructiveHint: true`, and those with a user interface, are listed as with
-    /// [`Compact`](Self::Compact).
+    /// [`Compact`](Self::Compact), without any prose in the schema.
     OnDemand,
     /// Like [`OnDemand`](Self::OnDemand), with the names of the arguments in the description and none in the schema.
     OnDemandBare,

@@ -223,7 +223,8 @@ impl PreparedTool {
             described.set("description", string(&description));
         }
         let schema = members.get("inputSchema").unwrap_or("{}");
-        described.set("inputSchema", self.compact_schema_of(schema)?);
+        let known = derive::known_words(&described);
+        described.set("inputSchema", self.compact_schema_of(schema, &known)?);
         Ok(escape_invisible(&described.to_json()))
     }
 
@@ -236,7 +237,9 @@ impl PreparedTool {
         if self.argument_check == ArgumentCheck::Off {
             return None;
         }
-        let schema = self.compact_schema_of(self.schema.as_deref()?).ok()?;
+        let known = derive::Vocabulary::of(&self.name);
+        let schema = self.compact_schema_of(self.schema.as_deref()?, &known);
+        let schema = schema.ok()?;
         let schema = escape_invisible(&schema);
         match schema.len() <= MAX_SCHEMA_IN_ERROR {
             true => Some(schema),
@@ -244,8 +247,13 @@ impl PreparedTool {
         }
     }
 
-    fn compact_schema_of(&self, schema: &str) -> Result<String, JsonError> {
-        derive::schema::compact(&self.arguments.schema(schema)?)
+    fn compact_schema_of(
+        &self,
+        schema: &str,
+        known: &derive::Vocabulary,
+    ) -> Result<String, JsonError> {
+        let prose = derive::Prose::Essential(known);
+        derive::schema::compact(&self.arguments.schema(schema)?, prose)
     }
 
     /// The server's name of a view's argument; `None` if a call cannot give it.
@@ -453,7 +461,12 @@ impl<'m, 't> Changes<'m, 't> {
                 schema = Cow::Owned(open.json);
             }
             SchemaStyle::Compact | SchemaStyle::OnDemand | SchemaStyle::OnDemandBare => {
-                let compact = derive::schema::compact(&schema)?;
+                let known = derive::known_words(self.members);
+                let prose = match style.schema {
+                    SchemaStyle::Compact => derive::Prose::Essential(&known),
+                    _ => derive::Prose::None,
+                };
+                let compact = derive::schema::compact(&schema, prose)?;
                 if compact.len() < schema.len() {
                     schema = Cow::Owned(compact);
                 }

@@ -11,7 +11,7 @@ use http::StatusCode;
 use mcp_vary::error::Era;
 use mcp_vary::error_code::{
     HEADER_MISMATCH, INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST,
-    METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, PARSE_ERROR, SESSION_NOT_FOUND,
+    METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY, PARSE_ERROR, RATE_LIMITED, SESSION_NOT_FOUND,
     UNSUPPORTED_VERSION,
 };
 use mcp_vary::json;
@@ -31,6 +31,8 @@ pub struct RpcError {
     upstream_raw: Option<String>,
     /// The scopes that the call needs, if the token lacks one.
     scopes: Option<Arc<[String]>>,
+    /// The seconds after which a limit allows the request again.
+    retry_after: Option<u64>,
 }
 
 /// A JSON-RPC response with its HTTP status.
@@ -42,6 +44,8 @@ pub struct Reply {
     pub status: StatusCode,
     /// The scopes that the call needs, if the token lacks one: for the challenge.
     pub scopes: Option<Arc<[String]>>,
+    /// The seconds after which a limit allows the request again: for the header `Retry-After`.
+    pub retry_after: Option<u64>,
 }
 
 impl RpcError {
@@ -53,6 +57,7 @@ impl RpcError {
             data: None,
             upstream_raw: None,
             scopes: None,
+            retry_after: None,
         }
     }
 
@@ -120,6 +125,15 @@ impl RpcError {
         }
     }
 
+    /// A limit is reached, which allows the request again after this many seconds: HTTP status 429 with `Retry-After`
+    /// (RFC 6585, section 4).
+    pub fn rate_limited(message: impl Into<String>, retry_after: u64) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(RATE_LIMITED, message)
+        }
+    }
+
     /// The error of a server's response, or an internal error if it cannot be read.
     pub fn from_upstream_or_internal(error: &str) -> Self {
         Self::from_upstream(error).unwrap_or_else(|| {
@@ -137,6 +151,7 @@ impl RpcError {
             data: edit::get(error, "data").map(str::to_owned),
             upstream_raw: Some(error.to_owned()),
             scopes: None,
+            retry_after: None,
         })
     }
 
@@ -180,6 +195,9 @@ impl RpcError {
     /// An error of a server is an ordinary response: for a legacy client it never means that the session is gone or
     /// that the message could not be read.
     pub fn status(&self, era: Era) -> StatusCode {
+        if self.retry_after.is_some() {
+            return StatusCode::TOO_MANY_REQUESTS;
+        }
         match (self.code, era) {
             (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
             (MISSING_CLIENT_CAPABILITY, Era::Modern) => StatusCode::BAD_REQUEST,
@@ -230,6 +248,7 @@ impl RpcError {
             body: self.to_bytes(id),
             status: self.status(era),
             scopes: self.scopes.clone(),
+            retry_after: self.retry_after,
         }
     }
 }
@@ -260,6 +279,10 @@ impl From<&mcp_vary::error::Error> for RpcError {
             data: object.data.map(|data| data.to_string()),
             upstream_raw: None,
             scopes: None,
+            retry_after: match error {
+                mcp_vary::error::Error::TooManySwitches { retry_after, .. } => Some(*retry_after),
+                _ => None,
+            },
         }
     }
 }
@@ -287,6 +310,7 @@ pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
         body: Bytes::from(out),
         status: StatusCode::OK,
         scopes: None,
+        retry_after: None,
     }
 }
 
@@ -341,6 +365,28 @@ mod tests {
         ] {
             assert_eq!(status(code, Era::Legacy), legacy, "{code}");
             assert_eq!(status(code, Era::Modern), modern, "{code}");
+        }
+    }
+
+    /// The code alone does not decide: servers use `-32000` and `-32005` as they like.
+    #[test]
+    fn a_limit_of_the_gateway_is_429_and_a_code_of_a_server_is_not() {
+        let switches = RpcError::from(&mcp_vary::error::Error::TooManySwitches {
+            active: "compact".parse().unwrap(),
+            retry_after: 7,
+        });
+        let limited = RpcError::rate_limited("the limit `a` is reached", 7);
+        assert_eq!((switches.code(), limited.code()), (-32000, -32005));
+        for era in [Era::Legacy, Era::Modern] {
+            for failure in [&switches, &limited] {
+                let reply = failure.reply(Some("1"), era);
+                assert_eq!((reply.status.as_u16(), reply.retry_after), (429, Some(7)));
+            }
+            for code in [-32000, -32005] {
+                let told = format!(r#"{{"code":{code},"message":""}}"#);
+                let reply = RpcError::from_upstream_or_internal(&told).reply(Some("1"), era);
+                assert_eq!((reply.status.as_u16(), reply.retry_after), (200, None));
+            }
         }
     }
 

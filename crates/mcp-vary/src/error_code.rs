@@ -36,6 +36,12 @@ pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// As for [`TOO_MANY_SWITCHES`], neither MCP nor the extension names a code.
 pub const INSUFFICIENT_SCOPE: i64 = -32003;
 
+/// A rate limit of the server is reached. HTTP status 429 with `Retry-After` (RFC 6585, section 4).
+///
+/// As for [`TOO_MANY_SWITCHES`], neither MCP nor the extension names a code. Ethereum's JSON-RPC API has this one for the
+/// same purpose (EIP-1474, "Error codes": "Limit exceeded").
+pub const RATE_LIMITED: i64 = -32005;
+
 /// Modern: an HTTP header contradicts the body. HTTP status 400.
 pub const HEADER_MISMATCH: i64 = -32020;
 

@@ -18,7 +18,7 @@ mod registry;
 use serde_json::{Value, json};
 
 pub use self::preference::{Audience, Format, Presence, Verbosity};
-pub use self::registry::is_registered;
+pub use self::registry::{REGISTERED, is_registered};
 use crate::extension::{CONTENT_NEGOTIATION, Declaration};
 pub use crate::feature_tag::{FeatureTag, Form, MAX_TAG, TagError};
 use crate::ignored::{Ignored, Reason};

@@ -124,7 +124,7 @@ impl Case {
         }
         fs::write(&path, config.to_string())
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(vec!["--config".to_owned(), path.display().to_string()])
+        Ok(vec![path.display().to_string()])
     }
 
     /// Notes what a client saw at `moment`, and when, counted from `since`.

@@ -141,7 +141,7 @@ fn gateways(programs: &Programs<'_>) -> Result<Vec<Job>, String> {
         let fixture = [&*programs.fixture, "--era", era];
         let listening = [&fixture[..], &["--http", "127.0.0.1:0"]].concat();
         let behind = programs.start(&format!("fixture {era}"), &listening)?;
-        let front = ["serve", "--listen", "127.0.0.1:0", "--url", &behind.url];
+        let front = ["serve", "--listen", "127.0.0.1:0", &behind.url];
         let name = format!("gateway {era} http");
         let front = programs.start(&name, &[&[&*vary], &front[..]].concat())?;
         let mut job = url(&name, EXPECT, front, expected);

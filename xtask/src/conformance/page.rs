@@ -7,7 +7,7 @@ use super::client::{MIXED, SCENARIOS};
 use super::judge::{Entry, Results};
 use super::suite::SUITES;
 
-pub(super) const PAGE: &str = "docs/conformance.md";
+pub(super) const PAGE: &str = "docs/internals/conformance.md";
 pub(super) const MARKS: [&str; 2] = [
     "<!-- what `cargo xtask conformance --write` prints begins here -->",
     "<!-- and ends here -->",

@@ -96,7 +96,7 @@ impl<'a> Programs<'a> {
         let server = match transport {
             Transport::Http => {
                 let server = self.careless(&format!("{name}-fixture"), era)?;
-                command.args(["--url", &server.url]);
+                command.arg(&server.url);
                 Some(server)
             }
             Transport::Stdio => {
@@ -115,7 +115,7 @@ impl<'a> Programs<'a> {
     /// Vary with a configuration.
     pub(super) fn configured(&self, name: &str, config: &Path) -> Result<Server, String> {
         let mut command = self.serve();
-        command.arg("--config").arg(config);
+        command.arg(config);
         self.start(name, &mut command)
     }
 

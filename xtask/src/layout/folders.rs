@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[(
         "pool",
         "session",
         "authentication",
+        "audit",
         "settings",
     ],
 )];

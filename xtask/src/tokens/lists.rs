@@ -139,6 +139,13 @@ pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";
 mod tests {
     use super::*;
 
+    /// All lists, also those with little prose. The goal is a half; the lists are at 50.7 %.
+    #[test]
+    fn compact_costs_little_more_than_half_of_all_lists() {
+        let sum = sum(&costs(&Workspace::here()).unwrap());
+        assert!(sum.compact * 100 <= sum.standard * 51, "{sum:?}");
+    }
+
     /// Annotations, `describe_tools` and the compact schemas of tools that declare `destructiveHint: true` counted.
     #[test]
     fn a_directory_costs_little_more_than_a_quarter_of_all_lists() {

@@ -1,4 +1,4 @@
-//! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/tokens.md`.
+//! The cost in tokens of the recorded tool lists, results and rows: the tables in `docs/reference/tokens.md`.
 
 mod lists;
 mod results;
@@ -72,7 +72,7 @@ fn percent(part: usize, whole: usize) -> String {
 }
 
 const LONGEST_PIECE: usize = 100_000;
-const PAGE: &str = "docs/tokens.md";
+const PAGE: &str = "docs/reference/tokens.md";
 const END: &str = "<!-- and ends here -->";
 
 #[cfg(test)]

@@ -224,23 +224,23 @@ fn the_schema_refuses_what_is_not_a_record() {
 
 #[test]
 fn the_page_names_every_member_and_shows_records_that_follow_the_schema() {
-    let page = docs("audit.md");
+    let page = docs("reference/audit.md");
     let schema = schema();
     for (name, member) in schema["properties"].as_object().unwrap() {
         assert!(
             page.contains(&format!("`{name}`")),
-            "docs/audit.md lacks `{name}`"
+            "docs/reference/audit.md lacks `{name}`"
         );
         for inner in member["properties"].as_object().into_iter().flatten() {
             let path = format!("`{name}.{}`", inner.0);
-            assert!(page.contains(&path), "docs/audit.md lacks {path}");
+            assert!(page.contains(&path), "docs/reference/audit.md lacks {path}");
         }
     }
     for event in schema["properties"]["event"]["enum"].as_array().unwrap() {
         let event = event.as_str().unwrap();
         assert!(
             page.contains(&format!("`{event}`")),
-            "docs/audit.md lacks `{event}`"
+            "docs/reference/audit.md lacks `{event}`"
         );
     }
     let blocks = page.split("```json\n").skip(1);

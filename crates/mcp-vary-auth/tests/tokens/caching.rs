@@ -9,14 +9,14 @@ use mcp_vary_auth::credential::{BearerToken, Credential};
 use mcp_vary_auth::refresh::KeysUnavailable;
 use mcp_vary_auth::token::{InvalidToken, UnverifiedToken, VerifiedToken};
 
-use crate::clients::{bearer, decide, gateway, published, verifier};
-use crate::keys;
-use crate::making::{NOW, PUBLIC, good};
+use mcp_vary_testkit::credentials::{NOW, PUBLIC, bearer, good};
+
+use crate::clients::{all_keys, decide, gateway, published, verifier};
 
 fn verified(exp: u64) -> Arc<VerifiedToken> {
     let token = good().claim("exp", exp).sign();
     let token = UnverifiedToken::parse(&token).unwrap();
-    Arc::new(verifier().verify(&token, &keys::published(), NOW).unwrap())
+    Arc::new(verifier().verify(&token, &all_keys(), NOW).unwrap())
 }
 
 /// Whether a token with this `exp`, remembered at `NOW`, is there at `at`.

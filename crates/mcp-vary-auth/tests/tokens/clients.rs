@@ -16,46 +16,10 @@ use mcp_vary_auth::provider::Provider;
 use mcp_vary_auth::refresh::KeysUnavailable;
 use mcp_vary_auth::scope::Scope;
 use mcp_vary_auth::token::{TokenVerifier, TrustedIssuer};
+use mcp_vary_testkit::credentials::{
+    Head, ISSUER, KEY_OF_CI, KEY_OF_OLD, NOW, OTHER_ISSUER, PUBLIC, keys,
+};
 use serde_json::Value;
-
-use crate::keys;
-use crate::making::{ISSUER, NOW, PUBLIC};
-
-/// The second issuer, which asks for no scope and has an audience of its own.
-pub(crate) const OTHER_ISSUER: &str = "https://other.example";
-
-/// The API key of `ci`; that of `old` has expired.
-pub(crate) const KEY_OF_CI: [u8; 32] = [1; 32];
-pub(crate) const KEY_OF_OLD: [u8; 32] = [2; 32];
-
-/// The head of a request.
-#[derive(Clone)]
-pub(crate) struct Request {
-    pub(crate) authorization: Vec<Vec<u8>>,
-    pub(crate) query: Option<String>,
-    pub(crate) path: String,
-}
-
-/// A request to `/mcp` with this bearer token.
-pub(crate) fn bearer(token: impl AsRef<str>) -> Request {
-    header(&format!("Bearer {}", token.as_ref()))
-}
-
-/// A request to `/mcp` with this `Authorization`.
-pub(crate) fn header(value: &str) -> Request {
-    Request {
-        authorization: vec![value.as_bytes().to_vec()],
-        query: None,
-        path: "/mcp".to_owned(),
-    }
-}
-
-impl Request {
-    pub(crate) fn at(mut self, path: &str) -> Self {
-        path.clone_into(&mut self.path);
-        self
-    }
-}
 
 pub(crate) fn public() -> PublicUrl {
     PublicUrl::parse(PUBLIC).unwrap()
@@ -85,9 +49,9 @@ pub(crate) fn verifier() -> TokenVerifier {
 }
 
 pub(crate) fn gateway() -> Authenticator {
-    let entry = |name: &str, random: [u8; 32], expires_at: Option<u64>| KeyEntry {
+    let entry = |name: &str, key: &str, expires_at: Option<u64>| KeyEntry {
         name: name.to_owned(),
-        digest: ApiKey::from_random(random).digest(),
+        digest: ApiKey::parse(key).unwrap().digest(),
         claims: Claims::from_json(r#"{"groups": ["build"]}"#).unwrap(),
         expires_at,
     };
@@ -104,13 +68,23 @@ pub(crate) fn challenges() -> Challenges {
 
 /// The keys of every issuer.
 pub(crate) fn published() -> Result<Arc<KeySet>, KeysUnavailable> {
-    Ok(keys::published())
+    Ok(all_keys())
+}
+
+/// The set of the keys that every issuer publishes.
+pub(crate) fn all_keys() -> Arc<KeySet> {
+    key_set(&keys::PUBLISHED)
+}
+
+/// The set of these keys.
+pub(crate) fn key_set(names: &[&str]) -> Arc<KeySet> {
+    Arc::new(KeySet::parse(keys::set(names).to_string().as_bytes()).unwrap())
 }
 
 /// What `gateway` decides on `request` with these keys.
 pub(crate) fn decide(
     gateway: &Authenticator,
-    request: &Request,
+    request: &Head,
     keys: Result<Arc<KeySet>, KeysUnavailable>,
 ) -> Result<Admission, Denial> {
     let mut headers = HeaderMap::new();
@@ -123,12 +97,12 @@ pub(crate) fn decide(
 }
 
 /// The answer to `denial`.
-pub(crate) fn challenge(denial: &Denial, request: &Request) -> Challenge {
+pub(crate) fn challenge(denial: &Denial, request: &Head) -> Challenge {
     challenges().answer(&denial.refusal, &Target::parse(&request.path).unwrap())
 }
 
 /// The outcome in a line: `200 KIND PIN`, or status, error and description.
-pub(crate) fn outcome(gateway: &Authenticator, request: &Request) -> String {
+pub(crate) fn outcome(gateway: &Authenticator, request: &Head) -> String {
     match decide(gateway, request, published()) {
         Ok(admission) => {
             let pin = admission

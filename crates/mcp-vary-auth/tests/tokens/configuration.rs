@@ -11,10 +11,9 @@ use mcp_vary_auth::token::{
     TrustedIssuer, UnverifiedToken,
 };
 
-use crate::clients::{
-    Request, bearer, decide, gateway, header, public, published, trusted, verifier,
-};
-use crate::making::{ISSUER, NOW, good};
+use mcp_vary_testkit::credentials::{Draft, Head, ISSUER, NOW, OTHER_ISSUER, bearer, good, header};
+
+use crate::clients::{decide, gateway, public, published, trusted, verifier};
 
 fn build(issuers: Vec<TrustedIssuer>) -> Result<TokenVerifier, IssuersError> {
     TokenVerifier::new(Provider::install().unwrap(), public(), issuers)
@@ -104,15 +103,12 @@ fn a_refreshed_token_is_the_same_principal() {
             .sign())
     );
     assert_ne!(first, id(good().claim("sub", "bob").sign()));
-    assert_ne!(
-        first,
-        id(good().claim("iss", crate::clients::OTHER_ISSUER).sign())
-    );
+    assert_ne!(first, id(good().claim("iss", OTHER_ISSUER).sign()));
 }
 
 #[test]
 fn anonymous_clients_pass_only_where_they_may_and_never_with_a_wrong_credential() {
-    let nobody = Request {
+    let nobody = Head {
         authorization: Vec::new(),
         ..header("")
     };
@@ -146,7 +142,7 @@ fn without_issuers_every_token_is_somebody_elses() {
 
 #[test]
 fn the_client_of_a_token_is_recorded_if_it_can_be_printed() {
-    let client = |draft: crate::making::Draft| {
+    let client = |draft: Draft| {
         decide(&gateway(), &bearer(draft.sign()), published())
             .unwrap()
             .client_id

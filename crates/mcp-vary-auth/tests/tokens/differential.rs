@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use mcp_vary_auth::address::Target;
 use mcp_vary_auth::token::UnverifiedToken;
 
-use crate::clients::{OTHER_ISSUER, verifier};
-use crate::keys;
-use crate::making::{Draft, ISSUER, NOW, PUBLIC, good};
+use mcp_vary_testkit::credentials::{Draft, ISSUER, NOW, OTHER_ISSUER, PUBLIC, good, keys};
+
+use crate::clients::{all_keys, verifier};
 
 /// Enough that each change meets each other one some times.
 const CASES: u32 = 2_500;
@@ -26,7 +26,7 @@ const ALGORITHMS: &[&str] = &[
 #[test]
 fn a_second_verifier_accepts_the_same_tokens() {
     let verifier = verifier();
-    let published = keys::published();
+    let published = all_keys();
     let mut accepted = 0;
     let mut runner = TestRunner::new(Config {
         cases: CASES,

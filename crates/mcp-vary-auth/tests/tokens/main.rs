@@ -7,8 +7,6 @@ mod clients;
 mod configuration;
 mod corpus;
 mod differential;
-mod keys;
-mod making;
 mod rotation;
 mod secrecy;
 mod table;

@@ -5,9 +5,9 @@ use mcp_vary_auth::challenge::Refusal;
 use mcp_vary_auth::refresh::{FetchReason, IssuerKeys, KeysUnavailable};
 use mcp_vary_auth::token::{InvalidToken, TokenError};
 
-use crate::clients::{bearer, challenge, decide, gateway, published};
-use crate::keys;
-use crate::making::good;
+use mcp_vary_testkit::credentials::{bearer, good};
+
+use crate::clients::{all_keys, challenge, decide, gateway, key_set, published};
 
 fn denial(outcome: Result<mcp_vary_auth::authenticator::Admission, Denial>) -> Denial {
     outcome.unwrap_err()
@@ -17,7 +17,7 @@ fn denial(outcome: Result<mcp_vary_auth::authenticator::Admission, Denial>) -> D
 fn an_unknown_key_asks_for_newer_keys_of_its_issuer() {
     let gateway = gateway();
     let request = bearer(good().alg("EdDSA").sign());
-    let before = denial(decide(&gateway, &request, Ok(keys::set(&["p256", "rsa"]))));
+    let before = denial(decide(&gateway, &request, Ok(key_set(&["p256", "rsa"]))));
     assert_eq!(
         before.refusal,
         Refusal::InvalidToken(InvalidToken::Signature)
@@ -90,14 +90,14 @@ fn a_rotation_costs_one_fetch_and_a_thousand_unknown_keys_no_more() {
     let gateway = gateway();
     let mut issuer = IssuerKeys::default();
     assert!(issuer.begin(0, FetchReason::Schedule));
-    issuer.succeed(0, keys::set(&["rsa"]));
+    issuer.succeed(0, key_set(&["rsa"]));
     let mut ask = |token: String| {
         let request = bearer(token);
         let first = decide(&gateway, &request, issuer.usable(1).cloned());
         if first.as_ref().is_err_and(|denial| denial.fetch.is_some())
             && issuer.begin(1, FetchReason::UnknownKey)
         {
-            issuer.succeed(1, keys::published());
+            issuer.succeed(1, all_keys());
             return (
                 decide(&gateway, &request, issuer.usable(1).cloned()).is_ok(),
                 issuer.fetches(),

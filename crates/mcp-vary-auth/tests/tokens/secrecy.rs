@@ -6,9 +6,9 @@ use mcp_vary_auth::credential::BearerToken;
 use mcp_vary_auth::key::ApiKey;
 use mcp_vary_auth::token::UnverifiedToken;
 
-use crate::clients::{KEY_OF_CI, bearer, challenge, decide, gateway, header, published, verifier};
-use crate::keys;
-use crate::making::{NOW, good};
+use mcp_vary_testkit::credentials::{Draft, KEY_OF_CI, NOW, bearer, good, header, keys};
+
+use crate::clients::{all_keys, challenge, decide, gateway, published, verifier};
 
 /// What no output may contain: values of claims, and each part of a token.
 fn secrets(token: &str) -> Vec<String> {
@@ -32,7 +32,7 @@ fn shown(value: &impl Debug) -> String {
     format!("{value:?} {value:#?}")
 }
 
-fn secret_token() -> crate::making::Draft {
+fn secret_token() -> Draft {
     let draft = good()
         .claim("sub", "s3cret-sub")
         .claim("client_id", "s3cret-client");
@@ -44,9 +44,7 @@ fn debug_shows_nothing_of_a_token() {
     let token = secret_token().sign();
     let secrets = secrets(&token);
     let unverified = UnverifiedToken::parse(&token).unwrap();
-    let verified = verifier()
-        .verify(&unverified, &keys::published(), NOW)
-        .unwrap();
+    let verified = verifier().verify(&unverified, &all_keys(), NOW).unwrap();
     assert_eq!(
         verified.client_id().map(AsRef::as_ref),
         Some("s3cret-client")
@@ -66,7 +64,7 @@ fn debug_shows_nothing_of_a_token() {
 
 #[test]
 fn debug_shows_no_api_key() {
-    let key = ApiKey::from_random(KEY_OF_CI);
+    let key = ApiKey::parse(KEY_OF_CI).unwrap();
     let secrets = vec![key.expose()[5..].to_owned()];
     hides(&secrets, &shown(&key));
     hides(&secrets, &shown(&gateway()));
@@ -78,7 +76,7 @@ fn debug_shows_no_api_key() {
 
 #[test]
 fn debug_shows_no_key_material() {
-    let set = keys::published();
+    let set = all_keys();
     let secrets = ["n", "x", "y"].into_iter().flat_map(|member| {
         ["rsa", "p256", "ed25519"].map(|name| keys::jwk(name)[member].as_str().map(str::to_owned))
     });

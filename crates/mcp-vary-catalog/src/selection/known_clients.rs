@@ -99,7 +99,7 @@ pub const KNOWN_CLIENTS: &[KnownClient] = &[
 mod tests {
     use super::*;
 
-    const PAGE: &str = include_str!("../../../../docs/known-clients.md");
+    const PAGE: &str = include_str!("../../../../docs/reference/known-clients.md");
 
     /// The page shows the table, in its order, and nothing that is not in it.
     #[test]

@@ -122,6 +122,8 @@ pub enum DecidedBy {
     Rule,
     /// The session, whose variant was selected when it started.
     Session,
+    /// An experiment that the client takes part in (SV-24).
+    Experiment,
     /// The ranking by the client's hints.
     #[default]
     Ranking,
@@ -136,6 +138,7 @@ impl DecidedBy {
             Self::Header => "header",
             Self::Rule => "rule",
             Self::Session => "session",
+            Self::Experiment => "experiment",
             Self::Ranking => "ranking",
         }
     }

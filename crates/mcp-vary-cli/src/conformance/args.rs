@@ -1,6 +1,5 @@
 //! The options of `vary check`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
@@ -8,6 +7,7 @@ use mcp_vary_conformance as conformance;
 use mcp_vary_conformance::Options;
 
 use crate::failure::Failure;
+use crate::target_args::TargetArgs;
 
 /// Check a server against the documents of the extensions
 ///
@@ -18,50 +18,30 @@ use crate::failure::Failure;
 /// command is started several times. There is a verdict within a minute.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary check [OPTIONS] <URL | --config <FILE> | -- <COMMAND>...>",
+    override_usage = "vary check [OPTIONS] [TARGET | -- COMMAND...]",
     after_help = "Examples:\n  \
     vary check http://127.0.0.1:8800/mcp\n  \
     vary check -- npx -y my-server\n  \
     vary check --only SV-9 --expect variants --format junit https://example.com/mcp > report.xml\n\n\
-    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/check.md explains reports and lists the checks.\n\n\
+    Exit codes: 0 passes, 1 does not pass, 2 could not be checked. docs/reference/check.md explains reports and lists the checks.\n\n\
     With --format json: {target, passes, counts, skippedEras: [{era, reason}], findings: [{id, era, level, outcome, finding, \
     sentence, source, does, advice, milliseconds, traffic: [{sent, received}], stderr}]}, where outcome is pass, fail, warn, \
     info or skip."
 )]
 pub(crate) struct ServerCheck {
+    /// A URL; or a file, to check Vary itself with it [default: ./vary.yaml or ./.mcp.json]
+    #[arg(value_name = "TARGET")]
+    pub(crate) named: Option<String>,
     #[command(flatten)]
     pub(crate) checks: Checks,
     /// How the report is written
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// A header for every request to URL; may be repeated
-    #[arg(
-        long = "header",
-        value_name = "NAME: VALUE",
-        conflicts_with_all = ["command", "config"]
-    )]
-    pub(crate) headers: Vec<String>,
-    /// Check Vary itself with this configuration, or with the server list of an MCP client
-    #[arg(
-        long,
-        value_name = "FILE",
-        visible_alias = "mcp-json",
-        conflicts_with = "command"
-    )]
-    pub(crate) config: Option<PathBuf>,
     /// List the checks instead; with --only, the selected ones
-    #[arg(long, conflicts_with_all = ["command", "config", "url", "headers"])]
+    #[arg(long)]
     pub(crate) list: bool,
-    /// The server's URL
-    #[arg(
-        value_name = "URL",
-        required_unless_present_any = ["command", "config", "list"],
-        conflicts_with_all = ["command", "config"]
-    )]
-    pub(crate) url: Option<String>,
-    /// The server's command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 /// Which checks run.

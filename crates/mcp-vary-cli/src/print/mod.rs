@@ -1,15 +1,18 @@
 //! Output to the terminal.
 
 pub(crate) mod deprecation;
-mod indent;
+pub(crate) mod indent;
 pub(crate) mod ranking;
 pub(crate) mod result;
 pub(crate) mod servers;
 pub(crate) mod side_by_side;
 pub(crate) mod table;
+pub(crate) mod terminal;
+pub(crate) mod word_diff;
 pub(crate) mod wrap;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::text::is_invisible;
 use serde_json::Value;
@@ -28,9 +31,29 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Sets whether only data and errors are printed.
+pub(crate) fn set_quiet(is_quiet: bool) {
+    QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// Writes a line about the progress of a command to standard error, unless it is to be quiet.
+pub(crate) fn progress(line: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        notice(line);
+    }
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
 /// Writes a line to standard error. A closed pipe is not an error.
 pub(crate) fn notice(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes a question to standard error, without a line end.
+pub(crate) fn prompt(question: &str) {
+    let mut err = io::stderr().lock();
+    let _ = write!(err, "{question}").and_then(|()| err.flush());
 }
 
 /// A line on standard error that is erased when the work is done; only shown on a terminal.
@@ -42,7 +65,8 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn show(line: &str) -> Self {
         let mut err = io::stderr().lock();
-        let shown = err.is_terminal()
+        let shown = !QUIET.load(Ordering::Relaxed)
+            && terminal::has_cursor(&err)
             && write!(err, "\r\x1b[K{line}")
                 .and_then(|()| err.flush())
                 .is_ok();

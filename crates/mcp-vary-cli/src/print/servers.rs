@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_vary_gateway::{Collision, ServerReport};
-use mcp_vary_upstream::ConnectionState;
+use mcp_vary_upstream::{ConnectError, ConnectionState};
 use mcp_vary_wire::revision::Era;
 
 use super::table::table;
@@ -55,6 +55,7 @@ pub(crate) fn state(state: &ConnectionState) -> &'static str {
     match state {
         ConnectionState::Connected(_) => "up",
         ConnectionState::Connecting => "starting",
+        state if is_per_user(state) => "per-user",
         ConnectionState::Disconnected { .. } => "down",
         _ => "closed",
     }
@@ -62,7 +63,15 @@ pub(crate) fn state(state: &ConnectionState) -> &'static str {
 
 /// Whether a server can be used now.
 pub(crate) fn is_up(state: &ConnectionState) -> bool {
-    matches!(state, ConnectionState::Connected(_))
+    matches!(state, ConnectionState::Connected(_)) || is_per_user(state)
+}
+
+/// Whether the headers of a server have claims, so that there is a connection for each user only.
+fn is_per_user(state: &ConnectionState) -> bool {
+    let ConnectionState::Disconnected { error, .. } = state else {
+        return false;
+    };
+    matches!(error, ConnectError::UnusableClaims { .. })
 }
 
 /// The reason why a server is not up.

@@ -1,5 +1,6 @@
 //! What cannot be done says which and why, and ends with 2.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use crate::program::{VARY, file, run};
@@ -12,6 +13,10 @@ fn a_program_that_is_not_there_is_named() {
     ];
     run(&["serve", "--listen", "0", "--", "no-such-program"]).refuses(&why);
     run(&["inspect", "--", "no-such-program"]).refuses(&why);
+    run(&["serve", "--listen", "0", "--", "npx -y foo"]).refuses(&[
+        "the program `npx -y foo` was not found; it has spaces: write only the program as `command`, and put the arguments \
+         into `args` (on a command line, leave out the quotes)",
+    ]);
     run(&["call", "x", "--", "no-such-program"]).refuses(&why);
 }
 
@@ -31,8 +36,9 @@ fn a_url_that_cannot_be_reached_is_named() {
         .local_addr()
         .unwrap();
     let url = format!("http://{address}/mcp");
-    let why = ["server `127.0.0.1` cannot be reached", "refused"];
-    run(&["serve", "--listen", "0", "--url", &url]).refuses(&why);
+    let why = format!("server `127.0.0.1` cannot be reached: {url}: connection refused\n");
+    let why = [why.as_str()];
+    run(&["serve", "--listen", "0", &url]).refuses(&why);
     run(&["inspect", &url]).refuses(&why);
     run(&["call", "x", &url]).refuses(&why);
     run(&["inspect", "localhost:8800"]).refuses(&[
@@ -78,7 +84,7 @@ fn arguments_that_are_no_json_are_named_with_their_position() {
 #[track_caller]
 fn refuses_file(name: &str, text: &str, part: &str) {
     let path = file(name, text);
-    run(&["serve", "--mcp-json", path.to_str().unwrap()]).refuses(&[name, part]);
+    run(&["serve", path.to_str().unwrap()]).refuses(&[name, part]);
 }
 
 #[test]
@@ -98,22 +104,139 @@ fn a_clients_file_with_a_mistake_is_named_with_its_key() {
         r#"{"mcpServers": {"a": {"args": []}}}"#,
         "shape.json:1:22: `mcpServers.a` has neither `command` nor `url`",
     );
-    run(&["serve", "--mcp-json", "no-such-file.json"])
-        .refuses(&["no-such-file.json cannot be read"]);
+    run(&["serve", "no-such-file.json"]).refuses(&["no-such-file.json cannot be read"]);
 }
 
 #[test]
 fn a_command_line_that_lacks_something_is_refused() {
-    run(&["serve"]).refuses(&["--config <FILE>|--mcp-json <FILE>|--url <URL>|COMMAND"]);
-    run(&["serve", "--server", "a", "--url", "http://x/"])
-        .refuses(&["--config <FILE>|--mcp-json <FILE>"]);
-    run(&["serve", "--config", "a", "--mcp-json", "b"]).refuses(&["cannot be used with"]);
-    run(&["inspect", "--config", "a", "http://x/"]).refuses(&["cannot be used with"]);
     run(&["config", "check"]).refuses(&["<FILE>"]);
-    run(&["serve", "--url", "http://x/", "--", "y"]).refuses(&["cannot be used with"]);
-    run(&["inspect"]).refuses(&["URL"]);
-    run(&["call", "x"]).refuses(&["a server is missing"]);
     run(&["inspect", "--hints", "compact", "http://127.0.0.1:1/"]).refuses(&["KEY=VALUE"]);
     run(&["inspect", "--header", "no colon", "http://127.0.0.1:1/"]).refuses(&["'Name: value'"]);
     run(&["--log", "=", "inspect", "http://127.0.0.1:1/"]).refuses(&["`=` is not a log level"]);
+}
+
+/// A server that answers every request with 401.
+#[test]
+fn a_server_that_wants_credentials_is_named_with_where_to_write_them() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let mut request = [0; 4096];
+            let _ = socket.read(&mut request);
+            let _ = socket.write_all(
+                b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    let refused = run(&["inspect", &url]);
+    assert_eq!(
+        refused.stderr,
+        "error: server `127.0.0.1` answered HTTP 401 Unauthorized; it wants credentials: write them into `headers` of its \
+         entry, as in `Authorization: Bearer ${TOKEN}` (for a URL on the command line, --header); see \"Remote servers\" \
+         in the documentation\n"
+    );
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_refused_with_the_one_that_was_meant() {
+    let text = format!(
+        "naming: always\nservers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n\
+         variants:\n  standard: {{}}\n  agent: {{overrides: {{tools: {{sky_get_weather: {{name: now}}}}}}}}\n"
+    );
+    let path = file("suggested-tools.yaml", &text);
+    let path = path.to_str().unwrap();
+    let tip = |args: &[&str], expected: &str| {
+        let args = [&["call"], args, &[r#"{"location":"Bern"}"#, path]].concat();
+        let called = run(&args);
+        assert_eq!(
+            (called.code, called.stderr.as_str()),
+            (Some(1), expected),
+            "{args:?}"
+        );
+    };
+    tip(
+        &["sky_get_wether"],
+        "tip: there is no tool `sky_get_wether`; did you mean `sky_get_weather`?\n",
+    );
+    tip(
+        &["get_weather"],
+        "tip: `get_weather` is called `sky_get_weather` here\n",
+    );
+    tip(
+        &["get_weather", "--variant", "agent"],
+        "tip: `get_weather` is called `now` here\n",
+    );
+    tip(
+        &["now"],
+        "tip: `now` exists in variant `agent`; add --variant agent\n",
+    );
+    tip(
+        &["sky_get_weather", "--variant", "agnet"],
+        "tip: there is no variant `agnet`; did you mean `agent`?\n",
+    );
+    tip(&["nothing"], "");
+    let inspected = run(&["inspect", "--variant", "agnet", path]);
+    assert_eq!(
+        inspected.stderr,
+        "error: the server does not list its tools: there is no variant `agnet`; did you mean `agent`?\n"
+    );
+}
+
+#[test]
+fn a_feature_tag_with_a_slip_is_noted() {
+    let called = run(&["inspect", "--features", "huma", "--", VARY, "weather"]);
+    assert_eq!(
+        (called.code, called.stderr.as_str()),
+        (
+            Some(0),
+            "note: `huma` is not a registered feature tag; did you mean `human`?\n"
+        )
+    );
+}
+
+#[test]
+fn a_key_a_variant_and_a_pattern_with_a_slip_are_named_with_what_was_meant() {
+    let config = |variants: &str| {
+        format!("servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\n{variants}\n")
+    };
+    let checked = |name: &str, variants: &str| {
+        let path = file(name, &config(variants));
+        let checked = run(&["config", "check", path.to_str().unwrap()]);
+        assert_eq!(checked.code, Some(1), "{}", checked.stdout);
+        checked.stdout
+    };
+    let shown = checked("slip-key.yaml", "variants: {a: {description_mode: full}}");
+    assert!(
+        shown.contains(
+            "`variants.a.description_mode` is not a known key; did you mean `descriptions`?"
+        ),
+        "{shown}"
+    );
+    let shown = checked(
+        "slip-from.yaml",
+        "variants: {standard: {}, a: {from: readonl}}",
+    );
+    assert!(
+        shown.contains("`variants.a.from` is not a variant; did you mean `read-only`?"),
+        "{shown}"
+    );
+    let shown = checked(
+        "slip-from-far.yaml",
+        "variants: {standard: {}, a: {from: nope}}",
+    );
+    assert_eq!(shown.matches("`standard`").count(), 1, "{shown}");
+    let shown = checked("slip-variant.yaml", "variant: {a: {}}");
+    assert!(shown.contains("`variant` is a table of keys; write the id of the default variant, or `variants` for a table of variants"), "{shown}");
+    let shown = checked(
+        "slip-pattern.yaml",
+        "variants: {a: {tools: [get_wether, get_forecast]}}",
+    );
+    assert!(
+        shown.contains(
+            "`variants.a.tools[0]` matches nothing: `get_wether`; did you mean `get_weather`?"
+        ),
+        "{shown}"
+    );
 }

@@ -33,7 +33,7 @@ fn the_gateway_passes_as_a_url_a_command_and_a_configuration() {
     let config =
         format!(r#"{{"servers": {{"weather": {{"command": {VARY:?}, "args": ["weather"]}}}}}}"#);
     let config = file("check.json", &config);
-    passes_with_variants(&["--config", config.to_str().unwrap()]);
+    passes_with_variants(&[config.to_str().unwrap()]);
 }
 
 #[test]

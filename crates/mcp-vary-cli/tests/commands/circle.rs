@@ -13,7 +13,7 @@ fn weather() -> Value {
 
 /// An entry that starts Vary before the servers of a file.
 fn vary(file: &str) -> Value {
-    json!({"command": VARY, "args": ["serve", "--stdio", "--config", file]})
+    json!({"command": VARY, "args": ["serve", "--stdio", file]})
 }
 
 fn path(name: &str) -> String {
@@ -36,7 +36,7 @@ const SKY: [&str; 2] = ["sky_get_weather", "sky_get_forecast"];
 /// Serves the file; only the weather server is listed, and it is said once what the other entry is.
 #[track_caller]
 fn leaves_itself_out(name: &str) {
-    let server = Server::start(&["serve", "--listen", "0", "--config", &path(name)]);
+    let server = Server::start(&["serve", "--listen", "0", &path(name)]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
     let (code, rest) = server.end_with_said();
     assert_eq!(code, Some(0), "{rest}");
@@ -59,7 +59,7 @@ fn an_entry_that_starts_the_gateway_itself_is_left_out() {
 fn a_script_that_starts_the_gateway_itself_is_started_once() {
     let (file, starts) = (path("circle-script.json"), path("circle-script-starts"));
     let _ = std::fs::remove_file(&starts);
-    let script = format!("echo started >> {starts}; {VARY} serve --stdio --mcp-json {file}");
+    let script = format!("echo started >> {starts}; {VARY} serve --stdio {file}");
     let entry = json!({"command": "sh", "args": ["-c", script]});
     write(
         "circle-script.json",
@@ -88,7 +88,7 @@ fn a_link_to_the_served_file_is_the_same_file() {
 fn the_refusal_is_one_line_that_says_what_to_do() {
     let file = path("circle-refusal.json");
     write("circle-refusal.json", &json!({"self": vary(&file)}));
-    let served = run(&["serve", "--listen", "0", "--config", &file]);
+    let served = run(&["serve", "--listen", "0", &file]);
     served.refuses(&["server `self` is this gateway itself", "take its entry out"]);
     let link = "vary-0123456789abcdef-0123456789abcdef";
     let chain = [link; 4].join(",");
@@ -107,7 +107,7 @@ fn the_gateways_own_address_is_left_out() {
     write("circle-url.json", &json!({"self": entry, "sky": weather()}));
     let listen = port.to_string();
     let file = path("circle-url.json");
-    let server = Server::start(&["serve", "--listen", &listen, "--config", &file]);
+    let server = Server::start(&["serve", "--listen", &listen, &file]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
     let line = "  self  down: server `self` is this gateway itself, or leads back to it";
     assert!(server.said.contains(line), "{}", server.said);
@@ -132,12 +132,12 @@ fn a_circle_through_another_gateway_is_cut() {
     let (a, b) = (path("circle-a.json"), path("circle-b.json"));
     write("circle-a.json", &json!({"b": vary(&b), "sky": weather()}));
     write("circle-b.json", &json!({"a": vary(&a), "sea": weather()}));
-    let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
+    let server = Server::start(&["serve", "--listen", "0", &a]);
     let names = ["b_sea_get_weather", "b_sea_get_forecast", SKY[0], SKY[1]];
     assert_eq!(server.tools(), names, "{}", server.said);
     // Where B has nothing else, there is nothing of it.
     write("circle-b.json", &json!({"a": vary(&a)}));
-    let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
+    let server = Server::start(&["serve", "--listen", "0", &a]);
     assert_eq!(server.tools(), SKY, "{}", server.said);
     let (_, said) = server.end_with_said();
     let line = "  b    down: server `b` is this gateway itself, or leads back to it";
@@ -158,13 +158,7 @@ fn a_circle_of_addresses_is_cut() {
         &json!({"one": entry(one), "sea": weather()}),
     );
     let serve = |port: u16, name: &str| {
-        Server::start(&[
-            "serve",
-            "--listen",
-            &port.to_string(),
-            "--config",
-            &path(name),
-        ])
+        Server::start(&["serve", "--listen", &port.to_string(), &path(name)])
     };
     let one = serve(one, "circle-one.json");
     let two = serve(two, "circle-two.json");
@@ -191,16 +185,10 @@ fn a_chain_of_gateways_works() {
         "chain-near.json",
         &json!({"far": vary(&far), "land": weather()}),
     );
-    let by_process = Server::start(&["serve", "--listen", "0", "--config", &near]);
+    let by_process = Server::start(&["serve", "--listen", "0", &near]);
     let url = json!({"type": "http", "url": by_process.url()});
     write("chain-url.json", &json!({"by": url, "x": weather()}));
-    let by_url = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--config",
-        &path("chain-url.json"),
-    ]);
+    let by_url = Server::start(&["serve", "--listen", "0", &path("chain-url.json")]);
     let said = (&by_process.said, &by_url.said);
     assert!(
         by_process

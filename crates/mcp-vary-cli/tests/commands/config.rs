@@ -1,8 +1,8 @@
-//! Configurations of several servers: `config check`, and `serve`, `inspect` and `call` with `--config`.
+//! Configurations of several servers: `config check`, and `serve`, `inspect` and `call` with a file.
 
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Run, Server, VARY, command, file, run};
+use crate::program::{INITIALIZE, Run, Server, VARY, file, run};
 
 /// Two servers that offer the same, one that is not there and one that is switched off.
 fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
@@ -73,7 +73,7 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     brief         2     871
 
     check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is not in any list of this view; did you mean `get_weather`?
-    check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; look for a slip in it, or take it out
+    check-slips.yaml:8:22: `variants.brief.tools[1]` matches nothing: `git_*`; correct it, or take it out
 
     2 problems
     "#);
@@ -146,7 +146,7 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
 
     5 problems
     "#);
-    let served = run(&["serve", "--config", path]);
+    let served = run(&["serve", path]);
     served.refuses(&[
         "has 5 mistakes",
         ":3:7: `servers.a.comand` is not a known key; did you mean `command`?",
@@ -250,15 +250,15 @@ fn a_slip_has_its_line() {
     };
     let said: Vec<_> = slips.map(said).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    base 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
-    base 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
+    base 7:43 variants.base.tools.exclude[0] matches nothing: `x`; correct it, or take it out
+    base 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; correct it, or take it out
     base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 7:43 variants.base.tools.exclude[0] matches nothing: `x`; look for a slip in it, or take it out
-    brief 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; look for a slip in it, or take it out
+    brief 7:43 variants.base.tools.exclude[0] matches nothing: `x`; correct it, or take it out
+    brief 7:46 variants.base.tools.exclude[1] matches nothing: `git_*`; correct it, or take it out
     brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is not an argument; did you mean `location`?
     brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
-    brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; look for a slip in it, or take it out
+    brief 12:33 variants.brief.prompts[0] matches nothing: `*wether*`; correct it, or take it out
     ");
 }
 
@@ -319,15 +319,10 @@ fn the_first_lines_of_the_readme_are_right() {
     let shown = block(heading, "yaml");
     let own = shown.strip_prefix(&servers);
     let own = own.unwrap_or_else(|| panic!("{shown} does not begin with\n{servers}"));
-    assert_eq!(own.lines().count(), 10);
+    assert_eq!(own.lines().count(), 19);
     let path = file("readme.yaml", shown);
-    let mut check = command(&["config", "check", "--offline", path.to_str().unwrap()]);
-    let checked = check.env("GITHUB_TOKEN", "x").output().unwrap();
-    let said = String::from_utf8(checked.stdout).unwrap();
-    assert!(
-        checked.status.success() && said.contains("is valid: 2 servers"),
-        "{said}"
-    );
+    let said = checks(&["--offline"], path.to_str().unwrap(), 0);
+    assert!(said.contains("is valid: 2 servers"), "{said}");
     assert!(block(heading, "sh").starts_with("vary config import .mcp.json > vary.yaml"));
 }
 
@@ -360,14 +355,15 @@ fn the_schema_is_printed_as_it_is_committed() {
 #[test]
 fn several_servers_are_served_although_one_is_down() {
     let path = configuration("serve-several.yaml", "as-needed", &["sky", "gone", "sea"]);
-    let server = Server::start(&["serve", "--config", &path]);
+    let server = Server::start(&["serve", &path]);
     let warned = server.said.matches("two servers offer the same").count();
     assert_eq!(warned, 1, "{}", server.said);
     // What the log says of it has a pause by chance in it.
-    let said = server
-        .said
-        .lines()
-        .filter(|line| !line.starts_with(" WARN") && !line.starts_with("starting 3 servers at "));
+    let said = server.said.lines().filter(|line| {
+        !line.starts_with(" WARN")
+            && !line.starts_with("starting 3 servers at ")
+            && !line.starts_with("ready: ")
+    });
     let said = said.take_while(|line| !line.starts_with("serving at"));
     insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
     in front of 3 servers
@@ -393,7 +389,7 @@ fn several_servers_are_served_although_one_is_down() {
 #[test]
 fn several_servers_that_are_all_down_stop_nobody() {
     let path = configuration("serve-none.yaml", "as-needed", &["gone", "lost"]);
-    let server = Server::start(&["serve", "--config", &path]);
+    let server = Server::start(&["serve", &path]);
     assert!(server.said.contains("  lost  down: "), "{}", server.said);
     assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
     assert_eq!(server.end().0, Some(0));
@@ -406,7 +402,7 @@ fn a_file_can_switch_both_extensions_off() {
         "variants: off\nnegotiation: off\nservers: {{sky: {{command: {VARY:?}, args: [weather]}}}}"
     );
     let path = file("serve-plain.yaml", &text);
-    let server = Server::start(&["serve", "--listen", "0", "--config", path.to_str().unwrap()]);
+    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
     let response = server.post(INITIALIZE);
     assert!(
         response.contains("serverInfo") && !response.contains("extensions"),
@@ -417,15 +413,15 @@ fn a_file_can_switch_both_extensions_off() {
 #[test]
 fn one_server_of_several_can_be_served_alone() {
     let path = configuration("serve-one.yaml", "as-needed", &["sky", "gone"]);
-    let server = Server::start(&["serve", "--config", &path, "--server", "sky"]);
+    let server = Server::start(&["serve", &path, "--server", "sky"]);
     assert!(
         server.said.contains("in front of weather 2.0.0"),
         "{}",
         server.said
     );
-    run(&["serve", "--config", &path, "--server", "gone"])
+    run(&["serve", &path, "--server", "gone"])
         .refuses(&["program `no-such-program` was not found"]);
-    run(&["serve", "--config", &path, "--server", "ski"])
+    run(&["serve", &path, "--server", "ski"])
         .refuses(&["`servers` has no server `ski`; it has `sky`, `gone`"]);
 }
 
@@ -434,13 +430,7 @@ fn all_servers_of_a_clients_file_are_served() {
     let entry = json!({"command": VARY, "args": ["weather"], "autoApprove": []});
     let servers = json!({"mcpServers": {"my sky": entry, "sea": entry, "off": {"command": "x", "disabled": true}}});
     let path = file("clients-file.json", &servers.to_string());
-    let server = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--mcp-json",
-        path.to_str().unwrap(),
-    ]);
+    let server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
     let said = &server.said;
     assert!(
         said.contains("note: ") && said.contains("is called `my-sky` here"),
@@ -456,7 +446,7 @@ fn who_serves_what_is_shown() {
         "on-collision",
         &["sky", "gone", "sea"],
     );
-    let inspected = run(&["inspect", "--config", &path]);
+    let inspected = run(&["inspect", &path]);
     assert_eq!((inspected.code, inspected.stderr.as_str()), (Some(0), ""));
     insta::assert_snapshot!(inspected.stdout, @r#"
     server  state  era     tools  resources  templates  prompts
@@ -470,7 +460,7 @@ fn who_serves_what_is_shown() {
       standard   stable · contextSize=standard
                  Everything as the server describes it: all tools, full descriptions and schemas.
       compact    stable · contextSize=compact
-                 All tools in few tokens: the first sentence of each description, schemas without prose.
+                 All tools in few tokens: first sentences, and of other prose only what callers need.
                  Accepts the same arguments. For small context windows and execution; for planning with
                  unfamiliar tools prefer `standard`.
       directory  stable
@@ -482,15 +472,15 @@ fn who_serves_what_is_shown() {
                  selection by the server's own word, no protection against the server.
 
     tokens per tool     standard  compact  directory  read-only
-    sky                      871      232        201        871
-      sky_get_weather        313      124        114        313
-      sky_get_forecast       558      108         87        558
-    sea                      871      232        201        871
-      sea_get_weather        313      124        114        313
-      sea_get_forecast       558      108         87        558
+    sky                      871      471        201        871
+      sky_get_weather        313      236        114        313
+      sky_get_forecast       558      235         87        558
+    sea                      871      471        201        871
+      sea_get_weather        313      236        114        313
+      sea_get_forecast       558      235         87        558
     describe_tools             -        -         99          -
-    all                     1744      466        503       1744
-                           100 %     27 %       29 %      100 %
+    all                     1744      944        503       1744
+                           100 %     54 %       29 %      100 %
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
@@ -500,7 +490,7 @@ fn who_serves_what_is_shown() {
 #[test]
 fn who_serves_what_is_in_the_json() {
     let path = configuration("inspect-json.yaml", "never", &["sky", "gone", "sea"]);
-    let shown = run(&["inspect", "--config", &path, "--json"]).data(0);
+    let shown = run(&["inspect", &path, "--json"]).data(0);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["servers"][0]["lists"]["tools/list"], 2);
     assert_eq!(shown["servers"][0]["server"]["name"], "weather");
@@ -521,21 +511,14 @@ fn who_serves_what_is_in_the_json() {
 #[test]
 fn a_configuration_of_one_server_is_inspected_and_called_as_that_server() {
     let path = configuration("one-server.yaml", "as-needed", &["sky"]);
-    let shown = run(&["inspect", "--config", &path]).data(0);
+    let shown = run(&["inspect", &path]).data(0);
     assert!(shown.starts_with("weather 2.0.0, revision"), "{shown}");
-    let called = run(&[
-        "call",
-        "get_weather",
-        r#"{"location":"Bern"}"#,
-        "--config",
-        &path,
-    ])
-    .data(0);
+    let called = run(&["call", "get_weather", r#"{"location":"Bern"}"#, &path]).data(0);
     assert!(called.contains("Bern"), "{called}");
 }
 
 #[test]
 fn nothing_can_be_inspected_when_all_servers_are_down() {
     let path = configuration("all-down.yaml", "as-needed", &["gone"]);
-    run(&["inspect", "--config", &path]).refuses(&["program `no-such-program` was not found"]);
+    run(&["inspect", &path]).refuses(&["program `no-such-program` was not found"]);
 }

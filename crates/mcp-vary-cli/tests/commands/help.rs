@@ -17,7 +17,11 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["serve"]);
     explains(&["inspect"]);
     explains(&["call"]);
+    explains(&["tools"]);
     explains(&["check"]);
+    explains(&["connect"]);
+    explains(&["experiment"]);
+    explains(&["completions"]);
     explains(&["config"]);
     explains(&["config", "check"]);
     explains(&["config", "import"]);

@@ -14,7 +14,7 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
       standard   stable · contextSize=standard
                  Everything as the server describes it: all tools, full descriptions and schemas.
       compact    stable · contextSize=compact
-                 All tools in few tokens: the first sentence of each description, schemas without prose.
+                 All tools in few tokens: first sentences, and of other prose only what callers need.
                  Accepts the same arguments. For small context windows and execution; for planning with
                  unfamiliar tools prefer `standard`.
       directory  stable
@@ -26,11 +26,11 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
                  selection by the server's own word, no protection against the server.
 
     tokens per tool  standard  compact  directory  read-only
-    get_weather           312      123        113        312
-    get_forecast          557      107         86        557
+    get_weather           312      235        113        312
+    get_forecast          557      234         86        557
     describe_tools          -        -         99          -
-    all                   871      232        300        871
-                        100 %     27 %       34 %      100 %
+    all                   871      471        300        871
+                        100 %     54 %       34 %      100 %
     "#);
 }
 
@@ -72,7 +72,7 @@ fn the_order_is_explained() {
         "ranked.yaml",
         "ranking: {weights: {region: {first: 30, step: 4}}, stable: 5, advertised: 3}",
     );
-    let asked = [&ASKED[..], &["--hints", "wheels=4", "--config", &path]].concat();
+    let asked = [&ASKED[..], &["--hints", "wheels=4", &path]].concat();
     let unweighted = ["hints.tone", "the hint has no weight"];
     let shown = run(&[&["inspect"], &asked[..]].concat()).data_with_note(0, &unweighted);
     let (_, ranking) = shown.split_once("\n\nrank ").unwrap();
@@ -108,7 +108,7 @@ fn what_the_operator_puts_first_is_said() {
         "ranked-first.yaml",
         "variant: quiet\nranking: {weights: {region: 0}}",
     );
-    let asked = [&["inspect"], &ASKED[..2], &["--config", &path]].concat();
+    let asked = [&["inspect"], &ASKED[..2], &[&path]].concat();
     let shown = run(&asked).data_with_note(0, &["the hint has no weight"]);
     assert!(
         shown.contains("quiet    20 = stable 20, put first by `variant` or `clients`"),
@@ -135,7 +135,7 @@ const PAST: &[&str] = &["v0.deprecation.removal-date` is past"];
 #[test]
 fn a_deprecated_variant_is_shown_with_its_days() {
     let path = crate::status::deprecating("inspect-deprecated.yaml", "");
-    let shown = run(&["inspect", "--config", &path]).data_with_note(0, PAST);
+    let shown = run(&["inspect", &path]).data_with_note(0, PAST);
     let line = shown
         .lines()
         .find(|line| line.contains("days left"))
@@ -146,7 +146,7 @@ fn a_deprecated_variant_is_shown_with_its_days() {
     );
     assert!(line.ends_with(" days left (9999-12-31)"), "{line}");
     assert!(shown.contains("removal is "), "{shown}");
-    let shown = run(&["inspect", "--config", &path, "--json"]).data_with_note(0, PAST);
+    let shown = run(&["inspect", &path, "--json"]).data_with_note(0, PAST);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let left = |at: usize| shown["variants"][at]["daysLeft"].as_i64();
     assert_eq!(left(0), None);
@@ -165,18 +165,17 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-many.yaml", &text.replace("variants:\n", many));
     let path = path.to_str().unwrap();
-    let shown = run(&["inspect", "--config", path]).data_with_note(0, PAST);
+    let shown = run(&["inspect", path]).data_with_note(0, PAST);
     assert!(!shown.contains("and more"), "{shown}");
     let (_, v0) = shown.split_once("\n  v0 ").unwrap();
     let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
     assert_eq!(v0[..2], ["deprecated · not advertised", "m"]);
     assert!(v0[2].starts_with("removal is "), "{shown}");
     // Asked for alone it is the same, compared with `standard`.
-    let one = run(&["inspect", "--variant", "v0", "--config", path]).data_with_note(0, PAST);
+    let one = run(&["inspect", "--variant", "v0", path]).data_with_note(0, PAST);
     assert!(one.contains("v0  deprecated · not advertised"), "{one}");
     assert!(one.contains("removal is "), "{one}");
-    let one =
-        run(&["inspect", "--variant", "v0", "--json", "--config", path]).data_with_note(0, PAST);
+    let one = run(&["inspect", "--variant", "v0", "--json", path]).data_with_note(0, PAST);
     let one: Value = serde_json::from_str(&one).unwrap();
     let v0 = &one["variants"][0];
     assert_eq!(
@@ -185,7 +184,7 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     );
     assert!(v0["daysLeft"].as_i64() < Some(-9_000), "{one}");
     // A gateway elsewhere tells nothing of it, and nothing is invented.
-    let served = Server::start(&["serve", "--config", path]);
+    let served = Server::start(&["serve", path]);
     let url = served.url();
     let foreign = run(&["inspect", "--variant", "v0", &url]).data(0);
     assert!(
@@ -214,22 +213,22 @@ fn one_variant_is_compared_with_standard() {
       "variants": [
         {
           "id": "compact",
-          "description": "All tools in few tokens: the first sentence of each description, schemas without prose. Accepts the same arguments. For small context windows and execution; for planning with unfamiliar tools prefer `standard`.",
+          "description": "All tools in few tokens: first sentences, and of other prose only what callers need. Accepts the same arguments. For small context windows and execution; for planning with unfamiliar tools prefer `standard`.",
           "hints": {
             "contextSize": "compact"
           },
           "status": "stable",
           "advertised": true,
-          "tokens": 232,
-          "percent": 27,
+          "tokens": 471,
+          "percent": 54,
           "tools": [
             {
               "name": "get_weather",
-              "tokens": 123
+              "tokens": 235
             },
             {
               "name": "get_forecast",
-              "tokens": 107
+              "tokens": 234
             }
           ]
         }

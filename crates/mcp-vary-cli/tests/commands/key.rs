@@ -4,7 +4,7 @@ use crate::program::{Run, file, run};
 
 /// The key on standard output and the entry on standard error.
 #[track_caller]
-fn made(args: &[&str]) -> (String, String) {
+fn key_new(args: &[&str]) -> (String, String) {
     let Run {
         stdout,
         stderr,
@@ -28,7 +28,7 @@ fn the_key_is_the_only_line_on_standard_output_and_nowhere_else() {
 
 #[test]
 fn two_keys_are_different() {
-    assert_ne!(made(&["ann"]), made(&["ann"]));
+    assert_ne!(key_new(&["ann"]), key_new(&["ann"]));
 }
 
 /// Names that YAML would read as something else are quoted.
@@ -38,7 +38,7 @@ fn the_entry_can_be_pasted_into_a_configuration() {
         .into_iter()
         .enumerate()
     {
-        let (_, entry) = made(&[name]);
+        let (_, entry) = key_new(&[name]);
         let text = format!("servers: {{a: {{command: x}}}}\nauth:\n  keys:\n    - {entry}\n");
         let path = file(&format!("key-{at}.yaml"), &text);
         let checked = run(&["config", "check", "--offline", path.to_str().unwrap()]);

@@ -2,11 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod access;
+#[cfg(target_os = "linux")]
+mod audit;
 mod bad_input;
 mod call;
 mod check;
 mod circle;
+mod completions;
 mod config;
+mod connect;
+mod connect_refusals;
+mod connect_write;
 mod demo;
 mod help;
 mod inspect;
@@ -21,4 +27,6 @@ mod serve;
 mod sessions;
 mod starting;
 mod status;
+mod target;
 mod tls;
+mod tools;

@@ -18,15 +18,7 @@ fn partly(name: &str) -> String {
 #[test]
 fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
     let path = partly("partly.json");
-    let server = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--admin",
-        "0",
-        "--mcp-json",
-        &path,
-    ]);
+    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", &path]);
     for part in [
         "in front of 1 server\n",
         "  sky    weather 2.0.0",
@@ -62,25 +54,10 @@ fn a_bad_entry_of_a_clients_file_stops_that_server_only() {
 #[test]
 fn all_servers_can_be_required() {
     let path = partly("partly-required.json");
-    let all = run(&[
-        "serve",
-        "--listen",
-        "0",
-        "--mcp-json",
-        &path,
-        "--require-all",
-    ]);
+    let all = run(&["serve", "--listen", "0", &path, "--require-all"]);
     all.refuses(&["`unset`, `old`, `typo` cannot be used, and --require-all is given"]);
     // One that is named is required.
-    let named = run(&[
-        "serve",
-        "--listen",
-        "0",
-        "--mcp-json",
-        &path,
-        "--server",
-        "unset",
-    ]);
+    let named = run(&["serve", "--listen", "0", &path, "--server", "unset"]);
     named.refuses(&["needs the variable `NO_SUCH_VARIABLE_HERE`"]);
     let checked = run(&["config", "check", &path]);
     assert_eq!(checked.code, Some(1), "{}", checked.stdout);
@@ -94,7 +71,7 @@ fn all_servers_can_be_required() {
         "servers: {{a: {{command: '${{NO_SUCH_VARIABLE_HERE}}'}}, sky: {{command: {VARY:?}, args: [weather]}}}}"
     );
     let path = file("partly-own.yaml", &text);
-    let whole = run(&["serve", "--listen", "0", "--config", path.to_str().unwrap()]);
+    let whole = run(&["serve", "--listen", "0", path.to_str().unwrap()]);
     whole.refuses(&["needs the variable `NO_SUCH_VARIABLE_HERE`"]);
 }
 
@@ -135,8 +112,7 @@ fn a_check_refuses_what_serving_refuses_and_ends_with_a_verdict() {
     );
     assert!(said.ends_with("\n1 problem\n"), "{said}");
     let served = file("verdict-listen.yaml", &open);
-    run(&["serve", "--config", served.to_str().unwrap()])
-        .refuses(&["can be reached from other machines"]);
+    run(&["serve", served.to_str().unwrap()]).refuses(&["can be reached from other machines"]);
     let clients = json!({"mcpServers": {"sky": {"command": VARY, "args": ["weather"]}}, "variants": {"a": {}}});
     let said = checks("verdict-variants.json", &clients.to_string(), 1);
     assert!(
@@ -180,7 +156,7 @@ fn a_reload_says_which_variant_and_which_tool_is_another() {
         ))
     };
     let path = file("reload-says.yaml", &variants("weather", "d"));
-    let mut server = Server::start(&["serve", "--listen", "0", "--config", path.to_str().unwrap()]);
+    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
     file("reload-says.yaml", &variants("forecast", "d"));
     let said = server.says("reloaded: ");
     let expected =

@@ -67,6 +67,18 @@ impl Run {
         self.stdout
     }
 
+    /// The notices, of a run that ended well.
+    #[track_caller]
+    pub(crate) fn notices(self) -> String {
+        assert_eq!(
+            (self.code, self.stdout.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.stderr
+        );
+        self.stderr
+    }
+
     /// The data, of a run that ended with `code` and noted something of its configuration, one note with each of `parts`.
     #[track_caller]
     pub(crate) fn data_with_note(self, code: i32, parts: &[&str]) -> String {
@@ -136,8 +148,13 @@ impl Server {
     /// The same with further variables in its environment.
     #[track_caller]
     pub(crate) fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = command(args)
-            .envs(variables.iter().copied())
+        Self::of(command(args).envs(variables.iter().copied()))
+    }
+
+    /// Starts `command` and waits until it says where it serves.
+    #[track_caller]
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

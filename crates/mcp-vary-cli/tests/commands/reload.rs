@@ -1,4 +1,4 @@
-//! `vary serve --config`, while its file changes.
+//! `vary serve FILE`, while its file changes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn with(servers: &[&str]) -> String {
 }
 
 fn serve(file: &Path) -> Server {
-    Server::start(&["serve", "--listen", "0", "--config", file.to_str().unwrap()])
+    Server::start(&["serve", "--listen", "0", file.to_str().unwrap()])
 }
 
 /// The names of the tools that are offered now.
@@ -162,7 +162,7 @@ fn another_address_waits_for_the_next_start() {
     let text = |listen: &str| format!("{}listen: 127.0.0.1:{listen}\n", with(&["one"]));
     let directory = directory("reload-listen", &text("0"));
     let file = directory.join("vary.yaml");
-    let mut server = Server::start(&["serve", "--config", file.to_str().unwrap()]);
+    let mut server = Server::start(&["serve", file.to_str().unwrap()]);
     std::fs::write(&file, text("8801").replace("one:", "two:")).unwrap();
     let said = server.says("reloaded: ");
     assert!(said.contains("1 added (two), 1 removed (one)"), "{said}");
@@ -176,7 +176,7 @@ fn another_address_for_the_operator_waits_for_the_next_start() {
     let text = |admin: &str| format!("{}listen: 0\n{admin}", with(&["one"]));
     let said_after = |name: &str, before: &str, after: &str, typed: &[&str]| {
         let file = directory(name, &text(before)).join("vary.yaml");
-        let args = ["serve", "--config", file.to_str().unwrap()];
+        let args = ["serve", file.to_str().unwrap()];
         let mut server = Server::start(&[&args[..], typed].concat());
         std::fs::write(&file, text(after)).unwrap();
         server.says("reloaded: ")
@@ -199,7 +199,7 @@ fn another_address_for_the_operator_waits_for_the_next_start() {
 fn what_was_typed_holds_beside_whatever_the_file_says() {
     let directory = directory("reload-typed", &with(&["one"]));
     let file = directory.join("vary.yaml");
-    let args = ["serve", "--listen", "0", "--no-variants", "--config"];
+    let args = ["serve", "--listen", "0", "--no-variants"];
     let mut server = Server::start(&[&args[..], &[file.to_str().unwrap()]].concat());
     std::fs::write(&file, with(&["two"]) + "variants: on\nlisten: 1\n").unwrap();
     assert!(server.says("reloaded: ").ends_with("variants: none\n"));
@@ -210,7 +210,7 @@ fn what_was_typed_holds_beside_whatever_the_file_says() {
 fn a_client_of_the_standard_streams_stays_connected() {
     let directory = directory("reload-stdio", &with(&["one"]));
     let file = directory.join("vary.yaml");
-    let mut child = command(&["serve", "--stdio", "--config", file.to_str().unwrap()])
+    let mut child = command(&["serve", "--stdio", file.to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -262,4 +262,111 @@ fn a_past_removal_date_is_named_at_check_start_and_reload() {
     assert!(said.contains(past), "{said}");
     let said = server.says("reloaded: ");
     assert!(said.contains("1 added (two)"), "{said}");
+}
+
+/// Two servers, of which `one` has a secret in its environment.
+fn with_secret(secret: &str) -> String {
+    let one = json!({"command": VARY, "args": ["weather"], "env": {"KEY": secret}});
+    let two = json!({"command": VARY, "args": ["weather"]});
+    format!("naming: always\nservers:\n  one: {one}\n  two: {two}\n")
+}
+
+#[test]
+fn a_changed_secret_file_reconnects_the_servers_that_use_it_and_no_other() {
+    let directory = directory("reload-secret", &with_secret("${file:secrets/key}"));
+    let secret = directory.join("secrets/key");
+    std::fs::create_dir(directory.join("secrets")).unwrap();
+    std::fs::write(&secret, "TOPSECRETONE\n").unwrap();
+    let file = directory.join("vary.yaml");
+    let mut server = serve(&file);
+    assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
+    replace(&secret, "TOPSECRETTWO\n");
+    let said = server.says("reloaded: ");
+    let expected =
+        "reloaded: servers: 1 connected anew (one), 1 as before; variants: 4 as before\n";
+    assert!(said.ends_with(expected), "{said}");
+    // The same secret with another line break at its end is the same.
+    replace(&secret, "TOPSECRETTWO\r\n");
+    let said = server.says("reloaded: ");
+    assert!(
+        said.ends_with("reloaded: servers: 2 as before; variants: 4 as before\n"),
+        "{said}"
+    );
+    std::fs::remove_file(&secret).unwrap();
+    let said = server.says("was not reloaded, everything stays as it was: ");
+    assert!(
+        said.contains("needs `secrets/key`, which does not exist; write the secret to "),
+        "{said}"
+    );
+    assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
+    std::fs::write(&secret, "TOPSECRETTHREE").unwrap();
+    let said = server.says("reloaded: ");
+    assert!(said.contains("1 connected anew (one)"), "{said}");
+    let (_, all) = server.end_with_said();
+    assert!(!all.contains("TOPSECRET"), "{all}");
+}
+
+#[test]
+fn a_secret_is_shown_by_no_command() {
+    let directory = directory("secret-shown", &with_secret("${file:key}"));
+    let file = directory.join("vary.yaml");
+    let file = file.to_str().unwrap();
+    let check = |args: &[&str]| {
+        let arguments = [&["config", "check", file], args].concat();
+        let out = command(&arguments).output().unwrap();
+        let text = [out.stdout, out.stderr].concat();
+        (out.status.code(), String::from_utf8(text).unwrap())
+    };
+    let (code, said) = check(&["--offline"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("vary.yaml:3:"), "{said}");
+    assert!(
+        said.contains("`servers.one.env.KEY` needs `key`, which does not exist"),
+        "{said}"
+    );
+    std::fs::write(directory.join("key"), "TOPSECRET").unwrap();
+    for args in [
+        &["--offline"][..],
+        &["--offline", "--json"],
+        &[],
+        &["--json"],
+    ] {
+        let (code, said) = check(args);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("TOPSECRET"), "{said}");
+    }
+    std::fs::write(directory.join("key"), b"TOPSECRET\xff").unwrap();
+    let (code, said) = check(&["--offline"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("is not UTF-8 text") && !said.contains("TOPSECRET"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_server_whose_headers_have_claims_is_checked_without_a_connection() {
+    let servers =
+        "servers: {a: {url: 'http://127.0.0.1:9/mcp', headers: {X-User: '${claims.email}'}}}\n";
+    let directory = directory("check-claims", servers);
+    let file = directory.join("vary.yaml");
+    let check = || {
+        command(&["config", "check", file.to_str().unwrap()])
+            .output()
+            .unwrap()
+    };
+    let said = String::from_utf8(check().stdout).unwrap();
+    assert_eq!(check().status.code(), Some(1));
+    let expected = "vary.yaml:1:55: `servers.a.headers` has claims of users, but nobody is known here; add `auth`, or \
+                    `stdio-principal` with `claims`";
+    assert!(said.contains(expected), "{said}");
+    let principal = "stdio-principal: {name: ann, claims: {email: ann@example.com}}\n";
+    std::fs::write(&file, format!("{servers}{principal}")).unwrap();
+    let said = String::from_utf8(check().stdout).unwrap();
+    assert_eq!(check().status.code(), Some(0), "{said}");
+    assert!(said.contains("per-user"), "{said}");
+    assert!(
+        said.contains("server `a` needs the claims of its users"),
+        "{said}"
+    );
 }

@@ -156,7 +156,6 @@ fn a_server_of_a_clients_file_is_served() {
         "serve",
         "--listen",
         "0",
-        "--mcp-json",
         path.to_str().unwrap(),
         "--server",
         "sky",
@@ -168,13 +167,7 @@ fn a_server_of_a_clients_file_is_served() {
     );
     let text = serde_json::json!({"mcpServers": {"far": {"type": "http", "url": server.url()}}});
     let path = file("one-server.json", &text.to_string());
-    let far = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--mcp-json",
-        path.to_str().unwrap(),
-    ]);
+    let far = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
     assert!(far.said.contains("in front of weather"), "{}", far.said);
 }
 

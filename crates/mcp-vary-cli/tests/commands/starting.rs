@@ -26,7 +26,7 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_
 fn a_server_that_hangs_holds_up_no_client_over_http() {
     let file = hanging("hang-http.json");
     let began = Instant::now();
-    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", "--config", &file]);
+    let server = Server::start(&["serve", "--listen", "0", "--admin", "0", &file]);
     let answer = server.post(INITIALIZE);
     assert!(
         answer.contains(r#""tools":{"listChanged":true}"#),
@@ -47,7 +47,7 @@ fn a_server_that_hangs_holds_up_no_client_over_http() {
 fn a_server_that_hangs_holds_up_no_client_on_standard_streams() {
     let file = hanging("hang-stdio.json");
     let began = Instant::now();
-    let mut child = command(&["serve", "--stdio", "--config", &file])
+    let mut child = command(&["serve", "--stdio", &file])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -77,7 +77,7 @@ impl Drop for Killed {
 
 /// A gateway with a status, and the lines that it writes to standard error.
 fn started(file: &str) -> (Killed, impl Iterator<Item = String> + use<>) {
-    let mut child = command(&["serve", "--listen", "0", "--admin", "0", "--config", file])
+    let mut child = command(&["serve", "--listen", "0", "--admin", "0", file])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -105,13 +105,7 @@ fn the_status_is_there_while_servers_start() {
 fn a_call_waits_only_for_the_server_that_it_needs() {
     let file = hanging("hang-call.json");
     let began = Instant::now();
-    let call = [
-        "call",
-        "sky_get_weather",
-        r#"{"location":"Bern"}"#,
-        "--config",
-        &file,
-    ];
+    let call = ["call", "sky_get_weather", r#"{"location":"Bern"}"#, &file];
     let said = run(&call).data(0);
     assert!(said.contains("Bern"), "{said}");
     assert!(
@@ -141,4 +135,80 @@ fn an_interrupted_start_says_who_was_ready() {
         "error: interrupted before `hang` was ready; ready: `sky`"
     );
     assert_eq!(child.0.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn the_address_is_printed_at_once_and_each_server_when_it_is_ready() {
+    let file = hanging("hang-lines.json");
+    let began = Instant::now();
+    let mut child = command(&["serve", "--listen", "0", &file])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(|line| (line.unwrap(), began.elapsed()));
+    let (first, after) = lines.next().unwrap();
+    assert!(
+        first.starts_with("starting 2 servers at http://127.0.0.1:"),
+        "{first}"
+    );
+    // 300 ms on an idle machine; less than the wait for the servers on any.
+    assert!(after < Duration::from_secs(2), "{after:?}");
+    let (second, _) = lines.next().unwrap();
+    assert!(
+        second.starts_with("ready: `sky` after ") && second.ends_with("s (1 of 2)"),
+        "{second}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_addresses_of_all_variants_are_printed_with_their_tools() {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}\nvariants: {{standard: {{}}, one: {{tools: [get_weather]}}}}\n"
+    );
+    let path = file("start-variants.yaml", &text);
+    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let said = server.says("Ctrl-C ends it");
+    let url = server.url();
+    let expected = format!(
+        "variants, each with an address for clients that cannot choose:\n\
+         \x20 standard  2 tools  {url}/v/standard\n\
+         \x20 one       1 tool   {url}/v/one\n"
+    );
+    assert!(said.contains(&expected), "{said}");
+    assert!(!said.contains("uses at most"), "{said}");
+}
+
+/// A server that lists `$0` tools.
+#[cfg(unix)]
+const MANY_TOOLS: &str = r#"tools=; at=0
+    while test $at -lt "$0"; do tools="$tools,{\"name\":\"tool_$at\",\"inputSchema\":{\"type\":\"object\"}}"; at=$((at + 1)); done
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+        case $line in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';;
+            *tools/list*) say="\"result\":{\"tools\":[${tools#,}]}";;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+
+#[cfg(unix)]
+#[test]
+fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
+    let text = json!({
+        "servers": {"many": {"command": "sh", "args": ["-c", MANY_TOOLS.replace("${", "$${"), "41"]}},
+        "variants": {"standard": {}, "few": {"tools": ["tool_1*"]}},
+    });
+    let path = file("start-limits.json", &text.to_string());
+    let mut server = Server::start(&["serve", "--listen", "0", path.to_str().unwrap()]);
+    let said = server.says("Ctrl-C ends it");
+    let expected = format!(
+        "note: Cursor uses at most 40 tools, and `standard` has 41; connect it to {}/v/few (11 tools)\n",
+        server.url()
+    );
+    assert!(said.contains(&expected), "{said}");
+    assert!(!said.contains("VS Code"), "{said}");
 }

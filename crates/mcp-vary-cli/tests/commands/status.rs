@@ -1,8 +1,11 @@
 //! `vary serve --admin` and `vary status`
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::program::{Server, VARY, file, run};
+use crate::program::{Server, VARY, command, file, run, signal};
 
 /// A configuration with a variant that goes some time, and one that should have gone.
 pub(crate) fn deprecating(name: &str, top: &str) -> String {
@@ -45,7 +48,7 @@ fn lists(server: &Server, variant: &str, client: &str) {
 #[test]
 fn a_running_gateway_says_how_it_stands() {
     let path = deprecating("status.yaml", "admin: 0");
-    let server = Server::start(&["serve", "--config", &path]);
+    let server = Server::start(&["serve", &path]);
     let address = admin(&server);
     for _ in 0..2 {
         lists(&server, "v1", "old\u{1b}bot");
@@ -85,7 +88,7 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     let path = deprecating("inspect-used.yaml", "admin: 0");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-used.yaml", &text.replace("variants:\n", many));
-    let server = Server::start(&["serve", "--config", path.to_str().unwrap()]);
+    let server = Server::start(&["serve", path.to_str().unwrap()]);
     let (address, url) = (admin(&server), server.url());
     lists(&server, "v0", "old bot");
     let shown = run(&["inspect", "--admin", &address, &url]).data(0);
@@ -127,4 +130,23 @@ fn where_no_gateway_answers_is_said() {
     run(&["status", "here"]).refuses(&["`here` is not an address; write HOST:PORT"]);
     let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
     served.refuses(&["can be reached from other machines"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_status_that_is_watched_is_shown_until_a_signal() {
+    let path = deprecating("status-watch.yaml", "admin: 0");
+    let server = Server::start(&["serve", &path]);
+    let mut watch = command(&["status", "--watch=1", "--json", &admin(&server)])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let status: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(status["servers"][0]["state"], "up");
+    }
+    signal("INT", watch.id());
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+    run(&["status", "--watch=0", "1"]).refuses(&["0 is not in 1..=3600"]);
 }

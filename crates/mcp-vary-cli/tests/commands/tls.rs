@@ -49,13 +49,7 @@ fn a_gateway_in_front_of_it_answers() {
     );
     let config = file("tls-served.json", &config);
     let gateway = Server::start_with(
-        &[
-            "serve",
-            "--listen",
-            "0",
-            "--config",
-            config.to_str().unwrap(),
-        ],
+        &["serve", "--listen", "0", config.to_str().unwrap()],
         &[("SSL_CERT_FILE", house.authority.to_str().unwrap())],
     );
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Bern"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;

@@ -12,11 +12,7 @@ use super::{DEEPEST, Diagnostic, Entry, Lines, Node, Position, Value};
 /// Parses one JSON document.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
     let lines = Lines::of(text);
-    let plain = plain(text).map_err(|open| {
-        let what = "is not JSON: a comment is not closed";
-        let diagnostic = Diagnostic::new(lines.position(open), "", what);
-        vec![diagnostic.with_fix("write `*/` where it ends")]
-    })?;
+    let plain = plain(text).map_err(|open| vec![unclosed(&lines, open)])?;
     let raw: &RawValue =
         serde_json::from_str(&plain).map_err(|error| vec![no_json(text, &error)])?;
     let file = File {
@@ -27,9 +23,16 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Diagnostic>> {
         .map_err(|diagnostic| vec![diagnostic])
 }
 
+/// The comment at `open` has no end.
+pub(super) fn unclosed(lines: &Lines<'_>, open: usize) -> Diagnostic {
+    let what = "is not JSON: a comment is not closed";
+    let diagnostic = Diagnostic::new(lines.position(open), "", what);
+    diagnostic.with_fix("write `*/` where it ends")
+}
+
 /// Replaces comments and trailing commas with spaces. All other bytes keep their positions. Fails with the position of
 /// a comment that does not end.
-fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
+pub(super) fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     let blank = |out: &mut Vec<u8>, range: Range<usize>| {
@@ -96,7 +99,7 @@ fn end_of_comment(bytes: &[u8], start: usize) -> Option<usize> {
     Some(start + 2 + length + 2)
 }
 
-fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
+pub(super) fn no_json(text: &str, error: &serde_json::Error) -> Diagnostic {
     let at = Position {
         line: error.line().max(1),
         column: error.column().max(1),
@@ -165,7 +168,7 @@ impl File<'_> {
 }
 
 /// Deserializes the members of an object as raw text.
-struct Members;
+pub(super) struct Members;
 
 impl<'de> Visitor<'de> for Members {
     type Value = Vec<(&'de RawValue, &'de RawValue)>;

@@ -3,6 +3,7 @@
 //! All three formats become the same [`Node`], so that the rest of the crate does not depend on the format. Values are
 //! not interpreted here: a number stays the text that was written.
 
+pub(crate) mod edit;
 mod json;
 mod toml;
 mod yaml;

@@ -14,15 +14,17 @@ use super::listener::PartialListener;
 use crate::access::{self, PartialAccess};
 use crate::authentication::{self, PartialAuthentication};
 use crate::diagnostic::Position;
+use crate::experiments;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::ranking::{self, PartialRanking, Weighted};
+use crate::rates::{self, PartialRates};
 use crate::reader::{Located, MOST, Reader};
 use crate::require::Required;
 use crate::rules::{prompts, resources, results};
 use crate::schema_builder::SchemaBuilder;
 use crate::server::{self, Servers};
 use crate::variants::{self, Declared};
-use crate::{clients, limits, sealing_keys};
+use crate::{audit, clients, limits, sealing_keys};
 
 /// A file while it is read.
 pub(super) struct PartialFile {
@@ -34,6 +36,7 @@ pub(super) struct PartialFile {
     pub(super) weighted: Vec<Weighted>,
     pub(super) required: Vec<Required>,
     pub(super) access: PartialAccess,
+    pub(super) rates: PartialRates,
     pub(super) authentication: PartialAuthentication,
     pub(super) listener: PartialListener,
     pub(super) public_url: Option<PublicUrl>,
@@ -57,6 +60,7 @@ impl Default for PartialFile {
             weighted: Vec::new(),
             required: Vec::new(),
             access: PartialAccess::default(),
+            rates: PartialRates::default(),
             authentication: PartialAuthentication::default(),
             listener: PartialListener::default(),
             public_url: None,
@@ -181,6 +185,37 @@ that several servers have",
         default: "",
         takes: ValueKind::Other(access::shape, |reader, field, draft| {
             access::read(reader, field, &mut draft.access, &mut draft.named)
+        }),
+    },
+    KeySpec {
+        key: "rates",
+        about: "rate limits: how often clients may call tools, read, change their variant, or present wrong credentials",
+        default: "",
+        takes: ValueKind::Other(rates::shape, |reader, field, draft| {
+            rates::read(reader, field, &mut draft.rates)
+        }),
+    },
+    KeySpec {
+        key: "audit",
+        about: "the log of who did what, separate from the log of the program; none without it",
+        default: "",
+        takes: ValueKind::Other(audit::shape, |reader, field, draft| {
+            let to = field.deepest(&["to"]);
+            draft.addresses_at.insert("audit.to", to.node.at);
+            draft.config.audit = audit::read(reader, field);
+        }),
+    },
+    KeySpec {
+        key: "experiments",
+        about: "variants that are compared: each client gets one of them, and `vary experiment` says what came of it",
+        default: "",
+        takes: ValueKind::Other(experiments::shape, |reader, field, draft| {
+            experiments::read(
+                reader,
+                field,
+                &mut draft.config.experiments,
+                &mut draft.named,
+            )
         }),
     },
     KeySpec {

@@ -153,7 +153,7 @@ fn detect(root: &Located<'_>) -> Result<Format, Diagnostic> {
     if let Some(ours) = ours.filter(|_| !has("inputs")) {
         let what = format!("is a configuration of Vary already: it has `{ours}`");
         let diagnostic = Diagnostic::new(root.node.at, "", what);
-        return Err(diagnostic.with_fix("use it as it is, with `--config`"));
+        return Err(diagnostic.with_fix("use it as it is: `vary serve FILE`"));
     }
     if has("servers") {
         return Ok(Format::VsCode);

@@ -12,6 +12,7 @@ use super::reader::{Located, Reader};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Value};
 use crate::key_spec::KeySpec;
+use crate::variables::Variables;
 use mcp_vary_results::Template;
 
 /// A section of rules.
@@ -45,7 +46,11 @@ impl<D: Default, R> Section<D, R> {
     /// Reads rules from a text that holds nothing else.
     fn read_text(&self, text: &str) -> Result<Arc<[R]>, Diagnostics> {
         let none = |_: &str| None;
-        let mut reader = Reader::new(&none, None);
+        let variables = Variables {
+            environment: &none,
+            files: None,
+        };
+        let mut reader = Reader::new(variables, &[]);
         let file = self.name.to_owned();
         let root = document::read(self.name, text).map_err(|all| sorted(&file, all))?;
         let path = file.clone();

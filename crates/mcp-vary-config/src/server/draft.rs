@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use http::{HeaderMap, Uri};
-use mcp_vary_upstream::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
+use http::{HeaderName, Uri};
+use mcp_vary_upstream::{HeaderSource, Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 
 use crate::document;
 use crate::reader::{Located, Reader, quoted};
@@ -21,7 +21,7 @@ pub(super) struct PartialServer {
     pub(super) cwd: Option<PathBuf>,
     pub(super) kind: Option<Kind>,
     pub(super) url: Option<Uri>,
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Vec<(HeaderName, HeaderSource)>,
     pub(super) limits: Limits,
     pub(super) isolation: Isolation,
     pub(super) retry: RetryPolicy,
@@ -54,14 +54,23 @@ impl PartialServer {
                 env: self.env,
                 cwd: self.cwd,
             },
-            (None, url) => Target::Http {
-                url: url?,
-                headers: self.headers,
-            },
+            (None, url) => Target::http(url?),
         };
         let mut config = UpstreamConfig::new(name, target)
             .with_limits(self.limits)
             .with_isolation(self.isolation);
+        if matches!(config.target, Target::Http { .. }) {
+            let headers = self.headers.into_iter();
+            config = headers.fold(config, |config, (name, source)| {
+                config.with_header(name, source)
+            });
+        }
+        if config.needs_claims() {
+            check_isolation(reader, field, config.isolation);
+            if !field.keys().contains(&"connections") {
+                config.limits.connections = CONNECTIONS_OF_USERS;
+            }
+        }
         config.retry = self.retry;
         config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
@@ -122,3 +131,16 @@ impl PartialServer {
         }
     }
 }
+
+/// A server whose headers have claims has a connection for each user.
+fn check_isolation(reader: &mut Reader<'_>, field: &Located<'_>, isolation: Isolation) {
+    if isolation == Isolation::Shared {
+        let what =
+            "is `shared`, but `headers` have claims, so that each user has its own connection";
+        let fix = "write `principal`, or leave it out";
+        reader.report(&field.deepest(&["isolation"]), what, fix);
+    }
+}
+
+/// Connections at most to a server whose headers have claims: one for each of its users of the last minutes.
+const CONNECTIONS_OF_USERS: usize = 256;

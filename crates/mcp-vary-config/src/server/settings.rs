@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use http::{HeaderName, HeaderValue, Uri};
+use http::Uri;
 use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 
 use super::draft::{Kind, PartialServer};
+use super::headers;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, MOST, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -66,9 +67,9 @@ pub(super) const COMMON: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "headers",
-        about: "sent with every request to it",
+        about: "sent with every request to it. `${claims.NAME}` is a verified claim of the user who sends the request, such as `X-User: ${claims.email}`; each user has its own connection then, and a user without the claim is refused. Needs `auth` or `stdio-principal`",
         default: "",
-        takes: ValueKind::Other(SchemaBuilder::headers, read_headers),
+        takes: ValueKind::Other(SchemaBuilder::headers, headers::read),
     },
     KeySpec {
         key: "disabled",
@@ -154,7 +155,7 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
     },
     KeySpec {
         key: "isolation",
-        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, whoever they are. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. When no connection is left, a session is rejected",
+        about: "`automatic`: clients with the same capabilities share a connection; with `auth`, each user has its own, unless the server is reached over HTTP in its stateless revision. `shared`: all clients share, even different users. `principal`: each user has its own connection. `session`: each session has its own connection until the session ends or the connection was idle for `idle-timeout`; clients without sessions share one more, each user its own. When no connection is left, a session is rejected",
         default: "automatic",
         takes: ValueKind::Other(
             |schema| schema.choice(ISOLATIONS),
@@ -208,7 +209,7 @@ pass only under variants that hide nothing",
     },
     KeySpec {
         key: "connections",
-        about: "connections at most, for clients with different capabilities or without shared connections; with `isolation: session` one of them is for clients without sessions",
+        about: "connections at most, for clients with different capabilities or without shared connections; 256 if `headers` have claims; with `isolation: session` one of them is for clients without sessions",
         default: "8",
         takes: ValueKind::Count(1..=MOST, |draft| &mut draft.limits.connections),
     },
@@ -283,33 +284,6 @@ fn endpoint(text: &str) -> Option<Uri> {
     match (uri.scheme_str(), uri.host()) {
         (Some("http" | "https"), Some(host)) if !host.is_empty() => Some(uri),
         _ => None,
-    }
-}
-
-fn read_headers(reader: &mut Reader<'_>, field: &Located<'_>, draft: &mut PartialServer) {
-    draft.given.insert("headers");
-    for entry in reader.table(field, "{NAME: value}").unwrap_or_default() {
-        let member = field.member(entry);
-        let Some(word) = reader.word(&member) else {
-            continue;
-        };
-        match (
-            HeaderName::try_from(&entry.key),
-            HeaderValue::try_from(word),
-        ) {
-            (Ok(name), Ok(mut value)) => {
-                value.set_sensitive(true);
-                draft.headers.append(name, value);
-            }
-            (Err(_), _) => {
-                let fix = "write it like `Authorization`";
-                reader.report(&member, "is not a header name", fix);
-            }
-            (Ok(_), Err(_)) => {
-                let fix = "look for line breaks and control characters";
-                reader.report(&member, "has characters that no header may have", fix);
-            }
-        }
     }
 }
 

@@ -78,10 +78,10 @@ fn short(face: &VariantConfig) -> Option<String> {
     let is_bare = is_compact || face.style.schema == SchemaStyle::Compact;
     match (is_cut, is_bare) {
         (true, true) => {
-            Some("The first sentence of each description, schemas without prose.".to_owned())
+            Some("First sentences, and of other prose only what callers need.".to_owned())
         }
         (true, false) => Some("The first sentence of each description.".to_owned()),
-        (false, true) => Some("Schemas without prose.".to_owned()),
+        (false, true) => Some("Schemas with only the prose that callers need.".to_owned()),
         (false, false) => None,
     }
 }

@@ -120,7 +120,7 @@ it: what the variant of `from` is made for; nothing, where there is no `from`",
     },
     KeySpec {
         key: "schemas",
-        about: "`full`, or `compact`: what decides which arguments are accepted, without prose. `on-demand`: only the \
+        about: "`full`, or `compact`: what decides which arguments are accepted, and what callers need of the prose. `on-demand`: only the \
 names and types of arguments, and first sentences of descriptions; `describe_tools` has the rest, and calls are \
 checked. `on-demand-bare`: the names are in the description. Not with a `dialect`",
         default: "full",

@@ -176,10 +176,15 @@ fn message_and_fix(diagnostic: &mcp_vary_view::ViewDiagnostic) -> (String, Strin
             );
             return (what, fix);
         }
-        Is::UnmatchedRule { rule, .. } => (
-            format!("matches nothing: `{rule}`"),
-            "look for a slip in it, or take it out",
-        ),
+        Is::UnmatchedRule {
+            rule, suggestion, ..
+        } => {
+            let fix = match suggestion {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "correct it, or take it out".to_owned(),
+            };
+            return (format!("matches nothing: `{rule}`"), fix);
+        }
         other => (other.to_string(), "change it"),
     };
     (what, fix.to_owned())

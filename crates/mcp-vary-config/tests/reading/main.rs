@@ -2,9 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod access;
+mod audit;
 mod authentication;
+mod experiments;
+mod headers;
 mod listener;
 mod ranking;
+mod rates;
 mod reference;
 mod variants;
 
@@ -481,17 +485,24 @@ fn with_variables(plain: &str, form: &str) -> (String, Vec<(String, String)>) {
 
 #[test]
 fn one_server_of_a_file_can_be_wanted() {
-    let text = "servers: {a: {command: '${NONE}'}, b: {command: x, disabled: true}}";
-    let wanted = |name| Source::new("x", text).with_only(name).read(&environment);
-    let file = wanted("b").unwrap();
+    let text =
+        "servers: {a: {command: '${NONE}'}, b: {command: x, disabled: true}, d: {command: y}}";
+    let wanted = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        Source::new("x", text).with_only(&names).read(&environment)
+    };
+    let file = wanted(&["b"]).unwrap();
     assert_eq!(
         (file.servers.len(), file.servers[0].name.as_str()),
         (1, "b")
     );
     assert_eq!(
-        wanted("c").unwrap_err().to_string(),
-        "x:1:10: `servers` has no server `c`; it has `a`, `b`"
+        wanted(&["b", "c"]).unwrap_err().to_string(),
+        "x:1:10: `servers` has no server `c`; it has `a`, `b`, `d`"
     );
+    let file = wanted(&["d", "b"]).unwrap();
+    let names: Vec<_> = file.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["b", "d"]);
 }
 
 #[test]
@@ -538,8 +549,8 @@ fn the_file_of_a_client_is_read_as_it_is() {
         "mcp.json",
         r#"{"inputs": [], "servers": {"a": {"command": "x", "env": {"KEY": "${input:key}"}}}}"#,
         &[
-            "1:65: `servers.a.env.KEY` has `${input:key}`, which cannot be replaced; only variables of the environment \
-           can; for the characters themselves write `$${`",
+            "1:65: `servers.a.env.KEY` has `${input:key}`, which cannot be replaced; variables are `${VARIABLE}`, `${file:PATH}` \
+           and `${credential:NAME}`; for the characters themselves write `$${`",
         ],
     );
     // One entry that cannot be used leaves out that server only.

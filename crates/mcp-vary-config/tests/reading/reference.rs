@@ -1,10 +1,12 @@
 //! The reference page agrees with the program.
 
+use std::path::{Path, PathBuf};
+
 use super::*;
 
-const PAGE: &str = include_str!("../../../../docs/configuration.md");
+const PAGE: &str = include_str!("../../../../docs/reference/configuration.md");
 const README: &str = include_str!("../../../../README.md");
-const AUTHENTICATION: &str = include_str!("../../../../docs/authentication.md");
+const AUTHENTICATION: &str = include_str!("../../../../docs/reference/authentication.md");
 
 /// The blocks of one language on a page.
 pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
@@ -31,6 +33,44 @@ fn every_example_of_the_reference_can_be_read() {
             panic!("{mistakes}\n{text}");
         }
     }
+}
+
+/// The Markdown files below a directory.
+fn pages(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let pages = paths.flat_map(|path| match path.is_dir() {
+        true => pages(&path),
+        false => vec![path],
+    });
+    pages
+        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        .collect()
+}
+
+#[test]
+fn every_configuration_in_the_book_can_be_read() {
+    let any = |name: &str| {
+        Some(format!(
+            "{name}: long enough for the keys that seal sessions"
+        ))
+    };
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut read = 0;
+    for page in pages(&docs) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let starts = text.split("```yaml\n").skip(1);
+        for block in starts.filter_map(|start| start.split("\n```").next()) {
+            if !block.starts_with("servers:") {
+                continue;
+            }
+            read += 1;
+            if let Err(mistakes) = Source::new("x.yaml", block).read(&any) {
+                panic!("{}: {mistakes}\n{block}", page.display());
+            }
+        }
+    }
+    assert!(read >= 35, "{read}");
 }
 
 /// The rows of the table under a heading: key and default.
@@ -97,6 +137,10 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "stdio" => {
             format!("servers: {{{server}}}}}\nstdio-principal: {{name: a, {key}: {default}}}")
         }
+        "experiment" => format!(
+            "servers: {{{server}}}}}\nexperiments: [{{name: a, arms: {{standard: 1, compact: 1}}, {key}: {default}}}]"
+        ),
+        "audit" => format!("servers: {{{server}}}}}\naudit: {{to: stdout, {key}: {default}}}"),
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
     }
@@ -149,6 +193,8 @@ fn every_setting_is_in_the_reference() {
         ("issuer", "| key of an issuer"),
         ("stdio", "| key of `stdio-principal`"),
         ("tls", "| key of `tls`"),
+        ("audit", "| key of `audit`"),
+        ("experiment", "| key of an experiment"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
         let mistakes = Source::new("x", &text).read(&environment).unwrap_err();

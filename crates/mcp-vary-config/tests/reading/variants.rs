@@ -161,12 +161,12 @@ fn a_variant_without_a_description_says_what_it_shows() {
     is(
         "few",
         "schemas: compact",
-        "All tools. Schemas without prose.",
+        "All tools. Schemas with only the prose that callers need.",
     );
     is(
         "few",
         "from: compact, tools: [a]",
-        "Some of the tools: a. The first sentence of each description, schemas without prose.",
+        "Some of the tools: a. First sentences, and of other prose only what callers need.",
     );
     is(
         "few",

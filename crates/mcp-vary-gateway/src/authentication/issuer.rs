@@ -91,23 +91,25 @@ impl IssuerClient {
             Ok(_) => FetchReason::UnknownKey,
             Err(_) => FetchReason::Schedule,
         };
-        self.begin_fetch(reason, fetching_by);
-        if !*fetching.borrow_and_update() {
+        let has_begun = self.begin_fetch(reason, fetching_by);
+        // A fetch that was begun may have ended by now.
+        if !has_begun && !*fetching.borrow() {
             return false;
         }
         let fetched = fetching.wait_for(|is_fetching| !is_fetching);
         matches!(tokio::time::timeout(WAIT, fetched).await, Ok(Ok(_)))
     }
 
-    /// Begins to fetch the keys, if that is due.
-    pub(super) fn begin_fetch(self: &Arc<Self>, reason: FetchReason, by: &Fetching<'_>) {
+    /// Begins to fetch the keys, if that is due. Returns whether it did.
+    pub(super) fn begin_fetch(self: &Arc<Self>, reason: FetchReason, by: &Fetching<'_>) -> bool {
         if !self.keys.lock().begin(self.now(), reason) {
-            return;
+            return false;
         }
         self.is_fetching.send_replace(true);
         let (issuer, authenticator) = (Arc::clone(self), Arc::clone(by.authenticator));
         by.tasks
             .spawn(async move { issuer.fetch(&authenticator).await });
+        true
     }
 
     async fn fetch(&self, authenticator: &Authenticator) {

@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use mcp_vary_auth::authenticator::Admission;
 use tracing::debug;
 
-use super::AuthenticationService;
+use super::service::AuthenticationService;
 
 /// The service of the current configuration; none if clients are not authenticated.
 pub(crate) type CurrentAuthentication = Arc<ArcSwapOption<AuthenticationService>>;
@@ -14,17 +14,30 @@ pub(crate) type CurrentAuthentication = Arc<ArcSwapOption<AuthenticationService>
 /// What a stream needs to end with the credential that opened it.
 #[derive(Clone, Debug)]
 pub(crate) struct AdmissionLifetime {
-    pub(super) admission: Admission,
+    admission: Admission,
     /// The service that admitted it.
-    pub(super) by: Arc<AuthenticationService>,
-    pub(super) current: CurrentAuthentication,
+    by: Arc<AuthenticationService>,
+    current: CurrentAuthentication,
 }
 
 impl AdmissionLifetime {
+    /// The lifetime of what `by` has admitted. `current` is the service of the configuration at any later time.
+    pub(crate) const fn new(
+        admission: Admission,
+        by: Arc<AuthenticationService>,
+        current: CurrentAuthentication,
+    ) -> Self {
+        Self {
+            admission,
+            by,
+            current,
+        }
+    }
+
     /// Waits until the credential has ended: until its `exp`, or until its key or issuer was removed, or the entry of
     /// its issuer changed; at most the time between two checks longer.
     pub(crate) async fn ended(self) {
-        let period = self.by.settings.stream_check;
+        let period = self.by.stream_check();
         while self.is_admitted() {
             tokio::time::sleep(period).await;
         }

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use super::http::HttpServer;
 use super::listener_kind::ListenerKind;
+use super::recording;
 use super::responses::typed_response;
 use crate::frontend::sse_body::Body;
 use crate::frontend::validation::{Addressing, Rejection};
@@ -48,11 +49,26 @@ impl Gateway {
     }
 }
 
-/// Answers a request to the operator's listener.
-pub(super) fn respond(
+/// Answers a request to the operator's listener, and records it if there is an audit log.
+pub(super) fn recorded_response(
     snapshot: &ConfigSnapshot,
     head: &Parts,
 ) -> Result<Response<Body>, Rejection> {
+    let response = respond(snapshot, head);
+    if let Some(audit) = &snapshot.services.audit {
+        let status = match &response {
+            Ok(response) => response.status(),
+            Err(rejection) => rejection.status,
+        };
+        let request = format!("{} {}", head.method, head.uri.path());
+        let origin = recording::origin(snapshot, head, None);
+        audit.admin_request(&request, status, &origin, snapshot.config.digest.as_ref());
+    }
+    response
+}
+
+/// Answers a request to the operator's listener.
+fn respond(snapshot: &ConfigSnapshot, head: &Parts) -> Result<Response<Body>, Rejection> {
     Addressing::new(&ListenerConfig::default(), true).check(&head.uri, &head.headers)?;
     if head.uri.path() != STATUS {
         return Err(Rejection {

@@ -6,19 +6,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
-    CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    AUTHORIZATION, CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use mcp_vary_access::PrincipalId;
 use mcp_vary_auth::address::Target;
 use mcp_vary_auth::authenticator::Admission;
 use mcp_vary_auth::challenge::Challenge;
+use mcp_vary_rates::{Caller, Counted, LimitExceeded, Operation};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
+use super::peer::ClientAddress;
+use super::recording;
 use super::responses::{NeededScopes, typed_response};
 use crate::authentication::{AdmissionLifetime, AuthenticationService};
 use crate::frontend::sse_body::Body;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::settings::rates::{ActiveLimits, RateLimits};
 
 /// An authenticated request.
 pub(super) struct Authenticated {
@@ -39,20 +45,80 @@ pub(super) async fn authenticate(
         return Ok(None);
     };
     let target = Target::parse(head.uri.path()).unwrap_or(Target::Endpoint);
-    match service.authenticate(head, &target).await {
-        Ok(admission) => Ok(Some(Authenticated {
-            admission,
-            by: Arc::clone(service),
-        })),
-        Err(challenge) => Err(refused(challenge)),
+    let failures = FailureLimit::of(&snapshot.config.rates, head);
+    let blocked = |limit: LimitExceeded<'_>| {
+        let limit_name = limit.limit();
+        debug!(limit = limit_name, "credential refused by a rate limit");
+        refused(service.too_many_failures(limit.retry_after(), &target))
+    };
+    if let Some(limit) = failures.as_ref().and_then(FailureLimit::blocked) {
+        return Err(blocked(limit));
+    }
+    let (audit, config) = (&snapshot.services.audit, snapshot.config.digest.as_ref());
+    let challenge = match service.authenticate(head, &target).await {
+        Ok(admission) => {
+            if let Some(audit) = audit {
+                let origin = recording::origin(snapshot, head, Some(&admission));
+                audit.credential_accepted(&admission, &origin, config);
+            }
+            return Ok(Some(Authenticated {
+                admission,
+                by: Arc::clone(service),
+            }));
+        }
+        Err(refusal) => {
+            if let Some(audit) = audit {
+                let origin = recording::origin(snapshot, head, None);
+                let why = (refusal.challenge.status, &*refusal.reason());
+                audit.credential_refused(why, &origin, config);
+            }
+            refusal.challenge
+        }
+    };
+    match (failures, challenge.status) {
+        (Some(failures), StatusCode::UNAUTHORIZED) => match failures.count() {
+            Ok(()) => Err(refused(challenge)),
+            // Others from this address failed meanwhile.
+            Err(limit) => Err(blocked(limit)),
+        },
+        _ => Err(refused(challenge)),
+    }
+}
+
+/// The limits of wrong credentials, for the sender of one request that presents a credential.
+///
+/// A request without a credential is how a client finds out where to get one, and is not counted.
+struct FailureLimit<'a> {
+    limits: &'a ActiveLimits,
+    sender: Caller<'static, PrincipalId>,
+}
+
+impl<'a> FailureLimit<'a> {
+    fn of(rates: &'a RateLimits, head: &Parts) -> Option<Self> {
+        let limits = rates.counting(Counted::AuthFailures)?;
+        let sender = Caller {
+            principal: None,
+            key: None,
+            address: ClientAddress::of(head),
+        };
+        let has_credential = head.headers.contains_key(AUTHORIZATION);
+        has_credential.then_some(Self { limits, sender })
+    }
+
+    fn blocked(&self) -> Option<LimitExceeded<'a>> {
+        self.limits.blocked(&self.sender, &Operation::AuthFailure)
+    }
+
+    fn count(&self) -> Result<(), LimitExceeded<'a>> {
+        self.limits.check(&self.sender, &Operation::AuthFailure)
     }
 }
 
 impl Authenticated {
     /// What a stream that the request opens needs to end with the credential.
     pub(super) fn lifetime(&self, snapshot: &ConfigSnapshot) -> AdmissionLifetime {
-        let current = &snapshot.services.authentication;
-        self.by.lifetime(self.admission.clone(), current)
+        let current = Arc::clone(&snapshot.services.authentication);
+        AdmissionLifetime::new(self.admission.clone(), Arc::clone(&self.by), current)
     }
 }
 

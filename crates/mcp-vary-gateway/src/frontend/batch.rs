@@ -13,19 +13,21 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
+use super::recording::{ReceivedRequest, recorded};
 use super::responses::{accepted, event_stream, json};
 use super::session_header::{follow_claims, session_of};
 use super::{admit, receive_client_message};
 use crate::frontend::sse_body::{Body, Stream};
 use crate::pipeline::clients::legacy_client;
-use crate::pipeline::exchange::ResponseEvent;
+use crate::pipeline::exchange::{InFlightRequest, ResponseEvent};
 use crate::pipeline::methods::Dispatch;
 use crate::pipeline::methods::forward_notification;
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
-use crate::session::Session;
 use crate::session::caller::Caller;
+use crate::session::client::Client;
+use crate::session::{InFlightGuard, Session};
 
 /// Messages of a batch that wait to be sent. When the client reads slowly, the requests wait.
 const BATCH_BUFFER: usize = 16;
@@ -132,7 +134,10 @@ async fn one(
     answers: mpsc::Sender<Bytes>,
 ) {
     let last = match Message::read(text.as_bytes()) {
-        Ok(message) => request(gateway, &session, &caller, &message, &answers).await,
+        Ok(message) => {
+            let message = (&message, text.len());
+            request(gateway, &session, &caller, message, &answers).await
+        }
         Err(why) => Some(RpcError::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
@@ -140,12 +145,34 @@ async fn one(
     }
 }
 
+/// Registers a request of a batch in its session, and finds its client.
+fn admitted(
+    gateway: &ConfigSnapshot,
+    session: &Arc<Session>,
+    caller: &Caller,
+    (method, id): (&str, &str),
+    params: &Params<'_>,
+) -> Result<(InFlightGuard, Client), Reply> {
+    // The status was sent with the first answer of the batch.
+    if let Some(record) = &caller.record {
+        record.status_sent();
+    }
+    if method == "initialize" {
+        let failure = RpcError::invalid_request("`initialize` must not be part of a batch");
+        return Err(failure.reply(Some(id), Era::Legacy));
+    }
+    let place = admit(gateway, session, id)?;
+    let client = legacy_client(gateway, session, caller, params)
+        .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
+    Ok((place, client))
+}
+
 /// Runs one request and sends its notifications; returns its answer, if it gets one.
 async fn request(
     gateway: Arc<ConfigSnapshot>,
     session: &Arc<Session>,
     caller: &Caller,
-    message: &Message<'_>,
+    (message, length): (&Message<'_>, usize),
     answers: &mpsc::Sender<Bytes>,
 ) -> Option<Bytes> {
     let params = match Params::read(message.params) {
@@ -165,17 +192,25 @@ async fn request(
         }
         return None;
     };
-    if method == "initialize" {
-        let failure = RpcError::invalid_request("`initialize` must not be part of a batch");
-        return Some(failure.to_bytes(Some(id)));
-    }
-    let place = match admit(&gateway, session, id) {
-        Ok(place) => place,
+    let received = ReceivedRequest {
+        era: Era::Legacy,
+        message,
+        params: &params,
+        bytes: None,
+        length,
+    };
+    let caller = match recorded(&gateway, caller, &received).await {
+        Ok(caller) => caller,
         Err(reply) => return Some(reply.body),
     };
-    let client = match legacy_client(&gateway, session, caller, &params) {
-        Ok(client) => client,
-        Err(failure) => return Some(failure.to_bytes(Some(id))),
+    let (place, client) = match admitted(&gateway, session, &caller, (method, id), &params) {
+        Ok(admitted) => admitted,
+        Err(reply) => {
+            if let Some(record) = &caller.record {
+                record.finish(&reply);
+            }
+            return Some(reply.body);
+        }
     };
     let asked = IncomingRequest {
         id,
@@ -193,6 +228,14 @@ async fn request(
         Dispatch::Listen(_) => return None,
     };
     running.hold_guard(place);
+    run_to_end(running, answers).await
+}
+
+/// Sends the notifications of a request in flight; returns its answer, if it gets one.
+async fn run_to_end(
+    mut running: Box<InFlightRequest>,
+    answers: &mpsc::Sender<Bytes>,
+) -> Option<Bytes> {
     loop {
         let step = tokio::select! {
             biased;

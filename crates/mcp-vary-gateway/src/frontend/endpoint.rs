@@ -15,11 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::authentication::{self, Authenticated};
 use super::listener_kind::ListenerKind;
+use super::peer::ClientAddress;
 use super::responses::{event_stream, json, rejected, typed_response};
 use super::session_header::{follow_claims, session_of};
 use super::sse_body::{Body, StandaloneStream, Stream, understands_priming};
 use super::validation::{self, Rejection};
-use super::{admin, post};
+use super::{admin, post, recording, request_body};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
@@ -35,7 +36,7 @@ pub(super) async fn respond(
 ) -> Response<Body> {
     let response = match kind {
         ListenerKind::Mcp => route(snapshot, &head, body, stopping).await,
-        ListenerKind::Admin => admin::respond(&snapshot, &head),
+        ListenerKind::Admin => admin::recorded_response(&snapshot, &head),
     };
     response.unwrap_or_else(rejected)
 }
@@ -55,11 +56,11 @@ async fn route(
     let authenticated = match authentication::authenticate(&snapshot, head).await {
         Ok(authenticated) => authenticated,
         Err(response) => {
-            post::discard(&snapshot, head, body);
+            request_body::discard(&snapshot, head, body);
             return Ok(response);
         }
     };
-    let caller = caller(authenticated.as_ref(), requested);
+    let caller = caller(&snapshot, head, authenticated.as_ref(), requested);
     let lifetime = authenticated.map(|it| it.lifetime(&snapshot));
     let stream_end = authentication::stream_end(stopping.clone(), lifetime);
     match head.method {
@@ -79,14 +80,22 @@ async fn route(
 }
 
 /// The caller of an `authenticated` request. A credential that is pinned to a variant leaves no other (SV-9).
-fn caller(authenticated: Option<&Authenticated>, requested: VariantRequest) -> Caller {
+fn caller(
+    snapshot: &ConfigSnapshot,
+    head: &Parts,
+    authenticated: Option<&Authenticated>,
+    requested: VariantRequest,
+) -> Caller {
     let admission = authenticated.map(|authenticated| &authenticated.admission);
     Caller {
+        origin: recording::origin(snapshot, head, admission),
+        record: None,
         principal: admission.map(|admission| Arc::clone(&admission.principal)),
         requested: VariantRequest {
             pin: admission.and_then(|admission| admission.pin.clone()),
             ..requested
         },
+        address: ClientAddress::of(head),
     }
 }
 

@@ -219,10 +219,12 @@ async fn respond(
     (mut head, body): (Parts, Incoming),
     stopping: &CancellationToken,
 ) -> Response<Body> {
+    let config = &snapshot.config;
+    let is_recorded = snapshot.services.audit.is_some();
     if let ListenerKind::Admin = kind {
+        head.extensions.insert(peer.address());
         return endpoint::respond(snapshot, kind, head, body, stopping).await;
     }
-    let config = &snapshot.config;
     // For anybody, pages of any origin included.
     if let Some(response) = authentication::metadata(&snapshot, &head) {
         return response;
@@ -240,7 +242,7 @@ async fn respond(
         Ok(()) => match origin.as_ref().and_then(|_| cors::preflight(&head)) {
             Some(response) => response,
             None => {
-                peer.describe(&mut head, config);
+                peer.describe(&mut head, config, is_recorded);
                 endpoint::respond(snapshot, kind, head, body, stopping).await
             }
         },

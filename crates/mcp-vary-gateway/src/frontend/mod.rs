@@ -12,6 +12,8 @@ mod listener_kind;
 mod peer;
 mod peer_certificate;
 pub(crate) mod post;
+mod recording;
+mod request_body;
 mod responses;
 #[cfg(test)]
 mod session_delivery_tests;

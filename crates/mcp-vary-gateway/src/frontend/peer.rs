@@ -21,9 +21,17 @@ pub(super) struct Peer {
 }
 
 /// The address of the client of a request: of the connection, or what the trusted proxies say. For logs and limits;
-/// an extension of the request where the gateway has authentication or proxies.
+/// an extension of the request where the gateway has authentication, proxies, rate limits or an audit log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ClientAddress(pub(crate) IpAddr);
+
+impl ClientAddress {
+    /// The address of the client of a request, if it is described.
+    pub(super) fn of(head: &Parts) -> Option<IpAddr> {
+        let Self(address) = head.extensions.get()?;
+        Some(*address)
+    }
+}
 
 impl Peer {
     /// The peer at `remote`, connected to the address `local` of this machine.
@@ -34,6 +42,11 @@ impl Peer {
             is_encrypted: false,
             certificate: None,
         }
+    }
+
+    /// The address of the connection itself, whatever its requests say.
+    pub(super) const fn address(&self) -> ClientAddress {
+        ClientAddress(self.address)
     }
 
     /// The peer after a TLS handshake, in which it may have sent a certificate.
@@ -57,12 +70,14 @@ impl Peer {
     }
 
     /// Adds what is known of the peer to a request.
-    pub(super) fn describe(&self, head: &mut Parts, config: &Config) {
+    pub(super) fn describe(&self, head: &mut Parts, config: &Config, is_recorded: bool) {
         if let Some(certificate) = &self.certificate {
             head.extensions.insert(certificate.clone());
         }
         let proxies = config.listener.trusted_proxies.as_ref();
-        if config.authentication.is_some() || proxies.is_some() {
+        let needs_address =
+            config.authentication.is_some() || !config.rates.is_empty() || is_recorded;
+        if needs_address || proxies.is_some() {
             let address = match proxies {
                 Some(proxies) => forwarded_for(&head.headers, proxies).unwrap_or(self.address),
                 None => self.address,

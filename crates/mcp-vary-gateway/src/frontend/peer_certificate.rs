@@ -9,9 +9,11 @@ use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
 use crate::authentication::PeerCertificate;
 
-/// A certificate whose subject cannot be read.
+/// A certificate whose subject cannot be read, or cannot identify anybody.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the subject of the client certificate cannot be read")]
+#[error(
+    "the subject of the client certificate cannot be read, or it is empty, too long, or has a control character"
+)]
 pub(super) struct SubjectError;
 
 impl PeerCertificate {
@@ -45,10 +47,7 @@ impl PeerCertificate {
             Some(subject) => subject,
             None => distinguished_name(certificate.subject())?,
         };
-        match subject.is_empty() {
-            true => Err(SubjectError),
-            false => Ok(Self(subject.into())),
-        }
+        Self::of(&subject).map_err(|_| SubjectError)
     }
 }
 
@@ -113,7 +112,7 @@ mod tests {
     #[track_caller]
     fn is_of(names: &[SanType], subject: &[(DnType, &str)], expected: &str) {
         let read = PeerCertificate::read(&certificate(names, subject)).unwrap();
-        assert_eq!(&*read.0, expected);
+        assert_eq!(read.subject(), expected);
     }
 
     #[test]
@@ -151,8 +150,8 @@ mod tests {
     #[test]
     fn a_certificate_of_nobody_is_refused() {
         let nobody = certificate(&[], &[]);
-        assert_eq!(PeerCertificate::read(&nobody), Err(SubjectError));
+        assert_eq!(PeerCertificate::read(&nobody).unwrap_err(), SubjectError);
         let garbage = CertificateDer::from(vec![0x30, 0x82]);
-        assert_eq!(PeerCertificate::read(&garbage), Err(SubjectError));
+        assert_eq!(PeerCertificate::read(&garbage).unwrap_err(), SubjectError);
     }
 }

@@ -1,20 +1,14 @@
 //! One `POST`: a message, and its answer or stream.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http::header::EXPECT;
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary::feature::Features;
-use mcp_vary_base::memory_budget::{Exhausted, Lease};
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message};
@@ -25,6 +19,8 @@ use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 
 use super::batch;
+use super::recording::{ReceivedRequest, recorded};
+use super::request_body::{discard, read_body};
 use super::responses::{accepted, event_stream, json};
 use super::session_header::{follow_claims, session_of};
 use super::{admit, receive_client_message};
@@ -38,11 +34,11 @@ use crate::pipeline::methods::{forward_notification, is_of_an_extension};
 use crate::pipeline::request::IncomingRequest;
 use crate::pipeline::router::dispatch;
 use crate::pipeline::snapshot::ConfigSnapshot;
+use crate::session::InFlightGuard;
 use crate::session::caller::Caller;
 use crate::session::client::{Client, check_version, modern_version};
 use crate::session::memory_cost;
 use crate::session::replay::ReplayStreams;
-use crate::session::{InFlightGuard, Session};
 use crate::subscriptions::ListenStream;
 
 /// Answers a `POST` whose head was validated.
@@ -122,28 +118,38 @@ async fn dispatch_message(
         let failure = refusal.into_counted_error(&gateway.services.counters);
         bad(failure, Era::Legacy)
     })?;
-    // A revision in the body is compared with the header.
-    if params.is_modern() {
-        return modern(gateway, head, caller, (body, message), params).await;
+    let era = match params.is_modern() {
+        // The revision in the body is compared with the header later.
+        true => Era::Modern,
+        false => requested_version(&head.headers)
+            .map_err(|failure| bad(failure, Era::Modern))?
+            .map_or(Era::Legacy, Revision::era),
+    };
+    let received = ReceivedRequest {
+        era,
+        message,
+        params: &params,
+        bytes: Some(body),
+        length: body.len(),
+    };
+    let caller = &*recorded(gateway, caller, &received).await?;
+    let dispatched = match era {
+        Era::Modern => modern(gateway, head, caller, (body, message), params).await,
+        Era::Legacy if message.method.as_deref() == Some("initialize") => {
+            let id = message.id.ok_or_else(|| {
+                bad(
+                    RpcError::invalid_request("`initialize` needs an id"),
+                    Era::Legacy,
+                )
+            })?;
+            Box::pin(open_session(gateway, id, caller, &params)).await
+        }
+        Era::Legacy => legacy(gateway, head, caller, message, params).await,
+    };
+    if let (Err(reply), Some(record)) = (&dispatched, &caller.record) {
+        record.finish(reply);
     }
-    let version = requested_version(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
-    if version.is_some_and(|revision| revision.era() == Era::Modern) {
-        return modern(gateway, head, caller, (body, message), params).await;
-    }
-    if message.method.as_deref() == Some("initialize") {
-        let id = message.id.ok_or_else(|| {
-            bad(
-                RpcError::invalid_request("`initialize` needs an id"),
-                Era::Legacy,
-            )
-        })?;
-        let opened = Box::pin(open_session(gateway, id, caller, &params)).await?;
-        return Ok(Dispatched::Answered(opened));
-    }
-    let session = session_of(gateway, head, caller)
-        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
-    follow_claims(gateway, &session, caller).await;
-    legacy(gateway, &session, caller, message, params).await
+    dispatched
 }
 
 /// The revision in the version header, if there is one.
@@ -165,7 +171,7 @@ async fn open_session(
     id: &str,
     caller: &Caller,
     params: &Params<'_>,
-) -> Result<Response<Body>, Reply> {
+) -> Result<Dispatched, Reply> {
     let (fixed, result) = initialize(gateway, caller, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
@@ -180,20 +186,28 @@ async fn open_session(
         services.counters.add(Counter::DroppedTags, dropped as u64);
         services.ignored_declarations.tags_dropped(dropped);
     }
-    let mut response = json(response::result(id, result.as_bytes()));
+    let reply = response::result(id, result.as_bytes());
+    if let Some(record) = &caller.record {
+        record.set_session(&session_id);
+        record.finish(&reply);
+    }
+    let mut response = json(reply);
     if let Ok(value) = HeaderValue::try_from(session_id) {
         response.headers_mut().insert(SESSION_ID, value);
     }
-    Ok(response)
+    Ok(Dispatched::Answered(response))
 }
 
 async fn legacy(
     gateway: &Arc<ConfigSnapshot>,
-    session: &Arc<Session>,
+    head: &Parts,
     caller: &Caller,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Dispatched, Reply> {
+    let session = &session_of(gateway, head, caller)
+        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
+    follow_claims(gateway, session, caller).await;
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
         // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
@@ -346,7 +360,12 @@ async fn buffer_or_stream(
         Some(ResponseEvent::Message(first)) => {
             event_stream(Body::Stream(Stream::of_call(running, Some(&first))))
         }
-        None => event_stream(Body::Stream(Stream::of_call(running, None))),
+        None => {
+            if let Some(record) = &running.client().record {
+                record.status_sent();
+            }
+            event_stream(Body::Stream(Stream::of_call(running, None)))
+        }
         // A cancelled request has no answer, but its `POST` must end.
         Some(ResponseEvent::Cancelled) => accepted(),
     }
@@ -370,124 +389,4 @@ fn check_session(
         return Ok(());
     }
     session_of(gateway, head, caller).map(drop)
-}
-
-/// The body, and the lease of its memory.
-async fn read_body(
-    gateway: &ConfigSnapshot,
-    head: &Parts,
-    mut body: Incoming,
-) -> Result<(Bytes, Lease), Rejection> {
-    let limits = &gateway.config.limits;
-    let turned_away = |status, reason: String| Rejection { status, reason };
-    let mut memory = gateway.services.memory.empty_lease();
-    let read = {
-        let mut reading = pin!(collect(&mut body, limits.body, &mut memory));
-        // Most bodies arrive with their head, and need no timer.
-        match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-            Poll::Ready(read) => Ok(read),
-            Poll::Pending => tokio::time::timeout(limits.read_timeout, reading).await,
-        }
-    };
-    if let Ok(Err(BodyError::TooLarge | BodyError::NoMemory)) = read {
-        discard(gateway, head, body);
-    }
-    match read {
-        Ok(Ok(bytes)) => Ok((bytes, memory)),
-        Ok(Err(BodyError::NoMemory)) => {
-            let counters = &gateway.services.counters;
-            counters.increment(Counter::RefusedForMemory);
-            let reason = Exhausted::REASON.to_owned();
-            Err(turned_away(StatusCode::SERVICE_UNAVAILABLE, reason))
-        }
-        Ok(Err(BodyError::TooLarge)) => Err(turned_away(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the message is larger than {} bytes", limits.body),
-        )),
-        Ok(Err(BodyError::Broken)) => Err(turned_away(
-            StatusCode::BAD_REQUEST,
-            "the message ended early".to_owned(),
-        )),
-        Err(_) => Err(turned_away(
-            StatusCode::REQUEST_TIMEOUT,
-            format!(
-                "the message did not arrive within {:?}",
-                limits.read_timeout
-            ),
-        )),
-    }
-}
-
-/// Reads the remainder of a refused body while the response is sent: many clients read only after they have written
-/// everything, and would lose the response if the connection was closed before. Time and bytes are bounded.
-pub(super) fn discard(gateway: &ConfigSnapshot, head: &Parts, mut body: Incoming) {
-    // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
-    if head.headers.contains_key(EXPECT) {
-        return;
-    }
-    let rest = async move {
-        let mut read = 0;
-        while let Some(Ok(frame)) = body.frame().await {
-            read += frame.data_ref().map_or(0, Bytes::len);
-            if read > MAX_DISCARDED {
-                break;
-            }
-        }
-    };
-    let stopped = gateway.services.shutdown.clone();
-    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARD_TIMEOUT, rest));
-    gateway.services.background_tasks.spawn(rest);
-}
-
-/// The most bytes of a refused body that are read.
-const MAX_DISCARDED: usize = 64 << 20;
-/// The longest time for that.
-const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The most bytes that are reserved for an announced body. The buffer grows as the body arrives.
-const PREALLOCATED: usize = 1 << 20;
-
-enum BodyError {
-    TooLarge,
-    NoMemory,
-    Broken,
-}
-
-/// The whole body; one frame, the common case, is not copied.
-async fn collect(
-    body: &mut Incoming,
-    limit: usize,
-    memory: &mut Lease,
-) -> Result<Bytes, BodyError> {
-    // The declared length is enough to refuse a body before it is sent.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(BodyError::TooLarge);
-    }
-    let mut first: Option<Bytes> = None;
-    let mut whole: Option<BytesMut> = None;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else {
-            continue;
-        };
-        let so_far = whole.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
-        if so_far + data.len() > limit {
-            return Err(BodyError::TooLarge);
-        }
-        memory
-            .grow_to(memory_cost::of_message(so_far + data.len()))
-            .map_err(|_| BodyError::NoMemory)?;
-        match (&mut whole, first.take()) {
-            (Some(whole), _) => whole.extend_from_slice(&data),
-            (None, None) => first = Some(data),
-            (None, Some(before)) => {
-                let coming = usize::try_from(body.size_hint().lower()).unwrap_or(0);
-                let length = before.len() + data.len() + coming;
-                let mut joined = BytesMut::with_capacity(length.min(limit).min(PREALLOCATED));
-                joined.extend_from_slice(&before);
-                joined.extend_from_slice(&data);
-                whole = Some(joined);
-            }
-        }
-    }
-    Ok(whole.map(BytesMut::freeze).or(first).unwrap_or_default())
 }

@@ -33,6 +33,10 @@ pub(super) fn rejected(rejection: Rejection) -> Response<Body> {
 pub(super) fn json(reply: Reply) -> Response<Body> {
     let body = Body::from(reply.body);
     let mut response = typed_response(reply.status, "application/json", body);
+    if let Some(seconds) = reply.retry_after {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
     if let Some(scopes) = reply.scopes {
         response.extensions_mut().insert(NeededScopes(scopes));
     }

@@ -10,9 +10,11 @@ use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
 
-/// Shows a session what its principal may see by now, whose claims may be others than at the last request.
+/// Shows a session what its principal may see by now, whose claims may be others than at the last request, so that the
+/// headers of servers are others, too.
 pub(super) async fn follow_claims(snapshot: &ConfigSnapshot, session: &Session, caller: &Caller) {
-    if snapshot.config.access.is_some() && session.remember_principal(caller.principal.as_ref()) {
+    let depends_on_claims = snapshot.config.access.is_some() || snapshot.pool.needs_claims();
+    if depends_on_claims && session.remember_principal(caller.principal.as_ref()) {
         let hub = &snapshot.services.hub;
         Box::pin(hub.follow_claims(session, &snapshot.placements)).await;
     }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use mcp_vary_catalog::selection::variant_selection::DecidedBy;
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers};
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Era;
 
+use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Session;
 use crate::session::caller::Caller;
@@ -26,14 +27,31 @@ pub(crate) fn legacy_client(
 ) -> Result<Client, RpcError> {
     let order = snapshot.placements.order_of(session).unwrap_or_default();
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let mut offers =
-        snapshot
-            .selector
-            .select((&order, allowed), &caller.requested, params, || None)?;
+    if let Some(record) = &caller.record {
+        record.set_client(&session.negotiated.client);
+    }
+    let selector = &snapshot.selector;
+    let nothing = |_: &Offers| None;
+    let mut offers = selector
+        .select(
+            (&order, allowed),
+            &caller.requested,
+            params,
+            || None,
+            nothing,
+        )
+        .inspect_err(|_| record_refused_variant(caller))?;
+    let negotiated = &session.negotiated;
+    let mut participation = None;
     if offers.decided_by == DecidedBy::Ranking {
         offers.decided_by = DecidedBy::Session;
+        let identity = Identity::of(caller.principal.as_ref(), Some(session.client));
+        let identity = identity.filter(|_| negotiated.takes_part);
+        participation = identity.and_then(|identity| {
+            let experiments = &snapshot.experiments;
+            experiments.of_session(offers.default_variant(), identity)
+        });
     }
-    let negotiated = &session.negotiated;
     let rules = &snapshot.selector.rules;
     let outcome = rules.session_outcome(&negotiated.client, &caller.requested);
     let pool = &snapshot.pool;
@@ -53,9 +71,21 @@ pub(crate) fn legacy_client(
             Era::Legacy,
         ),
         principal: caller.principal.clone(),
+        address: caller.address,
+        participation,
         log_level: None,
+        record: caller.record.clone(),
         session: Some(Arc::clone(session)),
     })
+}
+
+/// Records that the address or the header of a request selects a variant that the client does not have.
+pub(crate) fn record_refused_variant(caller: &Caller) {
+    let requested = caller.requested.path.as_ref();
+    let requested = requested.or(caller.requested.header.as_ref());
+    if let (Some(record), Some(requested)) = (&caller.record, requested) {
+        record.refuse_variant(requested);
+    }
 }
 
 /// The client of one modern request: what its `_meta` declares, and nothing from earlier requests.
@@ -90,16 +120,27 @@ pub(crate) fn modern_client(
     let order = &snapshot.selector.ranked(&declared).order;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
     let principal = caller.principal.as_ref();
+    let mut participation = None;
+    let offers = snapshot.selector.select(
+        (order, allowed),
+        &caller.requested,
+        params,
+        || snapshot.selector.by_rule(outcome.variant.as_ref()),
+        |offers| {
+            let hints = &declared.declared.hints;
+            let identity = Identity::of(principal, None);
+            participation = snapshot.experiments.assign(hints, identity, offers);
+            participation.as_ref().map(|it| it.variant())
+        },
+    );
+    let offers = offers.inspect_err(|_| record_refused_variant(caller))?;
     Ok(Client {
         revision,
         id: snapshot.services.sessions.new_client(),
         connection: None,
         features: declared.features.clone(),
-        offers: snapshot
-            .selector
-            .select((order, allowed), &caller.requested, params, || {
-                snapshot.selector.by_rule(outcome.variant.as_ref())
-            })?,
+        offers,
+        participation,
         presentation: outcome.presentation,
         presumed_features: outcome.features,
         json: outcome.json,
@@ -109,6 +150,8 @@ pub(crate) fn modern_client(
             .pool
             .key(&declared.forwardable, (None, principal), Era::Modern),
         principal: caller.principal.clone(),
+        address: caller.address,
         log_level: None,
+        record: caller.record.clone(),
     })
 }

@@ -2,6 +2,7 @@
 pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;
+pub(crate) mod experiments;
 pub(crate) mod member_check;
 pub(crate) mod memory;
 mod method_action;

@@ -84,11 +84,26 @@ pub(crate) async fn dispatch(
     asked: IncomingRequest<'_>,
 ) -> Dispatch {
     let id = asked.id;
+    if let Some(participation) = &client.participation {
+        match asked.method {
+            "tools/list" => participation.count_client(),
+            "tools/call" => participation.begin_call(&asked.params),
+            _ => {}
+        }
+    }
     let outcome = match method_action(asked.method, client.era()) {
         Ok(action) => handle(gateway, client, asked, action).await,
         Err(failure) => Err(failure),
     };
-    outcome.unwrap_or_else(|failure| Dispatch::Done(failure.reply(Some(id), client.era())))
+    let outcome =
+        outcome.unwrap_or_else(|failure| Dispatch::Done(failure.reply(Some(id), client.era())));
+    if let Some(record) = &client.record {
+        outcome.record(record);
+    }
+    if let (Some(participation), Dispatch::Done(reply)) = (&client.participation, &outcome) {
+        participation.finish(reply);
+    }
+    outcome
 }
 
 pub(crate) fn method_action(method: &str, era: Era) -> Result<MethodAction, RpcError> {

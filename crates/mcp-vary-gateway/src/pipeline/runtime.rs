@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::audit::AuditService;
 use crate::authentication::CurrentAuthentication;
 use crate::mrtr::{MrtrServices, SuspendedCalls};
 use crate::pipeline::exchange::ExchangeServices;
@@ -63,6 +64,8 @@ pub(crate) struct Services {
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) started_at: u64,
     pub(crate) startup: StartupSettings,
+    /// The audit log, if requests are recorded.
+    pub(crate) audit: Option<Arc<AuditService>>,
     /// Cancelled when the gateway stops.
     pub(crate) shutdown: CancellationToken,
     pub(crate) background_tasks: TaskTracker,
@@ -209,6 +212,10 @@ impl Services {
             ignored_declarations: IgnoredCounter::default(),
             started_at: (config.environment.now)(),
             startup: StartupSettings::new(config),
+            audit: config
+                .audit_log
+                .clone()
+                .map(|log| Arc::new(AuditService::new(log))),
             cursor_keys: shared.cursor_keys,
             pending_server_requests: shared.pending_server_requests,
             shutdown: shared.shutdown,

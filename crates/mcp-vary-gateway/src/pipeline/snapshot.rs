@@ -20,10 +20,11 @@ use serde_json::Value;
 
 use crate::authentication::AuthenticationService;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
+use crate::pipeline::experiments::Experiments;
 use crate::pipeline::runtime::Services;
-use crate::pipeline::variant_selection::{AllowedVariants, VariantSelector};
+use crate::pipeline::variant_selection::VariantSelector;
 use crate::pool::UpstreamPool;
-use crate::pool::access::AccessControl;
+use crate::pool::access::{AccessControl, AllowedVariants};
 use crate::session::Session;
 use crate::session::client::DeclaredFeatures;
 use crate::settings::config::Config;
@@ -39,6 +40,7 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) pool: Arc<UpstreamPool>,
     pub(crate) variant_set: Arc<VariantSet>,
     pub(crate) selector: VariantSelector,
+    pub(crate) experiments: Experiments,
     parsed_capabilities: Memo<ParsedCapabilities>,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
@@ -101,6 +103,9 @@ impl ConfigSnapshot {
         services: Arc<Services>,
         before: Option<&Self>,
     ) -> Self {
+        if let Some(before) = before {
+            config.rates = config.rates.or_unchanged(&before.config.rates);
+        }
         let gateways = Arc::clone(&services.chain.upstream_gateways);
         let position = ChainPosition::new(
             services.chain.id,
@@ -128,7 +133,8 @@ impl ConfigSnapshot {
         services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
-        let access = config.access.clone().map(AccessControl::new).map(Arc::new);
+        let access = config.access.clone();
+        let access = access.map(|it| Arc::new(AccessControl::new(it, Arc::clone(&variant_set))));
         let pool = UpstreamPool::new(
             config.servers.clone(),
             (layout, access, config.limits.classes),
@@ -149,6 +155,11 @@ impl ConfigSnapshot {
             authentication,
             pool,
             shortens_for_all: shortens_for_all(&config, &variant_set, &rules),
+            experiments: Experiments::new(
+                &config,
+                &variant_set,
+                before.map(|before| &before.experiments),
+            ),
             selector: VariantSelector::new(&config, Arc::clone(&variant_set), rules),
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),
@@ -228,19 +239,8 @@ impl ConfigSnapshot {
     pub(crate) fn allowed_variants(
         &self,
         principal: Option<&Arc<Principal>>,
-    ) -> Option<AllowedVariants> {
-        let class = self.pool.access()?.class_of(principal);
-        let access = class.variants();
-        let is_offered = |index: &VariantIndex| {
-            let id = self.variant_set.id(*index);
-            id.is_some_and(|id| access.offers(id))
-        };
-        let default = access.default_variant();
-        Some(AllowedVariants {
-            variants: self.variant_set.indices().filter(is_offered).collect(),
-            pin: access.pin().cloned(),
-            default: default.and_then(|id| self.variant_index(id.as_str())),
-        })
+    ) -> Option<Arc<AllowedVariants>> {
+        Some(self.pool.access()?.allowed_variants(principal))
     }
 
     /// The variant with this id.

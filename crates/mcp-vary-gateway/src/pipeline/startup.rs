@@ -1,5 +1,6 @@
 //! The settings that take effect only at the start.
 
+use crate::settings::audit::AuditSettings;
 use crate::settings::config::Config;
 use crate::settings::limits::Limits;
 use crate::settings::listener::TlsConfig;
@@ -13,6 +14,7 @@ pub(crate) struct StartupSettings {
     named_keys: SealingKeys,
     /// The files of TLS.
     tls: Option<TlsConfig>,
+    audit: Option<AuditSettings>,
 }
 
 impl StartupSettings {
@@ -21,6 +23,7 @@ impl StartupSettings {
             limits: config.limits,
             named_keys: config.named_keys.clone(),
             tls: config.listener.tls.clone(),
+            audit: config.audit.clone(),
         }
     }
 
@@ -63,6 +66,7 @@ impl StartupSettings {
             ("limits.replay-ttl", before.replay_ttl != limits.replay_ttl),
             ("keys", self.named_keys != config.named_keys),
             ("tls", self.tls != config.listener.tls),
+            ("audit", self.audit != config.audit),
         ];
         let changed = settings.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()

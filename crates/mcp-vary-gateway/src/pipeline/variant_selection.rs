@@ -1,7 +1,7 @@
 //! The variant of a client that names none in `_meta`.
 //!
 //! The first of these decides: the pin of the credential, the address (`/mcp/v/<id>`), the header
-//! `MCP-Server-Variant`, the operator's rules for clients, the ranking by hints. The chosen variant becomes the first
+//! `MCP-Server-Variant`, the operator's rules for clients, an experiment, the ranking by hints. The chosen variant becomes the first
 //! of the offers; a selector in `_meta` can still choose any of them. A pin leaves no choice: for that client, the
 //! other variants do not exist.
 
@@ -23,6 +23,7 @@ use serde_json::Value;
 use tracing::debug;
 
 use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::pool::access::AllowedVariants;
 use crate::settings::config::Config;
 
 /// The client's selector, as JSON text of printable ASCII, truncated.
@@ -35,17 +36,6 @@ fn loggable(requested: &Value) -> String {
         }
     }
     shown
-}
-
-/// The variants that access rules let a client use (SV-20).
-#[derive(Clone, Debug)]
-pub(crate) struct AllowedVariants {
-    /// Those that exist for the client.
-    pub(crate) variants: Arc<[VariantIndex]>,
-    /// The only one, if rules pin it.
-    pub(crate) pin: Option<VariantId>,
-    /// The default of clients that select none, if rules set it.
-    pub(crate) default: Option<VariantIndex>,
 }
 
 /// Selects the variants of clients, by the operator's configuration.
@@ -99,7 +89,8 @@ impl VariantSelector {
 
     /// The variants of a client: `order`, with the selected one first.
     ///
-    /// `rule` returns the variant that the rules for clients name; those for a session were applied when it began.
+    /// `rule` returns the variant that the rules for clients name, `experiment` the one of the client's arm; those for a
+    /// session were applied when it began.
     ///
     /// # Errors
     ///
@@ -107,23 +98,31 @@ impl VariantSelector {
     /// when the header contradicts `_meta` or the address and must not.
     pub(crate) fn select(
         &self,
-        (order, allowed): (&Arc<[VariantIndex]>, Option<AllowedVariants>),
+        (order, allowed): (&Arc<[VariantIndex]>, Option<Arc<AllowedVariants>>),
         request: &VariantRequest,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<VariantIndex>,
+        experiment: impl FnOnce(&Offers) -> Option<VariantIndex>,
     ) -> Result<Offers, RpcError> {
         let pin = allowed.as_ref().and_then(|allowed| allowed.pin.as_ref());
         let pin = request.pin.as_ref().or(pin);
         let by_access = allowed.as_ref().and_then(|allowed| allowed.default);
-        let mut offers = self.pinned_variant((order, allowed.as_ref()), pin)?;
+        let mut offers = self.pinned_variant((order, allowed.as_deref()), pin)?;
         let order = &Arc::clone(&offers.order);
         let Some(named) = request.path.as_ref().or(request.header.as_ref()) else {
             if offers.pin.is_none() {
                 let by_rule = by_access.or_else(rule).filter(|it| offers.allows(*it));
-                if by_rule.is_some() {
+                let decided = if by_rule.is_some() {
                     offers.decided_by = DecidedBy::Rule;
-                }
-                offers.order = self.promoted(order, by_rule);
+                    by_rule
+                } else {
+                    let arm = experiment(&offers);
+                    if arm.is_some() {
+                        offers.decided_by = DecidedBy::Experiment;
+                    }
+                    arm
+                };
+                offers.order = self.promoted(order, decided);
             }
             return Ok(offers);
         };
@@ -486,7 +485,13 @@ mod tests {
         let params = Params::read(Some(text)).unwrap();
         let offers = off
             .selector
-            .select((&Arc::default(), None), &pinned(), &params, || None)
+            .select(
+                (&Arc::default(), None),
+                &pinned(),
+                &params,
+                || None,
+                |_| None,
+            )
             .unwrap();
         assert_eq!(Some(offers.default_variant()), off.variant_index("compact"));
         assert!(offers.order.is_empty());

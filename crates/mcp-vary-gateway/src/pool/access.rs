@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_vary_access::{AccessClass, Principal};
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::{AccessClass, Principal, RuleSet};
 use mcp_vary_catalog::access::AccessView;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::variant_set::VariantSet;
 use quick_cache::sync::Cache;
 
 use crate::session::AccessKey;
@@ -13,12 +16,28 @@ use crate::settings::access::AccessSettings;
 /// The most principals whose access class is remembered.
 const REMEMBERED_PRINCIPALS: usize = 4096;
 
+/// The most access classes whose variants are remembered.
+const REMEMBERED_CLASSES: usize = 1024;
+
 /// Applies the access rules of one configuration.
 pub(crate) struct AccessControl {
     settings: AccessSettings,
     /// By the address of the principal, which the value keeps alive: credentials that were verified once share it.
     classes: Cache<usize, (Arc<Principal>, Arc<AccessClass>)>,
     anonymous: Arc<AccessClass>,
+    variant_set: Arc<VariantSet>,
+    allowed_variants: Cache<RuleSet, Arc<AllowedVariants>>,
+}
+
+/// The variants that access rules let a client use (SV-20).
+#[derive(Clone, Debug)]
+pub(crate) struct AllowedVariants {
+    /// Those that exist for the client.
+    pub(crate) variants: Arc<[VariantIndex]>,
+    /// The only one, if rules pin it.
+    pub(crate) pin: Option<VariantId>,
+    /// The default of clients that select none, if rules set it.
+    pub(crate) default: Option<VariantIndex>,
 }
 
 impl fmt::Debug for AccessControl {
@@ -30,11 +49,13 @@ impl fmt::Debug for AccessControl {
 }
 
 impl AccessControl {
-    pub(crate) fn new(settings: AccessSettings) -> Self {
+    pub(crate) fn new(settings: AccessSettings, variant_set: Arc<VariantSet>) -> Self {
         Self {
             anonymous: settings.policy.class_of(&Principal::anonymous()),
             settings,
             classes: Cache::new(REMEMBERED_PRINCIPALS),
+            variant_set,
+            allowed_variants: Cache::new(REMEMBERED_CLASSES),
         }
     }
 
@@ -53,10 +74,95 @@ impl AccessControl {
         class
     }
 
+    /// The variants that a client of `principal` may use. The principals of a class share them.
+    pub(crate) fn allowed_variants(
+        &self,
+        principal: Option<&Arc<Principal>>,
+    ) -> Arc<AllowedVariants> {
+        let class = self.class_of(principal);
+        let rules = class.rules();
+        if let Some(allowed) = self.allowed_variants.get(&rules) {
+            return allowed;
+        }
+        let access = class.variants();
+        let is_offered = |index: &VariantIndex| {
+            let id = self.variant_set.id(*index);
+            id.is_some_and(|id| access.offers(id))
+        };
+        let default = access.default_variant();
+        let allowed = Arc::new(AllowedVariants {
+            variants: self.variant_set.indices().filter(is_offered).collect(),
+            pin: access.pin().cloned(),
+            default: default.and_then(|id| self.variant_set.index_of(id.as_str())),
+        });
+        self.allowed_variants.insert(rules, Arc::clone(&allowed));
+        allowed
+    }
+
     /// What the clients of a class see.
     pub(crate) fn view_of(&self, AccessKey(class): &AccessKey) -> Arc<AccessView> {
         let policy = Arc::clone(&self.settings.policy);
         let trusted = Arc::clone(&self.settings.trusted_annotations);
         Arc::new(AccessView::new(policy, Arc::clone(class), trusted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_access::{AccessPolicy, AccessRule, Claims, Presence, When};
+
+    use super::*;
+
+    /// Rules by which members of `dev` may use `read-only`, and all others every variant.
+    fn control() -> AccessControl {
+        let groups = Presence::of(["dev"]).unwrap();
+        let when = When::new().with_claim("groups", groups).unwrap();
+        let rule = AccessRule::new(when).with_variants(["read-only".parse().unwrap()]);
+        let settings = AccessSettings {
+            policy: Arc::new(AccessPolicy::new([rule]).unwrap()),
+            trusted_annotations: Arc::default(),
+        };
+        AccessControl::new(settings, Arc::new(VariantSet::built_in()))
+    }
+
+    fn member(group: &str, name: &str) -> Arc<Principal> {
+        let claims = Claims::from_json(&format!(r#"{{"groups":["{group}"]}}"#)).unwrap();
+        Arc::new(Principal::key(name, claims).unwrap())
+    }
+
+    #[test]
+    fn the_principals_of_a_class_share_their_variants() {
+        let control = control();
+        let people = [
+            member("dev", "ann"),
+            member("dev", "bob"),
+            member("sre", "eve"),
+        ];
+        let [ann, bob, eve] = people
+            .each_ref()
+            .map(|who| control.allowed_variants(Some(who)));
+        assert!(Arc::ptr_eq(&ann, &bob));
+        let nobody = control.allowed_variants(None);
+        assert!(Arc::ptr_eq(&eve, &nobody), "no rule matches either");
+        let ids = |allowed: &AllowedVariants| {
+            let ids = allowed
+                .variants
+                .iter()
+                .filter_map(|at| control.variant_set.id(*at));
+            ids.map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&ann), ["read-only"]);
+        assert!(ids(&eve).len() > 1);
+        assert_eq!(control.allowed_variants.len(), 2);
+    }
+
+    #[test]
+    fn a_principal_that_is_shared_by_requests_is_remembered_once() {
+        let control = control();
+        let ann = member("dev", "ann");
+        for _ in 0..100 {
+            control.class_of(Some(&ann));
+        }
+        assert_eq!(control.classes.len(), 1);
     }
 }

@@ -51,6 +51,7 @@ impl UpstreamPool {
             session: None,
             principal: None,
             access: None,
+            claims: None,
             era,
         };
         let place = self.classes.unlimited_entry(&key);

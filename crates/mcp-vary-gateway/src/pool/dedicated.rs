@@ -138,10 +138,8 @@ impl DedicatedPool {
     ) -> Result<DedicatedLease, RpcError> {
         let key = (spec.server, Owner::Session(session.client));
         let mut entries = self.lock();
-        // After a reload, a session can have other capabilities.
-        let known = entries
-            .get(&key)
-            .filter(|known| known.supports(spec.capabilities));
+        // After a reload, a session can have other capabilities; with a new credential, other claims.
+        let known = entries.get(&key).filter(|known| known.is_for(spec));
         let connection = match known.cloned() {
             Some(connection) => connection,
             None => self.open(&mut entries, key, spec)?,
@@ -174,7 +172,7 @@ impl DedicatedPool {
             .filter(|(_, connection)| {
                 !connection.is_used()
                     && connection.principal == spec.principal
-                    && connection.supports(spec.capabilities)
+                    && connection.is_for(spec)
             })
             .collect();
         let of_client = free

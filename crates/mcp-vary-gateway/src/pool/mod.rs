@@ -6,6 +6,7 @@
 pub(crate) mod access;
 mod beyond_limit;
 mod capabilities;
+mod claims;
 mod class;
 pub(crate) mod client_lists;
 pub(crate) mod connection_id;
@@ -247,6 +248,7 @@ impl UpstreamPool {
     ) -> Option<PoolKey> {
         let access = self.access.as_ref();
         let access = access.map(|access| AccessKey(access.class_of(principal)));
+        let claims = self.claim_headers(principal);
         let session = session.filter(|_| self.is_isolated);
         let principal = principal
             .map(|principal| principal.id())
@@ -261,6 +263,7 @@ impl UpstreamPool {
             session,
             principal,
             access,
+            claims,
             era,
         })
     }
@@ -407,9 +410,11 @@ impl UpstreamPool {
     ) -> Result<DedicatedLease, RpcError> {
         let capabilities = self.capabilities_for(class, server, &class.capabilities);
         let server = server.entry(&self.servers);
+        let claims = client.class.as_ref().and_then(|key| key.claims.as_ref());
+        let config = server.config_for(claims);
         let door = ConnectSpec {
             server: server.index,
-            config: &server.config,
+            config: &config,
             capabilities: &capabilities,
             concurrency: &server.concurrency,
             learned: &server.learned,

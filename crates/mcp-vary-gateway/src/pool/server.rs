@@ -1,8 +1,10 @@
 //! One server and its connections for all classes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use http::HeaderValue;
 use mcp_vary_access::PrincipalId;
 use mcp_vary_base::lock::Lock;
 use mcp_vary_upstream::{
@@ -15,7 +17,7 @@ use mcp_vary_wire::server_request_support::ServerRequestSupport;
 
 use crate::pool::capabilities::capabilities_for_server;
 use crate::pool::dedicated::DedicatedPool;
-use crate::session::PoolKey;
+use crate::session::{ClaimHeaders, PoolKey};
 
 /// One server and its connections.
 #[derive(Debug)]
@@ -30,8 +32,18 @@ pub(super) struct PooledServer {
     connections: Lock<ConnectionMap>,
 }
 
-/// The capabilities that a connection declares, its only user, and the era of its clients.
-type ConnectionKey = (String, Option<ConnectionOwner>, Era);
+/// Identifies a connection: clients of the same key share it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct ConnectionKey {
+    /// The capabilities that it declares.
+    capabilities: String,
+    /// Its only user, if it is not shared.
+    owner: Option<ConnectionOwner>,
+    /// The values of headers from the claims of its user.
+    claims: Box<[HeaderValue]>,
+    /// The era of its clients.
+    era: Era,
+}
 
 /// The only user of a connection that is not shared.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -62,6 +74,9 @@ impl PooledServer {
         }
         let mut config = self.config.clone();
         config.legacy_first = era == Some(Era::Legacy);
+        if config.needs_claims() {
+            config = config.for_client(None);
+        }
         let connection = self.open(config);
         connections.insert(key, Arc::downgrade(&connection));
         connection
@@ -80,7 +95,12 @@ impl PooledServer {
     }
 
     fn first_key(&self, era: Era) -> ConnectionKey {
-        (self.config.capabilities.clone(), None, era)
+        ConnectionKey {
+            capabilities: self.config.capabilities.clone(),
+            owner: None,
+            claims: Box::default(),
+            era,
+        }
     }
 
     fn open(&self, config: UpstreamConfig) -> Arc<SupervisedConnection> {
@@ -92,18 +112,16 @@ impl PooledServer {
     fn found(
         &self,
         connections: &ConnectionMap,
-        capabilities: &str,
-        owner: Option<ConnectionOwner>,
-        era: Era,
+        key: &ConnectionKey,
     ) -> Option<Arc<SupervisedConnection>> {
         let of = |era| {
-            let key = (capabilities.to_owned(), owner, era);
+            let key = ConnectionKey { era, ..key.clone() };
             connections.get(&key).and_then(Weak::upgrade)
         };
         match self.learned.only_era() {
             Some(Era::Legacy) => of(Era::Legacy).or_else(|| of(Era::Modern)),
             Some(Era::Modern) => of(Era::Modern).or_else(|| of(Era::Legacy)),
-            None => of(era),
+            None => of(key.era),
         }
     }
 
@@ -115,6 +133,7 @@ impl PooledServer {
     /// Whether principals do not share connections for clients of `era`.
     pub(super) fn isolates_principals(&self, era: Era) -> bool {
         match self.config.isolation {
+            _ if self.config.needs_claims() => true,
             Isolation::Shared => false,
             Isolation::Principal | Isolation::Session => true,
             Isolation::Automatic => match self.config.target {
@@ -134,46 +153,49 @@ impl PooledServer {
         session.map(ConnectionOwner::Session).or(principal)
     }
 
+    /// The configuration of the connections of a class, with the headers of its user; `None` for clients without one.
+    pub(super) fn config_for(&self, claims: Option<&ClaimHeaders>) -> Cow<'_, UpstreamConfig> {
+        if !self.config.needs_claims() {
+            return Cow::Borrowed(&self.config);
+        }
+        let values = claims.and_then(|claims| claims.of(self.index));
+        Cow::Owned(self.config.for_client(values))
+    }
+
     /// The connection for clients of a class. Other classes may share it.
     pub(super) fn connection(
         &self,
         key: &PoolKey,
         dedicated: &Arc<DedicatedPool>,
     ) -> Result<Arc<SupervisedConnection>, RpcError> {
-        let config = &self.config;
-        let owner = self.owner(key);
-        let capabilities = capabilities_for_server(
-            &config.capabilities,
-            &key.capabilities,
-            &config.forwarded_extensions,
-        );
+        let config = self.config_for(key.claims.as_ref());
+        if config.refusal.is_some() {
+            // It is never opened, so it takes no place.
+            return Ok(self.open(config.into_owned()));
+        }
+        let wanted = self.connection_key(key);
+        let owner = wanted.owner;
         let mut connections = self.connections.lock();
         connections.retain(|_, connection| connection.strong_count() > 0);
-        let era = key.era;
-        let found = |capabilities: &str, owner| self.found(&connections, capabilities, owner, era);
-        let first = || {
-            let of = |era| {
-                connections
-                    .get(&self.first_key(era))
-                    .and_then(Weak::upgrade)
-            };
-            found(&config.capabilities, None)
-                .or_else(|| of(Era::Modern))
-                .or_else(|| of(Era::Legacy))
-        };
-        if let Some(connection) = found(&capabilities, owner) {
+        if let Some(connection) = self.found(&connections, &wanted) {
             return Ok(connection);
         }
         // With isolated sessions, clients without a session share the first connection, whatever their capabilities
         // are.
         if config.isolation == Isolation::Session && owner.is_none() {
-            return first().ok_or_else(|| no_connection_left(config));
+            let first = self.first(&connections, key.era);
+            return first.ok_or_else(|| no_connection_left(&config));
         }
-        if connections.len() >= config.limits.connections.max(1) {
-            let shared = first().filter(|_| owner.is_none());
-            return shared.ok_or_else(|| no_connection_left(config));
+        let unopened = usize::from(config.needs_claims());
+        if connections.len() >= config.limits.connections.max(1) + unopened {
+            let shared = self
+                .first(&connections, key.era)
+                .filter(|_| owner.is_none());
+            return shared.ok_or_else(|| no_connection_left(&config));
         }
-        let mut config = config.clone().with_capabilities(capabilities.clone());
+        let mut config = config
+            .into_owned()
+            .with_capabilities(wanted.capabilities.clone());
         // With isolated sessions, this is the client's dedicated connection.
         let dedicated_to = match owner {
             Some(ConnectionOwner::Session(session)) => Some(session),
@@ -182,13 +204,40 @@ impl PooledServer {
         let dedicated_to = dedicated_to
             .filter(|_| ServerRequestSupport::from_capabilities(&key.capabilities).is_any());
         config.is_dedicated = dedicated_to.is_some();
-        config.legacy_first = era == Era::Legacy;
+        config.legacy_first = key.era == Era::Legacy;
         let connection = self.open(config);
         if let Some(session) = dedicated_to {
             dedicated.adopt(self.index, session, &connection);
         }
-        connections.insert((capabilities, owner, era), Arc::downgrade(&connection));
+        connections.insert(wanted, Arc::downgrade(&connection));
         Ok(connection)
+    }
+
+    fn connection_key(&self, key: &PoolKey) -> ConnectionKey {
+        let config = &self.config;
+        let claims = key.claims.as_ref().filter(|_| config.needs_claims());
+        let claims = claims.and_then(|claims| claims.of(self.index)?.ok());
+        ConnectionKey {
+            capabilities: capabilities_for_server(
+                &config.capabilities,
+                &key.capabilities,
+                &config.forwarded_extensions,
+            ),
+            owner: self.owner(key),
+            claims: claims.unwrap_or_default().into(),
+            era: key.era,
+        }
+    }
+
+    /// The open connection for clients without special capabilities: of `era`, or of another.
+    fn first(&self, connections: &ConnectionMap, era: Era) -> Option<Arc<SupervisedConnection>> {
+        let of = |era| {
+            let first = connections.get(&self.first_key(era));
+            first.and_then(Weak::upgrade)
+        };
+        self.found(connections, &self.first_key(era))
+            .or_else(|| of(Era::Modern))
+            .or_else(|| of(Era::Legacy))
     }
 
     pub(super) fn open_connections(&self) -> Vec<Arc<SupervisedConnection>> {

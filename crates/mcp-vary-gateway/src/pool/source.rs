@@ -70,11 +70,16 @@ pub(crate) const READ_PAUSE: Duration = Duration::from_secs(1);
 
 impl ServerSource {
     pub(crate) fn new(connection: Arc<SupervisedConnection>, shared: Arc<SharedLists>) -> Self {
+        let mut snapshot = ServerSnapshot::default();
+        if let Some(refusal) = refusal(&connection) {
+            let lists = ListKind::ALL.into_iter();
+            snapshot.listings = lists.map(|kind| (kind, Err(refusal.clone()))).collect();
+        }
         Self {
             id: ConnectionId::next(),
             name: connection.config().name.as_str().into(),
             connection,
-            snapshot: ArcSwap::default(),
+            snapshot: ArcSwap::from_pointee(snapshot),
             following: watch::Sender::default(),
             readings: ListKind::ALL
                 .into_iter()
@@ -87,6 +92,16 @@ impl ServerSource {
             revalidate: Notify::new(),
             requested: Lock::default(),
         }
+    }
+
+    /// Why the server is never connected to; `None` for an ordinary connection.
+    pub(crate) fn refusal(&self) -> Option<RpcError> {
+        refusal(&self.connection)
+    }
+
+    /// Whether clients can use it: the server is connected, or is connected to for each client.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.connection.current().is_some() || self.connection.config().refusal.is_some()
     }
 
     /// The source of a dedicated connection to the server of `shared`: it has the same lists until it is
@@ -388,6 +403,12 @@ impl ServerSource {
     fn replacing(&self) -> std::sync::MutexGuard<'_, ()> {
         self.updating.lock()
     }
+}
+
+/// Why the server of this connection is never connected to.
+fn refusal(connection: &SupervisedConnection) -> Option<RpcError> {
+    let refusal = connection.config().refusal.as_ref()?;
+    Some(RpcError::internal(refusal.client_message()))
 }
 
 /// Waits until each server's lists were read or its connection failed, or for `limit`.

@@ -1,9 +1,13 @@
 //! Who sends a request, and what the head of the request says about the variant.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcp_vary_access::Principal;
+use mcp_vary_audit::Transport;
 use mcp_vary_catalog::selection::variant_selection::VariantRequest;
+
+use crate::audit::{Origin, RequestRecord};
 
 /// Who sends a request, and what its head says about the variant.
 #[derive(Clone, Debug, Default)]
@@ -11,14 +15,33 @@ pub(crate) struct Caller {
     /// `None` where clients are not authenticated.
     pub(crate) principal: Option<Arc<Principal>>,
     pub(crate) requested: VariantRequest,
+    /// The client's address, if limits need it; none on stdio.
+    pub(crate) address: Option<IpAddr>,
+    /// For the audit log; empty without one.
+    pub(crate) origin: Origin,
+    /// The record of the request in the audit log, if there is one.
+    pub(crate) record: Option<Arc<RequestRecord>>,
 }
 
 impl Caller {
     /// The client on standard input, whose principal the configuration names.
     pub(crate) fn of_stdio(principal: Option<&Arc<Principal>>) -> Self {
+        let origin = Origin {
+            transport: Transport::Stdio,
+            ..Origin::default()
+        };
         Self {
             principal: principal.cloned(),
-            requested: VariantRequest::default(),
+            origin,
+            ..Self::default()
+        }
+    }
+
+    /// The same, for a request with this record.
+    pub(crate) fn with_record(&self, record: Arc<RequestRecord>) -> Self {
+        Self {
+            record: Some(record),
+            ..self.clone()
         }
     }
 }

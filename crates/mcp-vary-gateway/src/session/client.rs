@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcp_vary::extension::{Carrier, declared};
@@ -10,6 +11,7 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary_access::{Principal, PrincipalId};
 use mcp_vary_catalog::selection::rules::{JsonRule, Presentation};
 use mcp_vary_catalog::selection::variant_selection::Offers;
+use mcp_vary_rates::{AddressGroup, Caller as RateCaller};
 use mcp_vary_results::negotiation_log::IgnoredCounter;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::meta::PROTOCOL_VERSION;
@@ -20,8 +22,11 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::ServerRequestSupport;
 use serde_json::Value;
 
+use crate::audit::RequestRecord;
 use crate::session::caller::sealed_principal;
+use crate::session::participation::Participation;
 use crate::session::{BASE_CLASS, PoolKey, Session};
+use crate::settings::rates::VariantUser;
 
 /// What a client's capabilities declare for the two extensions.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +80,14 @@ pub(crate) struct Client {
     pub(crate) session: Option<Arc<Session>>,
     /// Who sent the request; `None` where clients are not authenticated.
     pub(crate) principal: Option<Arc<Principal>>,
+    /// Its address, if limits need it; none on stdio.
+    pub(crate) address: Option<IpAddr>,
+    /// The part that it takes in an experiment.
+    pub(crate) participation: Option<Arc<Participation>>,
     /// The lowest log level for this request.
     pub(crate) log_level: Option<u8>,
+    /// The record of the request in the audit log, if there is one.
+    pub(crate) record: Option<Arc<RequestRecord>>,
 }
 
 /// See [`Client::quota_key`].
@@ -104,6 +115,27 @@ impl Client {
             Some(principal) => (Some(principal.id()), None),
             None => (None, self.connection),
         }
+    }
+
+    /// The client as rate limits see it.
+    pub(crate) fn rate_caller(&self) -> RateCaller<'_, PrincipalId> {
+        let known = self.principal.as_ref().filter(|it| !it.is_anonymous());
+        RateCaller {
+            principal: known.map(|principal| principal.id()),
+            key: known.and_then(|principal| principal.key_name()),
+            address: self.address,
+        }
+    }
+
+    /// Whose variant changes when a request selects another one; `None` if nothing tells the client from others.
+    pub(crate) fn variant_user(&self) -> Option<VariantUser> {
+        let caller = self.rate_caller();
+        let connection = self.connection.map(VariantUser::Connection);
+        let principal = caller.principal.map(VariantUser::Principal);
+        let address = caller.address.map(AddressGroup::of);
+        connection
+            .or(principal)
+            .or(address.map(VariantUser::Address))
     }
 
     /// Its capabilities that may be forwarded to servers, JSON text.

@@ -104,6 +104,17 @@ struct SealedNegotiation {
     /// The id of the principal.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     p: Option<String>,
+    /// Whether it takes part in an experiment.
+    #[serde(skip_serializing_if = "is_false", default)]
+    x: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The last part of the JSON.
@@ -133,6 +144,7 @@ impl SharedNegotiation {
                 .f
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
+            takes_part: beginning.x,
             principal: match beginning.p {
                 Some(id) => Some(id.parse().ok()?),
                 None => None,
@@ -252,6 +264,7 @@ fn negotiation_text(fixed: &Negotiated, limit: usize) -> String {
         c: (*fixed.class != *BASE_CLASS).then(|| fixed.class.to_string()),
         i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
         p: fixed.principal.map(|id| id.to_string()),
+        x: fixed.takes_part,
     };
     loop {
         let mut text = serde_json::to_string(&beginning).unwrap_or_default();
@@ -311,6 +324,7 @@ pub(super) mod tests {
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: None,
+            takes_part: false,
         }
     }
 
@@ -435,6 +449,18 @@ pub(super) mod tests {
         assert!(!sealed.contains("ann"), "{sealed}");
         let (shared, _) = open(&keys(), &id).unwrap();
         assert_eq!(shared.negotiated.principal, Some(ann.id()));
+    }
+
+    #[test]
+    fn whether_a_client_takes_part_in_an_experiment_is_sealed() {
+        let fixed = Negotiated {
+            takes_part: true,
+            ..fixed(&[])
+        };
+        let (id, _, _) = seal(fixed);
+        assert!(json(&id).contains(r#","x":true,"e":1000,"#));
+        let (shared, _) = open(&keys(), &id).unwrap();
+        assert!(shared.negotiated.takes_part);
     }
 
     /// The longest class, of characters that JSON writes as two, leaves room for all tags with an effect.

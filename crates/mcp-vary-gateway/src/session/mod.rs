@@ -11,12 +11,14 @@ use mcp_vary_wire::client_id::ClientId;
 
 mod access_key;
 pub(crate) mod caller;
+mod claim_headers;
 pub(crate) mod client;
 pub(crate) mod deprecation;
 pub(crate) mod directory_uses;
 mod id;
 pub(crate) mod memory_cost;
 mod outbox;
+pub(crate) mod participation;
 pub(crate) mod pending_server_requests;
 mod pool_key;
 pub(crate) mod replay;
@@ -36,6 +38,7 @@ use mcp_vary_access::{Principal, PrincipalId};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::access_key::AccessKey;
+pub(crate) use self::claim_headers::{ClaimHeaders, ClaimValues};
 pub(crate) use self::id::keyed;
 use self::id::{SessionTail, SharedNegotiation, VariantOrder};
 use self::outbox::Outbox;
@@ -60,6 +63,8 @@ pub(crate) struct Negotiated {
     pub(crate) client: ClientName,
     /// Who opened the session; only they can use it. `None` where clients are not authenticated.
     pub(crate) principal: Option<PrincipalId>,
+    /// Whether its default variant is its arm of an experiment.
+    pub(crate) takes_part: bool,
 }
 
 /// The class of a client without forwardable capabilities.

@@ -6,7 +6,8 @@ use mcp_vary_access::PrincipalId;
 use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
 
-use super::AccessKey;
+use super::access_key::AccessKey;
+use super::claim_headers::ClaimHeaders;
 
 /// Identifies a class. Clients without special capabilities have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -19,6 +20,8 @@ pub(crate) struct PoolKey {
     pub(crate) principal: Option<PrincipalId>,
     /// What its clients may see, where there are access rules.
     pub(crate) access: Option<AccessKey>,
+    /// The headers of servers from the claims of its principal, where a server has such headers.
+    pub(crate) claims: Option<ClaimHeaders>,
     /// The era of the clients, and of connections to servers that support both.
     pub(crate) era: Era,
 }

@@ -8,6 +8,7 @@ use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{DEFAULT_ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
 use mcp_vary_access::Principal;
+use mcp_vary_audit::AuditLog;
 use mcp_vary_base::environment::Environment;
 use mcp_vary_catalog::merge::Naming;
 use mcp_vary_catalog::selection::variant_selection::SelectionConfig;
@@ -20,9 +21,12 @@ use mcp_vary_upstream::UpstreamConfig;
 use mcp_vary_upstream::chain::Ancestors;
 
 use crate::settings::access::AccessSettings;
+use crate::settings::audit::AuditSettings;
 use crate::settings::authentication::Authentication;
+use crate::settings::experiments::ExperimentConfig;
 use crate::settings::limits::Limits;
 use crate::settings::listener::ListenerConfig;
+use crate::settings::rates::RateLimits;
 use crate::settings::sealing_keys::{SealingKey, SealingKeys};
 
 /// All settings of a gateway.
@@ -104,8 +108,19 @@ pub struct Config {
     pub listener: ListenerConfig,
     /// What clients may see and use; everything by default.
     pub access: Option<AccessSettings>,
+    /// How often clients may do what; without limits by default.
+    pub rates: RateLimits,
+    /// The experiments that run, those that come first preferred; none by default.
+    pub experiments: Vec<ExperimentConfig>,
     /// Who the client on standard input is; nobody by default.
     pub stdio_principal: Option<Arc<Principal>>,
+    /// The audit log that the configuration asks for. [`AuditSettings::start`] starts it.
+    pub audit: Option<AuditSettings>,
+    /// The audit log, once it is started; without it nothing is recorded. A gateway keeps the one that it was opened
+    /// with.
+    pub audit_log: Option<AuditLog>,
+    /// A digest of the configuration, for the audit log: `sha256:` and 16 hexadecimal digits.
+    pub digest: Option<Arc<str>>,
 }
 
 impl Config {
@@ -148,7 +163,12 @@ impl Config {
             authentication: None,
             listener: ListenerConfig::default(),
             access: None,
+            rates: RateLimits::default(),
+            experiments: Vec::new(),
             stdio_principal: None,
+            audit: None,
+            audit_log: None,
+            digest: None,
         };
         config.with_environment(environment)
     }

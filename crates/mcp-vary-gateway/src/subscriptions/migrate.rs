@@ -243,7 +243,7 @@ fn migrate_placement(
             let ids = before.variants.iter().filter_map(|at| before.id(*at));
             let moved: Option<Arc<[VariantIndex]>> =
                 ids.map(|id| after.variant_index(id.as_str())).collect();
-            moved?
+            after.allowed(moved?, before.principal.as_ref())
         }
     };
     Some(Placement {

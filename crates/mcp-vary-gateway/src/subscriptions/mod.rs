@@ -12,6 +12,7 @@ pub(crate) mod server_events;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 
 use mcp_vary::variant::VariantId;
@@ -40,6 +41,8 @@ use mcp_vary_wire::list_kind::Kind;
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionHub {
     subscribers: Lock<Subscribers>,
+    /// Whether the current configuration has access rules.
+    has_access_rules: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -271,6 +274,23 @@ impl SubscriptionHub {
     fn remove(&self, number: u64) {
         let removed = self.lock().remove(number);
         drop(removed);
+    }
+
+    /// Notes whether the current configuration has access rules.
+    pub(crate) fn set_access_rules(&self, has_access_rules: bool) {
+        self.has_access_rules
+            .store(has_access_rules, Ordering::Release);
+    }
+
+    /// Whether the client of a session may know that `server` exists. Where there are access rules, a client that is
+    /// not subscribed to anything may not: what it sees is not known.
+    pub(crate) fn may_know(&self, session: ClientId, server: &str) -> bool {
+        if !self.has_access_rules.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut subscribers = self.lock();
+        let known = subscribers.of_session(session);
+        known.is_some_and(|(_, subscriber)| subscriber.placement.may_know(server))
     }
 
     /// The number of streams, and the number of subscribed resources.

@@ -44,6 +44,17 @@ impl Placement {
         id.filter(|_| self.names_variants)
     }
 
+    /// Whether the subscriber may know that `server` exists: where there are access rules, if they show something of it.
+    pub(super) fn may_know(&self, server: &str) -> bool {
+        if self.key.as_ref().is_none_or(|key| key.access.is_none()) {
+            return true;
+        }
+        let catalog = self.class.catalog.current();
+        let mut servers = std::iter::zip(catalog.servers(), &self.class.catalog.sources);
+        let found = servers.find(|(_, source)| source.name() == server);
+        found.is_some_and(|((at, _), _)| catalog.shows_some_of(at))
+    }
+
     pub(super) fn shows(&self, catalog: &LiveCatalog) -> bool {
         std::ptr::eq(&*self.class.catalog, catalog)
     }
@@ -101,18 +112,35 @@ impl Placements {
     }
 
     /// The variants whose lists a session is notified of: those that it was offered, best first, then the others that
-    /// it has selected. `None` as for [`order_of`](Self::order_of).
+    /// it has selected; without those that access rules no longer let its principal use. `None` as for
+    /// [`order_of`](Self::order_of).
     pub(super) fn visible_to(&self, session: &Session) -> Option<Arc<[VariantIndex]>> {
         let order = self.order_of(session)?;
         let selected = session.selected();
+        let principal = session.latest_principal();
         if selected.is_empty() {
-            return Some(order);
+            return Some(self.allowed(order, principal.as_ref()));
         }
         let selected = selected
             .iter()
             .filter_map(|id| self.variant_index(id.as_str()));
         let selected = selected.filter(|index| !order.contains(index));
-        Some(order.iter().copied().chain(selected).collect())
+        let all = order.iter().copied().chain(selected).collect();
+        Some(self.allowed(all, principal.as_ref()))
+    }
+
+    /// Those of `variants` that access rules let `principal` use.
+    pub(super) fn allowed(
+        &self,
+        variants: Arc<[VariantIndex]>,
+        principal: Option<&Arc<Principal>>,
+    ) -> Arc<[VariantIndex]> {
+        let Some(access) = self.pool.access() else {
+            return variants;
+        };
+        let allowed = access.allowed_variants(principal);
+        let allowed = variants.iter().filter(|it| allowed.variants.contains(it));
+        allowed.copied().collect()
     }
 
     /// The order of variants that a session was opened with; `None` when one of them was removed, or when variants are

@@ -114,6 +114,17 @@ impl Catalogues {
             its.map(make).collect::<Vec<_>>()
         };
         let params = &seen.body["params"];
+        // What it does not have it refuses in words of its own, so that a request for what is hidden would be seen.
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let reference = &params["ref"];
+        let named = text(&params["name"])
+            .or(text(&params["uri"]))
+            .or(text(&reference["name"]))
+            .or(text(&reference["uri"]));
+        let named = named.map(|named| named.split('/').next().unwrap_or_default().to_owned());
+        if named.is_some_and(|named| !items.contains(&named)) {
+            return Some(seen.refuse(200, -32602, "the server does not have it"));
+        }
         let result = match seen.method() {
             "server/discover" => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],

@@ -79,7 +79,6 @@ async fn same_as_unknown(
 async fn what_is_hidden_is_answered_as_what_does_not_exist() {
     for era in ERAS {
         let harness = harness(era).await;
-        let before = harness.peer.received().len();
         for hidden in ["say", "fail"] {
             let params = |name: &str| json!({"name": name, "arguments": {}});
             let unknown = ("nix", params("nix"));
@@ -101,14 +100,30 @@ async fn what_is_hidden_is_answered_as_what_does_not_exist() {
             unknown,
         )
         .await;
-        for method in ["tools/call", "prompts/get", "resources/read"] {
+        let complete = |name: &str| {
+            let reference = json!({"type": "ref/prompt", "name": name});
+            json!({"ref": reference, "argument": {"name": "x", "value": ""}})
+        };
+        let hidden = ("greet", complete("greet"));
+        same_as_unknown(
+            &narrow,
+            "completion/complete",
+            hidden,
+            ("nix", complete("nix")),
+        )
+        .await;
+        for method in [
+            "tools/call",
+            "prompts/get",
+            "resources/read",
+            "completion/complete",
+        ] {
             assert_eq!(
                 narrow.peer.of(method).len(),
                 0,
                 "{method} reached the server"
             );
         }
-        let _ = before;
     }
 }
 

@@ -56,6 +56,12 @@ pub(super) fn for_ann_and_eve(mut config: Config) -> Config {
 
 /// Authentication by the tokens of `server`, which need the scope `mcp`.
 pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
+    tokens_and_keys(server, &[])
+}
+
+/// The same, and a key for each of `names`.
+pub(super) fn tokens_and_keys(server: &AuthorizationServer, names: &[&str]) -> Authentication {
+    let entries = names.iter().map(|name| entry(name)).collect();
     let claims = ClaimMapping::default();
     let trusted = TrustedIssuer {
         issuer: Issuer::parse(&server.issuer()).unwrap(),
@@ -73,7 +79,7 @@ pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
         resource_form: ResourceForm::Endpoint,
         documentation: None,
     };
-    Authentication::new(KeyTable::default(), Some(tokens), false).unwrap()
+    Authentication::new(KeyTable::new(entries).unwrap(), Some(tokens), false).unwrap()
 }
 
 /// The claims of a good token of `subject`.

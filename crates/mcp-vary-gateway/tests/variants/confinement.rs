@@ -1,4 +1,4 @@
-//! What `docs/threat-model.md` says about variants: what confines a client, and what does not.
+//! What `docs/explanation/threat-model.md` says about variants: what confines a client, and what does not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -533,14 +533,16 @@ async fn descriptions_that_are_too_long_together_are_asked_for_in_parts() {
     );
 }
 
+/// A variant with the search, and one whose list is too short for it.
+const LONG_AND_SHORT: &str = concat!(
+    "  long: {schemas: on-demand, search-above: 2, overrides: {tools: {purge: {name: wipe}}}}\n",
+    "  short: {schemas: on-demand, search-above: 3}\n",
+);
+
 /// The search orders what is listed, and lists nothing more.
 #[tokio::test]
 async fn a_long_list_can_be_searched() {
-    let harness = configured(concat!(
-        "  long: {schemas: on-demand, search-above: 2, overrides: {tools: {purge: {name: wipe}}}}\n",
-        "  short: {schemas: on-demand, search-above: 3}\n",
-    ))
-    .await;
+    let harness = configured(LONG_AND_SHORT).await;
     for kind in ClientKind::ALL {
         let listed = list(&harness, kind, "long").await;
         let expected = [
@@ -571,6 +573,16 @@ async fn a_long_list_can_be_searched() {
             r#"{"tools":[{"name":"search_issues","description":"Searches issues."}]}"#
         );
     }
+    let kind = ClientKind::HttpModern;
+    let asked = json!({"query": "a"});
+    let result = call(&harness, kind, "short", "search_tools", asked).await;
+    assert_eq!(result, Value::Null, "there is no such tool");
+}
+
+#[tokio::test]
+async fn a_search_that_is_asked_wrongly_says_what_to_write() {
+    let harness = configured(LONG_AND_SHORT).await;
+    let kind = ClientKind::HttpModern;
     for (asked, expected) in [
         (
             json!({}),
@@ -593,26 +605,10 @@ async fn a_long_list_can_be_searched() {
             "there are no other arguments than `query` and `limit`",
         ),
     ] {
-        let result = call(
-            &harness,
-            ClientKind::HttpModern,
-            "long",
-            "search_tools",
-            asked,
-        )
-        .await;
+        let result = call(&harness, kind, "long", "search_tools", asked).await;
         assert_eq!(
             (result["isError"].as_bool(), text(&result)),
             (Some(true), expected)
         );
     }
-    let result = call(
-        &harness,
-        ClientKind::HttpModern,
-        "short",
-        "search_tools",
-        json!({"query": "a"}),
-    )
-    .await;
-    assert_eq!(result, Value::Null, "there is no such tool");
 }

@@ -361,6 +361,7 @@ fn is_permanent(error: &UpstreamError) -> bool {
         | UpstreamError::Busy { .. }
         | UpstreamError::Unavailable { .. }
         | UpstreamError::Overloaded { .. }
+        | UpstreamError::UnusableClaims { .. }
         | UpstreamError::Finished { .. } => true,
     }
 }

@@ -295,7 +295,7 @@ impl Connection {
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
-        let mut reason = error_chain(error);
+        let mut reason = format!("{}: {}", endpoint(&self.uri), root_cause(error));
         if let Some(advice) = tls::advice(error) {
             reason = format!("{reason}; {advice}");
         }
@@ -334,6 +334,34 @@ fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
 }
 
 /// The text of an error with its causes.
+/// The part of `url` that an operator recognises it by. Other paths than the usual ones may contain keys.
+fn endpoint(url: &Uri) -> String {
+    let path = match url.path() {
+        path @ ("/" | "/mcp" | "/mcp/" | "/sse") => path,
+        _ => "/...",
+    };
+    origin(url) + path
+}
+
+/// Why a connection cannot be opened, without the errors around the cause and the number of the system's error.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let text = match cause
+        .downcast_ref::<std::io::Error>()
+        .map(std::io::Error::kind)
+    {
+        Some(std::io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        _ => cause.to_string(),
+    };
+    match text.split_once(" (os error") {
+        Some((text, _)) => text.to_owned(),
+        None => text,
+    }
+}
+
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

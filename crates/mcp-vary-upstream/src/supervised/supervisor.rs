@@ -95,6 +95,12 @@ impl Supervisor {
         if shared.stop.is_cancelled() {
             return Duration::ZERO;
         }
+        if shared.config.refusal.is_some() {
+            // Another client has another connection.
+            tracing::debug!(server = self.name(), why = %error, "server not connected");
+            shared.set_disconnected(error, NEVER);
+            return NEVER;
+        }
         let is_process = matches!(shared.config.target, Target::Command { .. });
         if is_process && matches!(error, ConnectError::Loop { .. }) {
             if shared.config.loop_error.set(error.clone()).is_ok() {
@@ -271,6 +277,9 @@ impl Shared {
         &self,
         preferred: Option<Era>,
     ) -> Result<Arc<UpstreamConnection>, ConnectError> {
+        if let Some(refusal) = &self.config.refusal {
+            return Err(refusal.clone());
+        }
         if let Some(circle) = self.config.loop_error.get() {
             return Err(circle.clone());
         }

@@ -1,30 +1,74 @@
-//! Input schemas without prose that accept the same arguments.
+//! Input schemas with less prose, or none, that accept the same arguments.
 //!
 //! Supports JSON Schema drafts 4 to 2020-12. The meaning of a key depends on its position: under `properties` it
 //! names a property, in a schema it is a keyword, in `enum`, `const` and `default` it is data. The walk therefore
 //! follows only the keywords that hold schemas, and leaves everything else as written.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::json::{Json, JsonError};
 
-/// The schema without prose, or unchanged if removing the prose could change what it accepts.
-pub(crate) fn compact(schema: &str) -> Result<String, JsonError> {
-    let schema = Json::parse(schema)?;
+use super::essential::{self, SchemaFacts, Vocabulary};
+
+/// How much of the prose in a schema is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Prose<'w> {
+    /// Nothing.
+    None,
+    /// What callers need who have these words in view, such as those of the tool's name.
+    Essential(&'w Vocabulary),
+}
+
+/// The schema with less prose, or unchanged if removing the prose could change what it accepts.
+pub(crate) fn compact(schema: &str, prose: Prose<'_>) -> Result<String, JsonError> {
+    compact_described(schema, prose, &BTreeMap::new())
+}
+
+/// Like [`compact`], with descriptions for those arguments that have none in the schema.
+pub(super) fn compact_described(
+    schema: &str,
+    prose: Prose<'_>,
+    descriptions: &BTreeMap<String, String>,
+) -> Result<String, JsonError> {
+    let mut schema = Json::parse(schema)?;
+    // Also a schema that stays as it is gets them: the tool's own description has them no longer.
+    describe(&mut schema, descriptions);
     let mut compacted = schema.clone();
-    let safe = compact_in_place(&mut compacted).is_some();
+    let safe = compact_in_place(&mut compacted, prose).is_some();
     Ok(if safe { compacted } else { schema }.to_json())
 }
 
+fn describe(schema: &mut Json<'_>, descriptions: &BTreeMap<String, String>) {
+    let Json::Object(members) = schema else {
+        return;
+    };
+    let properties = members.iter_mut().find(|(key, _)| key == "properties");
+    let Some((_, Json::Object(properties))) = properties else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (Some(text), Json::Object(keywords)) = (descriptions.get(&**name), property)
+            && !keywords.iter().any(|(key, _)| key == "description")
+        {
+            let text = Json::String(Cow::Owned(text.clone()));
+            keywords.push((Cow::Borrowed("description"), text));
+        }
+    }
+}
+
 /// `None` if the schema is in an unknown dialect, or if the target of a reference could have changed.
-fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
+fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
     let dialect = dialect(schema)?;
     let mut closes = false;
     visit(schema, &mut |key, _| {
         closes |= key == "unevaluatedProperties"
     });
-    strip(schema, closes);
+    let mut walk = Walk {
+        closes,
+        described: BTreeSet::new(),
+    };
+    walk.strip(schema, "", prose);
 
     let references = references(schema)?;
     let bases = references.is_empty() || !has_inner_base(schema, dialect);
@@ -49,23 +93,68 @@ fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// Removes prose and keywords without effect from the schema and its subschemas.
-///
-/// `closes`: the schema has an `unevaluatedProperties`. Then `additionalProperties: true` has an effect: it leaves
-/// no property unevaluated.
-fn strip(schema: &mut Json<'_>, closes: bool) {
-    let Json::Object(members) = schema else {
-        return;
-    };
-    members.retain(|(keyword, value)| !is_prose(keyword, value));
-    for (keyword, value) in members.iter_mut() {
-        subschemas(keyword, value).for_each(|schema| strip(schema, closes));
+/// The walk through a schema that leaves out prose.
+struct Walk {
+    /// The schema has an `unevaluatedProperties`. Then `additionalProperties: true` has an effect: it leaves no property
+    /// unevaluated.
+    closes: bool,
+    /// Names, and the sentences that were kept about them. A choice often describes the same argument in each branch.
+    described: BTreeSet<(String, String)>,
+}
+
+impl Walk {
+    /// Removes prose and keywords without effect from the schema, which is called `name`, and its subschemas.
+    fn strip(&mut self, schema: &mut Json<'_>, name: &str, prose: Prose<'_>) {
+        let Json::Object(members) = schema else {
+            return;
+        };
+        let mut description = self.essential_description(members, name, prose);
+        members.retain_mut(|(keyword, value)| {
+            let kept = (keyword == "description").then(|| description.take());
+            match (is_prose(keyword, value), kept.flatten()) {
+                (true, Some(text)) => *value = Json::String(Cow::Owned(text)),
+                (true, None) => return false,
+                (false, _) => {}
+            }
+            true
+        });
+        for (keyword, value) in members.iter_mut() {
+            for (inner, schema) in subschemas(keyword, value) {
+                match (prose, inner) {
+                    (Prose::Essential(known), Some(inner)) => {
+                        let mut known = known.clone();
+                        known.add(&Vocabulary::of(inner));
+                        self.strip(schema, inner, Prose::Essential(&known));
+                    }
+                    _ => self.strip(schema, name, prose),
+                }
+            }
+        }
+        members.retain(|(keyword, value)| match keyword.as_ref() {
+            "additionalProperties" => self.closes || !allows_everything(value),
+            "propertyNames" => !allows_every_name(value),
+            _ => true,
+        });
     }
-    members.retain(|(keyword, value)| match keyword.as_ref() {
-        "additionalProperties" => closes || !allows_everything(value),
-        "propertyNames" => !allows_every_name(value),
-        _ => true,
-    });
+
+    /// The essential part of the description among the members of a schema, if it is new.
+    fn essential_description(
+        &mut self,
+        members: &[Member<'_>],
+        name: &str,
+        prose: Prose<'_>,
+    ) -> Option<String> {
+        let Prose::Essential(known) = prose else {
+            return None;
+        };
+        let (_, description) = members.iter().find(|(key, _)| key == "description")?;
+        let facts = SchemaFacts::of(members);
+        let mut is_new = |sentence: &str| {
+            let named = (name.to_owned(), sentence.to_owned());
+            self.described.insert(named)
+        };
+        essential::of_argument(description.as_str()?, &facts, known, &mut is_new)
+    }
 }
 
 /// Whether the keyword is prose with a value of the right type. A schema that misuses such a keyword is invalid, and
@@ -126,17 +215,20 @@ fn keyword_value(keyword: &str) -> KeywordValue {
     }
 }
 
-/// The schemas under a keyword. (`dependencies` may also hold arrays of names, which are not schemas and do no
+/// The schemas under a keyword, with their names if they have names. (`dependencies` may also hold arrays of names, which are not schemas and do no
 /// harm.)
 fn subschemas<'s, 'a>(
     keyword: &str,
     value: &'s mut Json<'a>,
-) -> Box<dyn Iterator<Item = &'s mut Json<'a>> + 's> {
+) -> Box<dyn Iterator<Item = (Option<&'s str>, &'s mut Json<'a>)> + 's> {
     match (keyword_value(keyword), value) {
-        (KeywordValue::Schemas, Json::Array(schemas)) => Box::new(schemas.iter_mut()),
-        (KeywordValue::Schemas, schema) => Box::new(std::iter::once(schema)),
+        (KeywordValue::Schemas, Json::Array(schemas)) => {
+            Box::new(schemas.iter_mut().map(|schema| (None, schema)))
+        }
+        (KeywordValue::Schemas, schema) => Box::new(std::iter::once((None, schema))),
         (KeywordValue::NamedSchemas, Json::Object(named)) => {
-            Box::new(named.iter_mut().map(|(_, schema)| schema))
+            let named = named.iter_mut();
+            Box::new(named.map(|(name, schema)| (Some(&**name), schema)))
         }
         _ => Box::new(std::iter::empty()),
     }
@@ -165,6 +257,7 @@ fn is_portable(schema: &Json<'_>, root: bool) -> bool {
         .iter()
         .all(|(keyword, value)| match keyword.as_ref() {
             "$schema" => root,
+            "description" => value.as_str().is_some(),
             "items" => value.as_array().is_none() && is_portable(value, false),
             "properties" | "patternProperties" => {
                 let named = value.as_object().unwrap_or_default();

@@ -85,7 +85,7 @@ fn push_words(passage: &mut String, line: &str) {
 }
 
 /// Whether `line` continues the sentence at the end of `last`.
-fn reads_on(last: &str, line: &str) -> bool {
+pub(super) fn reads_on(last: &str, line: &str) -> bool {
     let Some(first) = line.chars().next() else {
         return false;
     };
@@ -97,13 +97,13 @@ fn reads_on(last: &str, line: &str) -> bool {
 }
 
 /// Whether `line` is a heading: only `#` before the first space.
-fn is_heading(line: &str) -> bool {
+pub(super) fn is_heading(line: &str) -> bool {
     let rest = line.trim_start_matches('#');
     rest.is_empty() || rest.starts_with(' ')
 }
 
 /// A rule, an underline or a fence.
-fn is_ornament(line: &str) -> bool {
+pub(super) fn is_ornament(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~") || is_rule(line)
 }
 
@@ -113,12 +113,12 @@ fn is_rule(line: &str) -> bool {
 }
 
 /// A list item, a quotation or a row of a table.
-fn starts_item(line: &str) -> bool {
+pub(super) fn starts_item(line: &str) -> bool {
     line.starts_with('|') || without_marker(line).len() < line.len()
 }
 
 /// `line` without the bullet, number or quotation mark in front.
-fn without_marker(line: &str) -> &str {
+pub(super) fn without_marker(line: &str) -> &str {
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let after = if digits.len() < line.len() {
         digits.strip_prefix(['.', ')'])
@@ -142,7 +142,7 @@ fn is_label(line: &str) -> bool {
 }
 
 /// The end of the first sentence of the passage, if it has one.
-fn end(passage: &str) -> Option<usize> {
+pub(super) fn end(passage: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(c) = passage[at..].chars().next() {
         let next = at + c.len_utf8();

@@ -1,6 +1,6 @@
 //! Schema dialects of models that reject some keywords of JSON Schema.
 //!
-//! `docs/dialects.md` names the sources of the lists and explains how each keyword is rewritten.
+//! `docs/reference/dialects.md` names the sources of the lists and explains how each keyword is rewritten.
 
 mod back;
 mod gemini;
@@ -65,7 +65,7 @@ impl Dialect {
     /// # Properties
     ///
     /// - It has only keywords of [`Self::keywords`].
-    /// - It accepts what the original accepts, as far as the dialect can express it; `docs/dialects.md` lists what
+    /// - It accepts what the original accepts, as far as the dialect can express it; `docs/reference/dialects.md` lists what
     ///   it cannot. It may accept more: [`PreparedTool`](super::PreparedTool) checks arguments against the original.
     /// - Time and memory are proportional to the schema. A schema that grows too large is truncated and says so.
     ///

@@ -12,6 +12,7 @@ mod overrides;
 mod page;
 mod rules;
 mod trip;
+mod wrong_calls;
 
 use std::fs;
 use std::path::Path;

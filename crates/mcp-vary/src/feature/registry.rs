@@ -4,7 +4,7 @@ use super::{Format, Verbosity};
 use crate::feature_tag::FeatureTag;
 
 /// The registered tags without a value. `format` and `verbosity` have values: [`Format::ALL`] and [`Verbosity::ALL`].
-const REGISTERED: [&str; 8] = [
+pub const REGISTERED: [&str; 8] = [
     "agent",
     "human",
     "mcp-capable",

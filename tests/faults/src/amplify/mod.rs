@@ -136,7 +136,7 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     let mut config = case.config.clone();
     config["servers"] = json!({"s": {"url": server.url()}});
     fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
-    let arguments = ["--config".to_owned(), path.display().to_string()];
+    let arguments = [path.display().to_string()];
     let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
     let url = gateway.url().await?;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");

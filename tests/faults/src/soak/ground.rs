@@ -143,7 +143,7 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
     let (config, piped) = (scratch.join("http.json"), scratch.join("stdio.json"));
     write(&config, &servers, Some("127.0.0.1:0"))?;
     write(&piped, &servers, None)?;
-    let arguments = ["--config".to_owned(), config.display().to_string()];
+    let arguments = [config.display().to_string()];
     let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
     let url = gateway.url().await?;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");

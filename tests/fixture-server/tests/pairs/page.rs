@@ -1,4 +1,4 @@
-//! The table as `docs/eras.md` shows it.
+//! The table as `docs/reference/eras.md` shows it.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,10 @@ fn the_page_shows_the_table() {
     let (shown, _) = rest.split_once(END).expect("the page says where it ends");
     let table = table();
     let is_shown = shown.trim() == table.trim();
-    assert!(is_shown, "docs/eras.md should show this:\n\n{table}");
+    assert!(
+        is_shown,
+        "docs/reference/eras.md should show this:\n\n{table}"
+    );
 }
 
 fn table() -> String {
@@ -36,6 +39,6 @@ fn table() -> String {
     text
 }
 
-const PAGE: &str = include_str!("../../../../docs/eras.md");
+const PAGE: &str = include_str!("../../../../docs/reference/eras.md");
 const BEGIN: &str = "<!-- what the test prints begins here -->";
 const END: &str = "<!-- and ends here -->";

@@ -35,7 +35,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
     // The servers in each group: legacy HTTP, legacy stdio, modern HTTP, modern stdio.
     //                                                       client: lHTTP lstd. mHTTP mstd.
     ("Discovery", &[
-        Row { about: "the server's name, in a revision of the client", cells: "==== ==== ==== ====", look: look!(discovery::introduction), sees: &[
+        Row { about: "the server's name, in a version of the client", cells: "==== ==== ==== ====", look: look!(discovery::introduction), sees: &[
             ('=', r#""fixture" in its revision"#),
         ]},
         Row { about: "instructions",                             cells: "==== ==== ==== ====", look: look!(discovery::instructions), sees: &[
@@ -64,7 +64,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "resource templates",                       cells: "==== ==== ==== ====", look: look!(lists::templates), sees: &[
             ('=', "all as they are listed"),
         ]},
-        Row { about: "a cursor that is nobody's",                cells: "==== ==== ==== ====", look: look!(lists::cursor), sees: &[
+        Row { about: "an unknown cursor",                cells: "==== ==== ==== ====", look: look!(lists::cursor), sees: &[
             ('=', "-32602"),
         ]},
     ]),
@@ -75,7 +75,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "content of every kind",                    cells: "==== ==== ==== ====", look: look!(calls::every_kind), sees: &[
             ('=', r#"text image audio resource_link resource text {"items":[{"id":1},{"id":2}]}"#),
         ]},
-        Row { about: "a structure that is no object",            cells: "==tt ==tt ==== ====", look: look!(calls::array), sees: &[
+        Row { about: "a structured value that is not an object",            cells: "==tt ==tt ==== ====", look: look!(calls::array), sees: &[
             ('=', r#"structure [1,2], text "[1,2]""#),
             ('t', r#"text "[1,2]""#),
         ]},
@@ -89,8 +89,8 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
             ('=', r#"then "took 3 steps""#),
         ]},
     ]),
-    ("Messages for the log", &[
-        Row { about: "of a client that names no level",          cells: "==uu ==uu qqqq qqqq", look: look!(logs::without_level), sees: &[
+    ("Log messages", &[
+        Row { about: "for a client that names no level",          cells: "==uu ==uu qqqq qqqq", look: look!(logs::without_level), sees: &[
             ('=', "debug info notice warning error critical alert emergency"),
             ('u', "nothing"),
             ('q', "nothing"),
@@ -98,7 +98,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "from `warning` on",                        cells: "==== ==== ==== ====", look: look!(logs::from_warning), sees: &[
             ('=', "warning error critical alert emergency"),
         ]},
-        Row { about: "from `alert` on, of a client's second call", cells: "==== ==== dd=d ====", look: look!(logs::of_the_second_call), sees: &[
+        Row { about: "from `alert` on, for a client's second call", cells: "==== ==== dd=d ====", look: look!(logs::of_the_second_call), sees: &[
             ('=', "alert emergency"),
             ('d', "nothing"),
         ]},
@@ -106,19 +106,19 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
             ('=', "alert emergency"),
             ('d', "nothing"),
         ]},
-        Row { about: "from `warning` on, of a client that can be asked", cells: "==== ==== ==== ====", look: look!(logs::of_one_who_can_be_asked), sees: &[
+        Row { about: "from `warning` on, for a client that accepts server requests", cells: "==== ==== ==== ====", look: look!(logs::of_one_who_can_be_asked), sees: &[
             ('=', "warning error critical alert emergency"),
         ]},
-        Row { about: "while another client's call is at work",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
+        Row { about: "while another client's call is running",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
             ('=', "alert emergency"),
             ('d', "nothing"),
         ]},
     ]),
-    ("Calls that are given up", &[
-        Row { about: "cancelled, as the client's revision has it", cells: "==== ==== ==== ====", look: look!(ends::cancellation), sees: &[
+    ("Cancelled calls", &[
+        Row { about: "cancelled, as in the client's version", cells: "==== ==== ==== ====", look: look!(ends::cancellation), sees: &[
             ('=', "no answer; the server stops"),
         ]},
-        Row { about: "the client hangs up",                      cells: "==== eeee cccc eeee", look: look!(ends::hang_up), sees: &[
+        Row { about: "the client closes the connection",                      cells: "==== eeee cccc eeee", look: look!(ends::hang_up), sees: &[
             ('=', r#"the server goes on; who comes back hears "waited 500 ms""#),
             ('c', "the server stops"),
             ('e', "the server stops"),
@@ -131,7 +131,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "bytes",                                    cells: "==== ==== ==== ====", look: look!(contents::binary), sees: &[
             ('=', r#""image/png" 92 characters"#),
         ]},
-        Row { about: "what only a template knows",               cells: "==== ==== ==== ====", look: look!(contents::template), sees: &[
+        Row { about: "a URI of a template",               cells: "==== ==== ==== ====", look: look!(contents::template), sees: &[
             ('=', r#""text/plain" "A note called a%20b.""#),
         ]},
         Row { about: "a prompt with arguments",                  cells: "==== ==== ==== ====", look: look!(contents::prompt), sees: &[
@@ -148,13 +148,13 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         ]},
     ]),
     ("Errors", &[
-        Row { about: "an error of the server's own",             cells: "==== ==== ==== ====", look: look!(errors::of_protocol), sees: &[
+        Row { about: "an error of the server",             cells: "==== ==== ==== ====", look: look!(errors::of_protocol), sees: &[
             ('=', r#"-32050 "as asked" {"a":[1.0]}"#),
         ]},
         Row { about: "an error of the tool",                     cells: "==== ==== ==== ====", look: look!(errors::of_tool), sees: &[
             ('=', r#"isError true: "as asked""#),
         ]},
-        Row { about: "arguments that the tool refuses",          cells: "==== ==== ==== ====", look: look!(errors::of_arguments), sees: &[
+        Row { about: "arguments that the tool rejects",          cells: "==== ==== ==== ====", look: look!(errors::of_arguments), sees: &[
             ('=', r#"-32602 "`a` is missing or not a number""#),
         ]},
         Row { about: "an unknown tool",                          cells: "==== ==== ==== ====", look: look!(errors::unknown_tool), sees: &[
@@ -171,7 +171,7 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
             ('=', r#"-32601 "Method not found: no/such""#),
         ]},
     ]),
-    ("What the server asks", &[
+    ("Requests of the server", &[
         Row { about: "a form",                                   cells: "==== ==== ==== ====", look: look!(asks::form), sees: &[
             ('=', r#""Hello, Ada!""#),
         ]},
@@ -181,10 +181,10 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "the roots",                                cells: "==== ==== ==== ====", look: look!(asks::roots), sees: &[
             ('=', r#""the roots are [{\"uri\":\"file:///a\"}]""#),
         ]},
-        Row { about: "one question after another",               cells: "==== ==== ==== ====", look: look!(asks::twice), sees: &[
+        Row { about: "several requests, one after the other",               cells: "==== ==== ==== ====", look: look!(asks::twice), sees: &[
             ('=', r#""all rounds are done""#),
         ]},
-        Row { about: "of a client that cannot be asked",         cells: "==vv ==vv ==vv ==vv", look: look!(asks::nothing), sees: &[
+        Row { about: "for a client that does not accept them",         cells: "==vv ==vv ==vv ==vv", look: look!(asks::nothing), sees: &[
             ('=', r#"-32603 "the client did not answer: Mcp error: -32601: there is no client on this connection, so `elicitation/create` cannot be answered""#),
             ('v', r#"-32603 "server `fixture` asks for `elicitation/create`: the client declared no `elicitation`""#),
         ]},
@@ -193,33 +193,33 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "to the result",                            cells: "==== ==== ==== ====", look: look!(tasks::result), sees: &[
             ('=', r#""computed it""#),
         ]},
-        Row { about: "with a question on the way",               cells: "==== ==== ==== ====", look: look!(tasks::question), sees: &[
+        Row { about: "with a request for input",               cells: "==== ==== ==== ====", look: look!(tasks::question), sees: &[
             ('=', r#""deleted a""#),
         ]},
         Row { about: "cancelled",                                cells: "==== ==== ==== ====", look: look!(tasks::cancellation), sees: &[
             ('=', "the server stops"),
         ]},
-        Row { about: "as 2025-11-25 wishes for it, to the result", cells: "ww== ww== oooo oooo", look: look!(tasks::wish), sees: &[
+        Row { about: "requested as in 2025-11-25, to the result", cells: "ww== ww== oooo oooo", look: look!(tasks::wish), sees: &[
             ('=', r#""computed it""#),
             ('w', "no task"),
             ('o', "no task"),
         ]},
-        Row { about: "so, with a question on the way",           cells: "ww== ww== oooo oooo", look: look!(tasks::wish_with_a_question), sees: &[
+        Row { about: "the same, with a request for input",           cells: "ww== ww== oooo oooo", look: look!(tasks::wish_with_a_question), sees: &[
             ('=', r#""deleted a""#),
             ('w', "no task"),
             ('o', "no task"),
         ]},
-        Row { about: "so, listed and cancelled",                 cells: "ww== ww== oooo oooo", look: look!(tasks::wish_withdrawn), sees: &[
+        Row { about: "the same, listed and cancelled",                 cells: "ww== ww== oooo oooo", look: look!(tasks::wish_withdrawn), sees: &[
             ('=', "listed as `working`, then as `cancelled`"),
             ('w', "no task"),
             ('o', "no task"),
         ]},
     ]),
-    ("What changes", &[
-        Row { about: "a tool comes and goes",                    cells: "==== ==== ==== ====", look: look!(changes::of_tools), sees: &[
+    ("Changes", &[
+        Row { about: "a tool is added and removed",                    cells: "==== ==== ==== ====", look: look!(changes::of_tools), sees: &[
             ('=', "told and it is there, told and it is gone"),
         ]},
-        Row { about: "a resource that the client is subscribed to", cells: "==== ==== ==== ====", look: look!(changes::of_a_resource), sees: &[
+        Row { about: "a subscribed resource", cells: "==== ==== ==== ====", look: look!(changes::of_a_resource), sees: &[
             ('=', "told of test://watched-resource"),
         ]},
     ]),
@@ -228,16 +228,16 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
 /// What each sign but `=` means, and why it is so.
 #[rustfmt::skip]
 pub(crate) const WHY: &[(char, &str)] = &[
-    ('c', "The server's work is cancelled. A client of 2026-07-28 that hangs up has cancelled."),
-    ('d', "Nothing arrives. The message names no request, and what may be another client's is not shown ([0004](decisions/0004-one-log-level.md))."),
-    ('e', "The server's work is cancelled. Who closes the pipes has ended everything that ran on them."),
-    ('k', "Vary offers tasks as 2025-11-25 has them, and says so of each tool: it gets them of the server by the extension ([0019](decisions/0019-tasks-between-the-eras.md))."),
-    ('m', "The code is -32602, which 2026-07-28 has for this instead of -32002."),
-    ('o', "The call is answered as any other. 2026-07-28 has no such wish: servers decide, where a client declares the extension."),
-    ('q', "Nothing arrives. Since 2026-07-28 a request that names no level wants no messages."),
-    ('r', "The error is -32601. 2026-07-28 has no such method."),
-    ('t', "The text arrives, and the structure does not. Clients of 2025-11-25 know structures that are objects, no others."),
-    ('u', "Nothing arrives. Servers of 2026-07-28 log nothing for a request that names no level, and a client that has not called `logging/setLevel` names none."),
-    ('v', "The error is Vary's. The server's result asks for what its client did not declare, which it must not."),
-    ('w', "The call is answered as any other. The server makes tasks by the extension, which clients of 2025-11-25 declare for all of a connection, and so not for one call ([0019](decisions/0019-tasks-between-the-eras.md))."),
+    ('c', "The server's work is cancelled. In 2026-07-28, closing the connection cancels the request."),
+    ('d', "Nothing arrives. The message names no request, so it may be about another client's call ([0004](../decisions/0004-one-log-level.md))."),
+    ('e', "The server's work is cancelled. Closing the pipes ends everything that runs on them."),
+    ('k', "Vary offers the tasks of 2025-11-25, and declares them for each tool. It gets them from the server by the extension ([0019](../decisions/0019-tasks-between-the-eras.md))."),
+    ('m', "The code is -32602, which replaces -32002 in 2026-07-28."),
+    ('o', "The call is answered like any other. In 2026-07-28 a client cannot request a task; the server decides, if the client declares the extension."),
+    ('q', "Nothing arrives. In 2026-07-28 a request without a level asks for no messages."),
+    ('r', "The error is -32601. 2026-07-28 does not have this method."),
+    ('t', "The text arrives, and the structured value does not. In 2025-11-25 it must be an object."),
+    ('u', "Nothing arrives. Servers of 2026-07-28 send no messages for a request without a level, and this client has not called `logging/setLevel`."),
+    ('v', "The error is from Vary. The server asks for input that its client did not declare, which is not allowed."),
+    ('w', "The call is answered like any other. The server creates tasks by the extension, which a client of 2025-11-25 declares for a whole connection, not for one call ([0019](../decisions/0019-tasks-between-the-eras.md))."),
 ];

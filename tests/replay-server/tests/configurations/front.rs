@@ -13,7 +13,7 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-const REPLAY_SERVER: &str = env!("CARGO_BIN_EXE_replay-server");
+pub(crate) const REPLAY_SERVER: &str = env!("CARGO_BIN_EXE_replay-server");
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {

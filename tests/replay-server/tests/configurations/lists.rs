@@ -11,6 +11,7 @@ fn there_are_these_examples() {
         "api-generations",
         "claims",
         "context-budgets",
+        "experiment",
         "files",
         "github",
         "healthcare",
@@ -109,8 +110,13 @@ async fn a_smaller_budget_is_smaller() {
     for variant in ["standard", "compact", "minimal", "edge"] {
         lengths.push(length(&mut front, variant).await);
     }
+    // This server says little that a caller does not need, so that `compact` saves least.
+    assert!(lengths[1] * 10 < lengths[0] * 9, "{lengths:?}");
     assert!(
-        lengths.windows(2).all(|pair| pair[1] * 3 < pair[0] * 2),
+        lengths
+            .windows(2)
+            .skip(1)
+            .all(|pair| pair[1] * 3 < pair[0] * 2),
         "{lengths:?}"
     );
     front.gateway.close().await;

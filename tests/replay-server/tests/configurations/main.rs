@@ -6,4 +6,5 @@ mod calls;
 mod choosing;
 mod front;
 mod lists;
+mod readme;
 mod told;

@@ -10,7 +10,7 @@ use crate::document::{self, Node};
 use crate::schema_builder::as_written;
 
 const COMMITTED: &str = include_str!("../../../../../docs/vary.schema.json");
-const PAGE: &str = include_str!("../../../../../docs/configuration.md");
+const PAGE: &str = include_str!("../../../../../docs/reference/configuration.md");
 const README: &str = include_str!("../../../../../README.md");
 
 #[test]
@@ -135,11 +135,13 @@ const TABLES: &[(&str, &str)] = &[
     ("## `limits`", "/limits"),
     ("| key of an access rule", "/access/0"),
     ("| key of an access pattern", "/access/0/allow/0"),
+    ("| key of a rate limit", "/rates/0"),
     ("## `auth`", "/auth"),
     ("| key of an API key", "/auth/keys/0"),
     ("| key of an issuer", "/auth/issuers/0"),
     ("| key of `stdio-principal`", "/stdio-principal"),
     ("| key of `tls`", "/tls"),
+    ("| key of `audit`", "/audit"),
 ];
 
 /// Tables that the reference describes in sentences.
@@ -157,6 +159,7 @@ fn base() -> Value {
     json!({
         "servers": {"a": {"command": "x", "restart": {}}},
         "limits": {},
+        "rates": [{"rate": "600/min"}],
         "public-url": "https://mcp.example",
         "auth": {
             "issuers": [{"issuer": "https://idp.example"}],
@@ -164,6 +167,7 @@ fn base() -> Value {
         },
         "stdio-principal": {"name": "a"},
         "tls": {"certificate": "a", "key": "b"},
+        "audit": {"to": "stdout"},
         "access": [{
             "when": {"groups": "a"},
             "allow": [{"server": "a"}],
@@ -404,7 +408,13 @@ fn refused(file: &Value) -> Vec<String> {
         "2027-01-31",
         "https://idp.example",
         "endpoint",
+        "principal",
+        "calls",
+        "600/min",
+        "a",
         "required",
+        "stdout",
+        "drop",
         "0000000000000000000000000000000000000000000000000000000000000000",
     ];
     let tries = if text.contains("${") { BEST } else { &[""] };
@@ -439,6 +449,8 @@ const LEFT_TO_THE_READER: &[&str] = &[
     "names nobody",
     "is not among `variants` of the rule",
     "is empty, longer than 128 bytes",
+    "is not a name that clients can be shown",
+    "is not a server",
 ];
 
 fn is_left_to_the_reader(what: &str) -> bool {

@@ -111,6 +111,7 @@ impl StdioConnection {
             class: BASE_CLASS.into(),
             client: ClientName::default(),
             principal: principal.map(|principal| principal.id()),
+            takes_part: false,
         };
         Self {
             gateway: Arc::clone(gateway),
@@ -147,7 +148,10 @@ impl StdioConnection {
             };
         }
         match Message::read_with_params(&line) {
-            Ok((message, params)) => self.receive_message(&message, params, memory).await,
+            Ok((message, params)) => {
+                let sizes = (line.len(), memory);
+                self.receive_message(&message, params, sizes).await;
+            }
             Err(why) => {
                 self.write_response(RpcError::from(&why).to_bytes(why.id.as_deref()))
                     .await
@@ -159,7 +163,7 @@ impl StdioConnection {
         &mut self,
         message: &Message<'_>,
         params: Option<Params<'_>>,
-        memory: usize,
+        (length, memory): (usize, usize),
     ) {
         let params = match Params::of(message, params) {
             Ok(params) => params,
@@ -188,16 +192,25 @@ impl StdioConnection {
             Err(failure) => return self.write_response(failure.to_bytes(Some(id))).await,
         };
         let setup = self.gateway.current();
+        let caller = match self.recorded(&setup, message, &params, length).await {
+            Ok(caller) => caller,
+            Err(reply) => return self.write_response(reply.body).await,
+        };
         if method == "initialize" && !params.is_modern() {
-            let written = message.params.unwrap_or_default();
-            return self.initialize(&setup, id, &params, written).await;
+            let params = (&params, message.params.unwrap_or_default());
+            return self.initialize(&setup, &caller, id, params).await;
         }
-        match self.client(&setup, method, &params).await {
+        match self.client(&setup, &caller, method, &params).await {
             Ok((client, session)) => match admit(&setup, &session, id) {
                 Ok(place) => self.spawn_request(setup, client, (place, memory), message, id),
-                Err(reply) => self.write_response(reply.body).await,
+                Err(reply) => {
+                    if let Some(record) = &caller.record {
+                        record.finish(&reply);
+                    }
+                    self.write_response(reply.body).await;
+                }
             },
-            Err(failure) => self.write_response(failure.to_bytes(Some(id))).await,
+            Err(failure) => self.refuse(&caller, id, &failure).await,
         }
     }
 

@@ -1,13 +1,16 @@
 //! The client of a pair of streams: the session that `initialize` opened, or each request by itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
-use mcp_vary_wire::response::{self, RpcError};
-use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::response::{self, Reply, RpcError};
+use mcp_vary_wire::revision::{Era, Revision};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::StdioConnection;
+use crate::frontend::recording::{ReceivedRequest, recorded};
 use crate::pipeline::clients::{legacy_client, modern_client};
 use crate::pipeline::methods::initialize::initialize;
 use crate::pipeline::snapshot::ConfigSnapshot;
@@ -28,20 +31,22 @@ impl StdioConnection {
     pub(super) async fn initialize(
         &mut self,
         setup: &ConfigSnapshot,
+        caller: &Caller,
         id: &str,
-        params: &Params<'_>,
-        written: &str,
+        (params, written): (&Params<'_>, &str),
     ) {
         if self.legacy.is_some() {
             let why = "`initialize` was sent before; one connection is one session";
-            return self
-                .write_response(RpcError::invalid_request(why).to_bytes(Some(id)))
-                .await;
+            let failure = RpcError::invalid_request(why);
+            return self.refuse(caller, id, &failure).await;
         }
-        match initialize(setup, &self.caller(setup), params).await {
+        match initialize(setup, caller, params).await {
             Ok((fixed, result)) => {
-                self.write_response(response::result(id, result.as_bytes()).body)
-                    .await;
+                let reply = response::result(id, result.as_bytes());
+                if let Some(record) = &caller.record {
+                    record.finish(&reply);
+                }
+                self.write_response(reply.body).await;
                 let session = setup.services.sessions.open_stdio(fixed);
                 session.remember_principal(setup.config.stdio_principal.as_ref());
                 setup.notify_session(&session).await;
@@ -51,8 +56,18 @@ impl StdioConnection {
                     params: written.to_owned(),
                 });
             }
-            Err(failure) => self.write_response(failure.to_bytes(Some(id))).await,
+            Err(failure) => self.refuse(caller, id, &failure).await,
         }
+    }
+
+    /// Answers a request with an error, which is its recorded outcome.
+    pub(super) async fn refuse(&self, caller: &Caller, id: &str, failure: &RpcError) {
+        // The era decides on the HTTP status alone.
+        let reply = failure.reply(Some(id), Era::Modern);
+        if let Some(record) = &caller.record {
+            record.finish(&reply);
+        }
+        self.write_response(reply.body).await;
     }
 
     /// The client at the other end of the streams.
@@ -61,25 +76,55 @@ impl StdioConnection {
         Caller::of_stdio(setup.config.stdio_principal.as_ref())
     }
 
+    /// The client at the other end of the streams, with the record of its request if there is an audit log.
+    ///
+    /// # Errors
+    ///
+    /// The response to a request that cannot be recorded.
+    pub(super) async fn recorded(
+        &self,
+        setup: &ConfigSnapshot,
+        message: &Message<'_>,
+        params: &Params<'_>,
+        length: usize,
+    ) -> Result<Caller, Reply> {
+        let caller = self.caller(setup);
+        let received = ReceivedRequest {
+            era: match params.is_modern() {
+                true => Era::Modern,
+                false => Era::Legacy,
+            },
+            message,
+            params,
+            bytes: None,
+            length,
+        };
+        Ok(match recorded(setup, &caller, &received).await? {
+            Cow::Owned(recorded) => recorded,
+            Cow::Borrowed(_) => caller,
+        })
+    }
+
     /// The client of a request: the session, or what the request declares.
     pub(super) async fn client(
         &mut self,
         setup: &ConfigSnapshot,
+        caller: &Caller,
         method: &str,
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), RpcError> {
         if params.is_modern() {
-            let mut client = modern_client(setup, method, &self.caller(setup), params)?;
+            let mut client = modern_client(setup, method, caller, params)?;
             client.id = self.modern.client;
             client.connection = Some(client.id);
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = self.session(setup).await? {
-            let client = legacy_client(setup, &session, &self.caller(setup), params)?;
+            let client = legacy_client(setup, &session, caller, params)?;
             return Ok((client, session));
         }
         if method == "ping" {
-            let mut client = legacy_client(setup, &self.modern, &self.caller(setup), params)?;
+            let mut client = legacy_client(setup, &self.modern, caller, params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }

@@ -154,6 +154,22 @@ impl InFlightRequest {
 
     /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> ResponseEvent {
+        let event = self.next_event().await;
+        if let Some(record) = &self.response.client.record {
+            match &event {
+                ResponseEvent::Message(_) => record.status_sent(),
+                ResponseEvent::Done(reply) => record.finish(reply),
+                ResponseEvent::Cancelled => record.cancelled(),
+            }
+        }
+        let participation = &self.response.client.participation;
+        if let (Some(participation), ResponseEvent::Done(reply)) = (participation, &event) {
+            participation.finish(reply);
+        }
+        event
+    }
+
+    async fn next_event(&mut self) -> ResponseEvent {
         // Requests that the client has not answered are sent again.
         if !self.input.is_empty() {
             return self.wait_for_client();

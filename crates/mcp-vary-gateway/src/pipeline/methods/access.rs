@@ -1,6 +1,9 @@
 //! What access rules leave to the call: scopes, and expressions over the arguments.
 
-use mcp_vary_access::{Call, Decision, Denial, Item as AccessItem, Principal, Verdict};
+use mcp_vary_access::{
+    AccessPolicy, Call, Decision, Denial, HiddenBy, Item as AccessItem, Principal, RuleIndex,
+    Verdict,
+};
 use mcp_vary_catalog::access::AccessView;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
 use mcp_vary_catalog::item::ItemRef;
@@ -9,6 +12,7 @@ use mcp_vary_wire::response::RpcError;
 use tracing::debug;
 
 use super::RequestContext;
+use crate::audit::RequestRecord;
 
 impl RequestContext<'_> {
     /// Checks a call of a listed item with these `arguments`, JSON text.
@@ -27,6 +31,9 @@ impl RequestContext<'_> {
             return Ok(());
         };
         let server = self.server_name(place.server);
+        if let Some(record) = &self.client.record {
+            record.set_server(&server, Some(&place.upstream_name));
+        }
         match self.catalog.merged_item(kind, place) {
             Some(item) => {
                 let item = access.item(kind, item, &server);
@@ -63,7 +70,9 @@ impl RequestContext<'_> {
         arguments: Option<&str>,
     ) -> Result<(), RpcError> {
         let decision = access.decide(&item);
-        if let Decision::Allowed(_) = decision {
+        let policy = access.policy();
+        if let Decision::Allowed(rule) = decision {
+            self.record_rule(policy, rule, RequestRecord::allowed_by);
             return Ok(());
         }
         let anonymous = Principal::anonymous();
@@ -73,20 +82,66 @@ impl RequestContext<'_> {
             variant: self.snapshot.variant_id(view),
             arguments,
         };
-        let policy = access.policy();
         match policy.check(&decision, &call) {
-            Verdict::Allowed(_) => Ok(()),
+            Verdict::Allowed(rule) => {
+                self.record_rule(policy, rule, RequestRecord::allowed_by);
+                Ok(())
+            }
             Verdict::NeedsScopes(rule) => {
+                self.record_rule(policy, rule, RequestRecord::denied_by);
                 let scopes = policy.rule(rule).into_iter().flat_map(|rule| rule.scopes());
                 Err(RpcError::insufficient_scope(scopes))
             }
             Verdict::Denied(Denial { rule, error, .. }) => {
+                match rule {
+                    Some(rule) => self.record_rule(policy, rule, RequestRecord::denied_by),
+                    None => self.record_default_denial(),
+                }
                 let rule = rule.map(|rule| policy.label(rule));
                 let error = error.map(|(rule, error)| format!("{}: {error}", policy.label(rule)));
                 debug!(?rule, ?error, "call refused by access rules");
                 let why = "the access rules do not allow this call with these arguments";
                 Err(self.with_active_variant(view, RpcError::invalid_params(why)))
             }
+        }
+    }
+
+    /// Records that access rules hide the item `name` of a list, if it is there and hidden. The client gets the answer
+    /// to a name that nobody has.
+    pub(super) fn record_hidden(&self, kind: ListKind, name: &str) {
+        let (Some(_), Some(access)) = (&self.client.record, self.variant_set().access()) else {
+            return;
+        };
+        let Some(item) = self.catalog.merged_item_named(kind, name) else {
+            return;
+        };
+        let server = self.server_name(item.item_ref.server);
+        match access.decide(&access.item(kind, item, &server)) {
+            Decision::Hidden(HiddenBy::Default) => self.record_default_denial(),
+            Decision::Hidden(HiddenBy::Rule(rule)) => {
+                self.record_rule(access.policy(), rule, RequestRecord::denied_by);
+            }
+            _ => return,
+        }
+        if let Some(record) = &self.client.record {
+            record.set_server(&server, Some(&item.item_ref.upstream_name));
+        }
+    }
+
+    fn record_default_denial(&self) {
+        if let Some(record) = &self.client.record {
+            record.denied_by("access: default");
+        }
+    }
+
+    fn record_rule(
+        &self,
+        policy: &AccessPolicy,
+        rule: RuleIndex,
+        record_as: impl FnOnce(&RequestRecord, &str),
+    ) {
+        if let Some(record) = &self.client.record {
+            record_as(record, &policy.label(rule));
         }
     }
 }

@@ -10,21 +10,30 @@ use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::response::RpcError;
+use serde_json::Value;
 use tracing::debug;
 
 use crate::pipeline::methods::RequestContext;
 
 impl RequestContext<'_> {
     /// The view that this request runs under: that of its variant (SV-8), in the presentation that rules set for the
-    /// client. Uses of deprecated variants are counted (SV-25).
+    /// client. Uses of deprecated variants are counted (SV-25), and changes of the variant (SV-21).
+    ///
+    /// # Errors
+    ///
+    /// `-32602` for a variant that does not exist for the client, and that of a limit that refuses the change.
     pub(crate) fn active_view(&self) -> Result<ViewIndex, RpcError> {
         let (index, decided_by) = self.selected_variant()?;
+        self.count_variant(index, decided_by)?;
         self.record_selection(index);
         let gateway = self.snapshot;
         let variant = index.get(gateway.variant_set.variants.as_slice());
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
             let (method, by) = (self.request.method, decided_by.as_str());
             debug!(variant = %variant.id, by, method, "variant selected");
+            if let Some(record) = &self.client.record {
+                record.set_variant(variant.id.as_str(), by, self.client.connection);
+            }
         }
         let deprecated = variant.filter(|it| it.status == Status::Deprecated);
         if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
@@ -76,9 +85,18 @@ impl RequestContext<'_> {
         let index = index.filter(|index| offers.allows(*index));
         let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
+            self.record_refused(&requested);
             self.snapshot.selector.invalid_variant(offers, &requested)
         })?;
         Ok((index, DecidedBy::Selector))
+    }
+
+    /// Records that the client selected a variant that does not exist for it.
+    fn record_refused(&self, requested: &Value) {
+        if let Some(record) = &self.client.record {
+            let text = requested.as_str().map(str::to_owned);
+            record.refuse_variant(&text.unwrap_or_else(|| requested.to_string()));
+        }
     }
 
     /// The position in the list where the client continues; `None` at the beginning.

@@ -7,10 +7,11 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::{ServerIndex, ViewIndex};
+use mcp_vary_catalog::item::ItemRef;
 use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_catalog::name_rewriter::NameRewriter;
 use mcp_vary_catalog::shown::Prompt;
-use mcp_vary_view::{ArgumentError, PreparedPrompt, Selection};
+use mcp_vary_view::{ArgumentError, PreparedPrompt};
 use mcp_vary_wire::response::RpcError;
 
 use super::RequestContext;
@@ -70,6 +71,7 @@ impl RequestContext<'_> {
             },
             ..ForwardRequest::default()
         };
+        self.count_read(view, server)?;
         self.forward(view, forwarding).await
     }
 
@@ -95,13 +97,13 @@ impl RequestContext<'_> {
         reference: &str,
         name: &str,
     ) -> Result<(ServerIndex, Option<Arc<NameRewriter>>), RpcError> {
-        let face = self.variant_set().config(view);
-        let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
+        let shows_all = !self.variant_set().config(view).selects_prompts();
         let is_listed = self.catalog.prompt(view, name).is_some();
         if self.is_before_one_server() && shows_all && !is_listed {
             return Ok((ServerIndex::FIRST, None));
         }
         let prompt = self.known_prompt(view, name).await?;
+        self.check_access(view, (ListKind::Prompts, &prompt.item_ref), None)?;
         self.complete_variant_argument(view, &prompt)?;
         let place = &prompt.item_ref;
         if *place.upstream_name != *name {
@@ -119,6 +121,11 @@ impl RequestContext<'_> {
         uri: String,
     ) -> Result<ServerIndex, RpcError> {
         let (server, upstream_uri) = self.located_template(view, &uri).await?;
+        let place = ItemRef {
+            server,
+            upstream_name: upstream_uri.as_str().into(),
+        };
+        self.check_access(view, (ListKind::Templates, &place), None)?;
         if upstream_uri != uri {
             let renamed = edit::set(reference, "uri", &json::string(&upstream_uri)).into_owned();
             self.request.params.members.set("ref", renamed);
@@ -158,7 +165,7 @@ impl RequestContext<'_> {
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
-        self.find_item(ListKind::Templates, find, || {
+        self.find_item((ListKind::Templates, uri), find, || {
             self.no_such_uri(view, uri, Identifier::Resource)
         })
         .await

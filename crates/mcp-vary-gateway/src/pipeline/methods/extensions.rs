@@ -37,6 +37,7 @@ impl RequestContext<'_> {
         drop(declaring);
         let view = self.active_view()?;
         self.may_forward(view, server)?;
+        self.count_read(view, server)?;
         let forwarding = ForwardRequest {
             server,
             ..ForwardRequest::default()

@@ -51,6 +51,10 @@ impl RequestContext<'_> {
         mut forwarding: ForwardRequest,
     ) -> Result<Dispatch, RpcError> {
         let source = Arc::clone(self.class.source(forwarding.server));
+        if let Some(record) = &self.client.record {
+            let server = self.server_name(forwarding.server);
+            record.set_server(&server, forwarding.name.as_deref());
+        }
         let mut finish = self.response_context(view, &mut forwarding)?;
         let round = self.round_trip(view, finish.request_state.as_ref())?;
         let turn = source.connection.acquire().await?;

@@ -9,6 +9,7 @@ use mcp_vary::text::is_invisible;
 use mcp_vary_catalog::catalog::Catalog;
 use mcp_vary_catalog::index::ServerIndex;
 use mcp_vary_catalog::selection::variant_selection::Offers;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::handshake::Handshake;
@@ -21,6 +22,8 @@ use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
 use crate::pipeline::capabilities::ParsedCapabilities;
+use crate::pipeline::clients::record_refused_variant;
+use crate::pipeline::experiments::Identity;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::Negotiated;
 use crate::session::caller::Caller;
@@ -43,10 +46,26 @@ pub(crate) async fn initialize(
     let selector = &snapshot.selector;
     let order = &selector.ranked(&declared).order;
     let allowed = snapshot.allowed_variants(caller.principal.as_ref());
-    let offers = selector.select((order, allowed), &caller.requested, params, || {
+    let by_rule = || {
         let outcome = selector.rules.outcome(Some(info), &caller.requested);
         selector.by_rule(outcome.variant.as_ref())
-    })?;
+    };
+    let mut takes_part = false;
+    let by_experiment = |offers: &Offers| {
+        // A client without a principal keeps its arm as long as its session.
+        let mut random = [0; 8];
+        (snapshot.config.environment.random)(&mut random);
+        let session = Some(ClientId::from_be_bytes(random));
+        let identity = Identity::of(caller.principal.as_ref(), session);
+        let hints = &declared.declared.hints;
+        let participation = snapshot.experiments.assign(hints, identity, offers)?;
+        takes_part = true;
+        Some(participation.variant())
+    };
+    let requested = &caller.requested;
+    let offers = selector
+        .select((order, allowed), requested, params, by_rule, by_experiment)
+        .inspect_err(|_| record_refused_variant(caller))?;
     let revision = Revision::parse(&version)
         .filter(|revision| revision.era() == Era::Legacy)
         .unwrap_or(Revision::LATEST_LEGACY);
@@ -73,6 +92,7 @@ pub(crate) async fn initialize(
         class: Arc::clone(&declared.forwardable),
         client: ClientName::read(info),
         principal: principal.map(|principal| principal.id()),
+        takes_part,
     };
     Ok((negotiated, result))
 }

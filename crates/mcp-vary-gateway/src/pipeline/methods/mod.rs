@@ -16,6 +16,7 @@ pub(crate) mod initialize;
 mod lists;
 mod logging;
 mod prompts;
+mod rates;
 pub(crate) mod read_result;
 mod resources;
 pub(crate) mod response_plan;
@@ -102,15 +103,18 @@ impl RequestContext<'_> {
     /// (SV-12). If the list cannot be read, the error says so.
     pub(crate) async fn find_item<T>(
         &self,
-        kind: ListKind,
+        (kind, name): (ListKind, &str),
         find: impl Fn(&Catalog) -> Option<T>,
         not_found: impl FnOnce() -> RpcError,
     ) -> Result<T, RpcError> {
         if let Some(found) = find(&self.catalog) {
             return Ok(found);
         }
+        // The item may be one of a server that is not connected to for this client. The name does not matter here.
+        let not_found = || self.class.refusal().unwrap_or_else(not_found);
         // What access rules hide is answered as what nobody has: at once, and without a word to a server.
         if self.variant_set().access().is_some() {
+            self.record_hidden(kind, name);
             return Err(not_found());
         }
         let failure = match self.class.catalog.find(kind, &find).await {

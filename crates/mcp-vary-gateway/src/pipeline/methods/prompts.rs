@@ -35,6 +35,7 @@ impl RequestContext<'_> {
         }
         let item = (ListKind::Prompts, place);
         self.check_access(view, item, Some(self.arguments()?))?;
+        self.count_read(view, place.server)?;
         self.rename_to_upstream(&name, place);
         let forwarding = ForwardRequest {
             server: place.server,
@@ -57,7 +58,7 @@ impl RequestContext<'_> {
         name: &str,
     ) -> Result<Arc<Prompt>, RpcError> {
         let find = |catalog: &Catalog| catalog.prompt(view, name).cloned();
-        self.find_item(ListKind::Prompts, find, || {
+        self.find_item((ListKind::Prompts, name), find, || {
             self.not_found(view, Identifier::Prompt(name.to_owned()))
         })
         .await

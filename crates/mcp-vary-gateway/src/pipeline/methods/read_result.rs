@@ -109,7 +109,8 @@ impl RequestContext<'_> {
             };
             item_refs.any(is_it).then_some(())
         };
-        self.find_item(ListKind::Tools, shows, not_found).await
+        self.find_item((ListKind::Tools, uri), shows, not_found)
+            .await
     }
 }
 

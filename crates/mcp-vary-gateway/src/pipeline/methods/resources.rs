@@ -35,6 +35,7 @@ impl RequestContext<'_> {
         let located = self.located_resource(view, &uri, Identifier::Resource);
         let (server, upstream_uri) = located.await?;
         self.check_resource(view, server, &upstream_uri)?;
+        self.count_read(view, server)?;
         let caching = match any_rule_matches(rules, &self.server_name(server), &upstream_uri) {
             true => Caching::Never,
             false => self.class.catalog.layout.caching,
@@ -67,7 +68,7 @@ impl RequestContext<'_> {
     }
 
     /// Checks the read of a resource, listed or not, by its URI on the server.
-    fn check_resource(
+    pub(super) fn check_resource(
         &self,
         view: ViewIndex,
         server: ServerIndex,
@@ -131,7 +132,7 @@ impl RequestContext<'_> {
             });
             Some((server?, address.upstream_uri.into_owned()))
         };
-        self.find_item(ListKind::Resources, find, || {
+        self.find_item((ListKind::Resources, uri), find, || {
             self.no_such_uri(view, uri, what)
         })
         .await

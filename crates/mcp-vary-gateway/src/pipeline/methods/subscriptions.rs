@@ -35,6 +35,7 @@ impl RequestContext<'_> {
         let session = session.ok_or_else(|| method_not_found(self.request.method))?;
         check_length(&uri).map_err(|why| RpcError::invalid_params(format!("`uri` {why}")))?;
         let (server, upstream_uri) = self.located(view, &uri).await?;
+        self.check_resource(view, server, &upstream_uri)?;
         self.snapshot.notify_session(session).await;
         if self.may_bind(session, &uri, view)? {
             let memory = self.snapshot.services.memory.lease_for_subscription(&uri)?;
@@ -133,6 +134,7 @@ impl RequestContext<'_> {
         let leased: Vec<_> = leased.collect::<Result<_, RpcError>>()?;
         let honoured = leased.into_iter().map(|(uri, memory)| async move {
             let (server, upstream_uri) = self.located(view, &uri).await.ok()?;
+            self.check_resource(view, server, &upstream_uri).ok()?;
             let bound = self.bind_resource(view, (server, &upstream_uri), None, memory);
             self.is_honored(&bound).await.then_some((uri, bound))
         });

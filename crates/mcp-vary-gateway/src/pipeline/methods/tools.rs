@@ -50,6 +50,7 @@ impl RequestContext<'_> {
         // As the server gets them: a variant may fix, rename or hide some.
         let item = (ListKind::Tools, &tool.item_ref);
         self.check_access(view, item, Some(&upstream_arguments))?;
+        self.count_call(view, &tool.item_ref)?;
         self.note_accepted(view, &tool);
         let headers = tool.upstream_headers.iter();
         let headers = headers
@@ -101,7 +102,7 @@ impl RequestContext<'_> {
             let listed = catalog.tool(view, name).cloned().map(Ok);
             listed.or_else(|| meant(catalog).filter(|_| has_apps))
         };
-        let found = self.find_item(ListKind::Tools, find, || {
+        let found = self.find_item((ListKind::Tools, name), find, || {
             self.not_found(view, Identifier::Tool(name.to_owned()))
         });
         found.await?
@@ -166,6 +167,9 @@ impl RequestContext<'_> {
             let server = self.server_name(tool.item_ref.server);
             let uses = &self.snapshot.services.directory_uses;
             uses.note_refused(&server, &tool.item_ref.upstream_name, self.client.id);
+            if let Some(participation) = &self.client.participation {
+                participation.refuse_arguments();
+            }
         }
         self.answer(&error_result(&text))
     }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
 use super::mirror::SubscriptionMirror;
-use super::{DedicatedKey, DedicatedPool, Owner};
+use super::{ConnectSpec, DedicatedKey, DedicatedPool, Owner};
 use crate::pool::client_lists::DedicatedLists;
 use crate::pool::connection_id::ConnectionId;
 use crate::pool::last_use::LastUse;
@@ -67,8 +67,10 @@ impl DedicatedConnection {
         self.used.extend(time);
     }
 
-    pub(super) fn supports(&self, capabilities: &str) -> bool {
-        self.upstream.config().capabilities == capabilities
+    /// Whether it declares the same capabilities and has the same headers.
+    pub(super) fn is_for(&self, spec: &ConnectSpec<'_>) -> bool {
+        let config = self.upstream.config();
+        config.capabilities == spec.capabilities && config.target == spec.config.target
     }
 
     /// Whether the lists are those of the whole class, as far as is known.

@@ -112,7 +112,8 @@ impl EventListener {
             let params = self.observer.task_progress(session.client, params)?;
             return Some(era::progress_notification(&params));
         }
-        if !is_for_session(&bytes, session) {
+        if !is_for_session(&bytes, session) || !self.observer.may_know(session.client, &self.server)
+        {
             return None;
         }
         let task_id = |id: &str| self.observer.task_id(&self.server, id, session.client);

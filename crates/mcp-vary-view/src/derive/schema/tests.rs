@@ -3,14 +3,18 @@ use super::*;
 #[track_caller]
 fn compacts(cases: &[(&str, &str)]) {
     for (schema, compacted) in cases {
-        assert_eq!(compact(schema).unwrap(), *compacted, "of {schema}");
+        assert_eq!(
+            compact(schema, Prose::None).unwrap(),
+            *compacted,
+            "of {schema}"
+        );
     }
 }
 
 #[track_caller]
 fn stays(schemas: &[&str]) {
     for schema in schemas {
-        assert_eq!(compact(schema).unwrap(), *schema);
+        assert_eq!(compact(schema, Prose::None).unwrap(), *schema);
     }
 }
 

@@ -50,9 +50,7 @@ struct Pipes {
 impl Pipes {
     fn start(visit: Visit<'_>) -> Result<Self, String> {
         let mut command = process::command(&visit.ground.vary);
-        command
-            .args(["serve", "--stdio", "--config"])
-            .arg(&visit.ground.config);
+        command.args(["serve", "--stdio"]).arg(&visit.ground.config);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -281,6 +281,10 @@ impl RequestContext<'_> {
             (forms, _) => forms?,
         };
         let found = self.find_task(task.map_err(|gone| gone.failure())?, &forms)?;
+        // A cancellation ends work, whatever the rate.
+        if !matches!(self.action, MethodAction::Task(TaskAction::Cancel)) {
+            self.count_read(found.view, found.place.server)?;
+        }
         if found.forms.is_core_over_ext() {
             match self.action {
                 MethodAction::Task(TaskAction::Result) => return self.task_result(&found, id),
@@ -378,6 +382,9 @@ impl RequestContext<'_> {
         };
         let view = self.view_of(&task);
         let view = view.ok_or_else(|| TaskNotFound::unknown().failure())?;
+        if let Some(record) = &self.client.record {
+            record.set_server(&self.server_name(server), Some(&task.id));
+        }
         let upstream_name = task.tool.as_str().into();
         let place = ItemRef {
             server,

@@ -1,0 +1,176 @@
+//! What the input schema of a tool says of one argument, as far as it decides how typed text becomes JSON.
+
+use std::collections::BTreeSet;
+
+use mcp_vary::json;
+use serde_json::Value;
+
+/// One argument of a tool.
+#[derive(Debug)]
+pub(super) struct Property<'a> {
+    name: &'a str,
+    types: Vec<&'a str>,
+}
+
+impl<'a> Property<'a> {
+    /// The argument `name` in the input schema of a tool.
+    pub(super) fn new(schema: &'a Value, name: &'a str) -> Self {
+        let mut types = Vec::new();
+        if let Some(property) = schema.get("properties").and_then(|all| all.get(name)) {
+            collect_types(schema, property, MAX_DEPTH, &mut types);
+            let mut seen = BTreeSet::new();
+            types.retain(|known| seen.insert(*known));
+        }
+        Self { name, types }
+    }
+
+    /// `text` as JSON: a value of a type that the schema allows, or text.
+    ///
+    /// # Errors
+    ///
+    /// When the schema allows no text, and `text` has none of its types.
+    pub(super) fn value_of(&self, text: &str) -> Result<String, String> {
+        let value = serde_json::from_str::<Value>(text).ok();
+        let of = value.as_ref().map(type_of);
+        let is_allowed =
+            |known: &&str| of == Some(*known) || (of == Some("integer") && *known == "number");
+        if of != Some("string") && self.types.iter().any(is_allowed) {
+            return Ok(text.trim().to_owned());
+        }
+        if self.types.is_empty() || self.types.contains(&"string") {
+            return Ok(json::string(text));
+        }
+        let name = self.name;
+        let wanted: Vec<_> = self.types.iter().map(|known| with_article(known)).collect();
+        let wanted = wanted.join(" or ");
+        let fix = match self
+            .types
+            .iter()
+            .any(|known| ["array", "object"].contains(known))
+        {
+            true => format!(
+                "; write it as JSON, like `{name}:={}`",
+                example(&self.types)
+            ),
+            false => String::new(),
+        };
+        Err(format!(
+            "`{name}` is {wanted}, and `{text}` is not one{fix}"
+        ))
+    }
+}
+
+/// Adds the types that `schema` allows, in the document `root`.
+fn collect_types<'a>(root: &'a Value, schema: &'a Value, depth: usize, types: &mut Vec<&'a str>) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
+    match schema.get("type") {
+        Some(Value::String(known)) => types.push(known),
+        Some(Value::Array(several)) => types.extend(several.iter().filter_map(Value::as_str)),
+        _ => {
+            let values = schema
+                .get("enum")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            for value in values.chain(schema.get("const")) {
+                types.push(type_of(value));
+            }
+            let pointer = schema.get("$ref").and_then(Value::as_str);
+            let referred = pointer.and_then(|it| root.pointer(it.strip_prefix('#')?));
+            let branches = ["anyOf", "oneOf"]
+                .iter()
+                .filter_map(|key| schema.get(key)?.as_array());
+            for branch in branches.flatten().chain(referred) {
+                collect_types(root, branch, depth, types);
+            }
+        }
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn with_article(known: &str) -> String {
+    match known {
+        "null" => known.to_owned(),
+        "integer" | "array" | "object" => format!("an {known}"),
+        _ => format!("a {known}"),
+    }
+}
+
+fn example(types: &[&str]) -> &'static str {
+    match types.contains(&"array") {
+        true => "[\"a\"]",
+        false => "{\"a\":1}",
+    }
+}
+
+/// How deep schemas are followed. References can lead in a circle.
+const MAX_DEPTH: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn is(schema: &Value, text: &str, expected: Result<&str, &str>) {
+        let root = json!({"properties": {"x": schema}, "$defs": {"n": {"type": "number"}, "c": {"$ref": "#/$defs/c"}}});
+        let value = Property::new(&root, "x").value_of(text);
+        assert_eq!(
+            value.as_deref().map_err(String::as_str),
+            expected,
+            "{schema} {text}"
+        );
+    }
+
+    #[test]
+    fn text_becomes_what_the_schema_allows() {
+        is(&json!({"type": "number"}), "7", Ok("7"));
+        is(&json!({"type": "number"}), "1e3", Ok("1e3"));
+        is(&json!({"type": ["integer", "null"]}), "null", Ok("null"));
+        is(&json!({"type": ["integer", "string"]}), "7a", Ok("\"7a\""));
+        is(&json!({"type": "string"}), "true", Ok("\"true\""));
+        is(&json!({"type": "array"}), "[1, 2]", Ok("[1, 2]"));
+        is(
+            &json!({"anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/n"}]}),
+            "2.5",
+            Ok("2.5"),
+        );
+        is(&json!({"enum": [1, "one"]}), "1", Ok("1"));
+        is(&json!({"enum": ["1"]}), "1", Ok("\"1\""));
+        is(&json!({}), "1", Ok("\"1\""));
+        is(&json!({"$ref": "#/$defs/c"}), "1", Ok("\"1\""));
+    }
+
+    #[test]
+    fn text_of_another_type_is_refused_with_the_type() {
+        is(
+            &json!({"type": "integer"}),
+            "2.5",
+            Err("`x` is an integer, and `2.5` is not one"),
+        );
+        is(
+            &json!({"type": ["boolean", "null"]}),
+            "yes",
+            Err("`x` is a boolean or null, and `yes` is not one"),
+        );
+        is(
+            &json!({"type": "array"}),
+            "a,b",
+            Err("`x` is an array, and `a,b` is not one; write it as JSON, like `x:=[\"a\"]`"),
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Servers of a client's file that Vary serves as well: the client would have their tools twice.
+
+use std::path::Path;
+
+use mcp_vary_config::{File, SecretFiles};
+use mcp_vary_gateway::Target;
+use serde_json::Value;
+
+use super::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::file;
+
+/// A server of the client's file that Vary serves.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Duplicate {
+    /// Its name in the client's file.
+    pub(crate) name: String,
+    /// Why it is the same: a text to be read after the name.
+    pub(crate) reason: String,
+}
+
+/// The servers that Vary serves.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    /// Their names, and what each is; `None` if that is not known.
+    servers: Vec<(String, Option<Target>)>,
+}
+
+impl Served {
+    /// Those of a configuration.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is `client_file`: the client would start Vary for the file that names Vary.
+    pub(crate) fn of_file(path: &Path, client_file: &Path) -> Result<Self, Failure> {
+        let same = std::fs::canonicalize(path).ok();
+        if same.is_some() && same == std::fs::canonicalize(client_file).ok() {
+            let shown = path.display();
+            return Err(Failure::command(format!(
+                "{shown} is the client's own file, so Vary would serve itself; write its servers to a configuration \
+                 first: vary config import {shown} > vary.yaml"
+            )));
+        }
+        let text = file::text(path)?;
+        let file = file::parse(
+            &path.display().to_string(),
+            &text,
+            &[],
+            &SecretFiles::beside(path),
+        )
+        .map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
+        Ok(Self::of_parsed(file))
+    }
+
+    fn of_parsed(file: File) -> Self {
+        let left_out = file
+            .left_out
+            .iter()
+            .map(|server| (server.name.clone(), None));
+        let left_out: Vec<_> = left_out.collect();
+        let servers = file.servers.into_iter();
+        let servers = servers.map(|server| (server.name, Some(server.target)));
+        Self {
+            servers: servers.chain(left_out).collect(),
+        }
+    }
+
+    /// The one that a command line starts.
+    pub(crate) fn of_command(command: &[String]) -> Self {
+        let Some((program, args)) = command.split_first() else {
+            return Self::default();
+        };
+        let target = Target::command(program, args.iter().cloned());
+        // Its name is made up, so it proves nothing.
+        Self {
+            servers: vec![(String::new(), Some(target))],
+        }
+    }
+
+    /// Those of `entries`, the client's servers, that Vary serves. `own` is the name of Vary among them.
+    pub(crate) fn duplicates(&self, entries: &[(String, Value)], own: &str) -> Vec<Duplicate> {
+        let others = entries.iter().filter(|(name, _)| name != own);
+        let duplicates = others.filter_map(|(name, entry)| {
+            let endpoint = endpoint(entry);
+            let same = self
+                .servers
+                .iter()
+                .find(|(_, target)| is_same(target.as_ref(), endpoint.as_ref()));
+            let reason = match same {
+                Some(_) if matches!(endpoint, Some(Endpoint::Http { .. })) => {
+                    "has the same URL".to_owned()
+                }
+                Some(_) => "starts the same command".to_owned(),
+                None if self.servers.iter().any(|(served, _)| served == name) => {
+                    "has the same name".to_owned()
+                }
+                None => return None,
+            };
+            Some(Duplicate {
+                name: name.clone(),
+                reason,
+            })
+        });
+        duplicates.collect()
+    }
+}
+
+/// What an entry of a client's file connects to.
+fn endpoint(entry: &Value) -> Option<Endpoint> {
+    let url = ["url", "httpUrl", "serverUrl"]
+        .iter()
+        .find_map(|key| entry.get(key)?.as_str());
+    if let Some(url) = url {
+        return Some(Endpoint::Http {
+            url: url.to_owned(),
+            headers: Vec::new(),
+        });
+    }
+    let texts = |value: &Value| -> Option<Vec<String>> {
+        let items = value.as_array()?.iter();
+        items.map(|item| item.as_str().map(str::to_owned)).collect()
+    };
+    let mut words = match entry.get("command")? {
+        Value::String(program) => vec![program.clone()],
+        line => texts(line)?,
+    };
+    words.extend(entry.get("args").and_then(texts).unwrap_or_default());
+    let (program, args) = words.split_first()?;
+    Some(Endpoint::Stdio {
+        program: program.clone(),
+        args: args.to_vec(),
+    })
+}
+
+fn is_same(served: Option<&Target>, endpoint: Option<&Endpoint>) -> bool {
+    match (served, endpoint) {
+        (Some(Target::Http { url, .. }), Some(Endpoint::Http { url: named, .. })) => {
+            url.to_string().trim_end_matches('/') == named.trim_end_matches('/')
+        }
+        (
+            Some(Target::Command { program, args, .. }),
+            Some(Endpoint::Stdio {
+                program: named,
+                args: given,
+            }),
+        ) => program == named && args == given,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_server_is_the_same_by_command_url_or_name() {
+        let served = Served {
+            servers: vec![
+                (
+                    "git".to_owned(),
+                    Some(Target::command("uvx", ["g".to_owned()])),
+                ),
+                (
+                    "web".to_owned(),
+                    Some(Target::Http {
+                        url: "http://h/mcp".parse().unwrap(),
+                        headers: http::HeaderMap::new(),
+                    }),
+                ),
+                ("time".to_owned(), None),
+            ],
+        };
+        let entries = [
+            ("vary", json!({"command": "uvx", "args": ["g"]})),
+            ("repo", json!({"command": ["uvx", "g"]})),
+            ("site", json!({"serverUrl": "http://h/mcp/"})),
+            ("time", json!({"command": "t"})),
+            ("git2", json!({"command": "uvx", "args": ["g", "--ro"]})),
+            ("odd", json!(7)),
+        ];
+        let entries = entries.map(|(name, entry)| (name.to_owned(), entry));
+        let found = served.duplicates(&entries, "vary");
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.name.as_str(), it.reason.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("repo", "starts the same command"),
+                ("site", "has the same URL"),
+                ("time", "has the same name")
+            ]
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! A client's file on disk, its backup, and the record of what was written to it.
+
+use std::ffi::OsString;
+use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A client's file as it is on disk.
+pub(crate) struct ClientFile {
+    /// The path as the client names it; the backup and the record are beside it.
+    pub(crate) path: PathBuf,
+    /// The file that links lead to.
+    real: PathBuf,
+    /// `None` if the file does not exist.
+    pub(crate) text: Option<String>,
+    permissions: Option<Permissions>,
+}
+
+/// Omits the text, which may contain secrets.
+impl std::fmt::Debug for ClientFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ClientFile {
+    /// Reads the file at `path`, which need not exist.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a file with text that can be replaced.
+    pub(crate) fn read(path: PathBuf) -> Result<Self, Failure> {
+        let shown = path.display();
+        let real = match fs::canonicalize(&path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if fs::symlink_metadata(&path).is_ok() {
+                    let why = format!(
+                        "{shown} is a link to a file that does not exist; create that file, or remove the link"
+                    );
+                    return Err(Failure::command(why));
+                }
+                let real = path.clone();
+                return Ok(Self {
+                    path,
+                    real,
+                    text: None,
+                    permissions: None,
+                });
+            }
+            Err(error) => return Err(Failure::command(format!("{shown} cannot be read: {error}"))),
+        };
+        let metadata = fs::metadata(&real)
+            .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
+        check_kind(&path, &metadata)?;
+        let bytes = fs::read(&real)
+            .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::command(format!("{shown} is not UTF-8; save it as UTF-8")))?;
+        let permissions = Some(metadata.permissions());
+        Ok(Self {
+            path,
+            real,
+            text: Some(text),
+            permissions,
+        })
+    }
+
+    /// Replaces the file in one step, with the mode that it had. Creates its directory.
+    ///
+    /// # Errors
+    ///
+    /// If the file changed since it was read, or cannot be written.
+    pub(crate) fn replace(&self, text: &str) -> Result<(), Failure> {
+        self.check_writable()?;
+        if Self::read(self.path.clone())?.text != self.text {
+            let why = format!(
+                "{} was changed by another program meanwhile; try again",
+                self.path.display()
+            );
+            return Err(Failure::command(why));
+        }
+        self.store(&self.real, text)
+    }
+
+    /// Refuses a file that its owner protected: replacing it would only need a writable directory.
+    pub(crate) fn check_writable(&self) -> Result<(), Failure> {
+        match &self.permissions {
+            Some(permissions) if permissions.readonly() => Err(Failure::command(format!(
+                "{} is read-only; make it writable, or edit it by hand",
+                self.path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the file.
+    pub(crate) fn delete(&self) -> Result<(), Failure> {
+        delete(&self.real)
+    }
+
+    /// Where the file as it was is stored.
+    pub(crate) fn backup(&self) -> PathBuf {
+        self.beside(".vary-backup")
+    }
+
+    /// Where it is stored what was written.
+    pub(crate) fn record(&self) -> PathBuf {
+        self.beside(".vary-record.json")
+    }
+
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = OsString::from(self.path.as_os_str());
+        path.push(ending);
+        PathBuf::from(path)
+    }
+
+    /// Writes another file with the mode of this one, since it may have the same secrets.
+    pub(crate) fn store(&self, path: &Path, text: &str) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::command(format!("{} cannot be written: {error}", path.display()))
+        };
+        let directory = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory {
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
+        let mut name = OsString::from(path.as_os_str());
+        name.push(format!(".vary-{}", std::process::id()));
+        let temporary = PathBuf::from(name);
+        let written = self
+            .write_new(&temporary, text)
+            .and_then(|()| fs::rename(&temporary, path));
+        written.map_err(|error| {
+            // What remains is of no use to anybody, and the first error says more.
+            let _ = fs::remove_file(&temporary);
+            failed(error)
+        })
+    }
+
+    fn write_new(&self, path: &Path, text: &str) -> std::io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if self.permissions.is_some() {
+            // Nobody else may read it before it has its mode.
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        let mut file = options.open(path)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(permissions) = &self.permissions {
+            file.set_permissions(permissions.clone())?;
+        }
+        file.sync_all()
+    }
+}
+
+/// Removes a file that may be gone already.
+pub(crate) fn delete(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::command(format!(
+            "{} cannot be removed: {error}",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_kind(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+    let why = if !metadata.is_file() {
+        "is not a file"
+    } else if metadata.len() > LONGEST {
+        "has more than 64 MiB; edit it by hand"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::command(format!("{} {why}", path.display())))
+}
+
+/// The maximum size of a client's file in bytes. Claude Code stores its history in it.
+const LONGEST: u64 = 64 << 20;

@@ -1,0 +1,191 @@
+//! `vary connect`: puts Vary into the file of an MCP client, and takes it out again.
+
+pub(crate) mod args;
+mod client;
+mod duplicates;
+mod endpoint;
+mod entry;
+mod file;
+mod places;
+mod probe;
+mod record;
+mod write;
+
+use mcp_vary_config::ClientText;
+
+use self::args::Connect;
+use self::client::{Client, ClientName};
+use self::duplicates::Served;
+use self::endpoint::{Endpoint, Start, Target};
+use self::file::ClientFile;
+use self::places::System;
+use crate::failure::{Failure, Verdict};
+use crate::print::{self, notice, sanitize};
+use crate::stop::Stop;
+
+/// Prints the client's entry, or writes it, or takes it out.
+pub(crate) async fn run(args: Connect, mut stop: Stop) -> Result<Verdict, Failure> {
+    let file = ClientFile::read(path(&args)?)?;
+    if args.remove {
+        write::remove(args.client.client(), &file)?;
+        return Ok(Verdict::Fine);
+    }
+    let plan = Plan::new(&args, file)?;
+    let snippet = plan.snippet()?;
+    if !args.write {
+        print::data(&snippet)?;
+        notice(&sanitize(&plan.advice(args.project)));
+        return Ok(Verdict::Fine);
+    }
+    write::write(&plan, args.move_servers)?;
+    let seen = probe::probe(plan.client(), &snippet, &mut stop).await;
+    let seen = seen.map_err(|failure| plan.not_connected(&failure))?;
+    notice(&sanitize(&seen));
+    notice(&format!(
+        "in {}: {}",
+        plan.client().title,
+        plan.client().see
+    ));
+    let name = args.client.as_str();
+    let project = if args.project { " --project" } else { "" };
+    notice(&format!(
+        "to undo it: vary connect {name}{project} --remove"
+    ));
+    Ok(Verdict::Fine)
+}
+
+/// What is to be written, and where.
+#[derive(Debug)]
+struct Plan {
+    client: ClientName,
+    /// The name of Vary in the client's file.
+    name: String,
+    endpoint: Endpoint,
+    file: ClientFile,
+    /// The servers that Vary serves; `None` if that is not known.
+    served: Option<Served>,
+}
+
+impl Plan {
+    fn new(args: &Connect, file: ClientFile) -> Result<Self, Failure> {
+        check_name(&args.name)?;
+        let client = args.client.client();
+        let variable = client
+            .variable
+            .unwrap_or("${NAME}")
+            .replace("NAME", "VARIABLE");
+        endpoint::check_secrets(args, &variable)?;
+        let target = Target::read(args)?;
+        let start = start(args)?;
+        let endpoint = match &target {
+            Target::Address(address) if args.client.takes_http() => endpoint::http(address, args)?,
+            _ => endpoint::stdio(&target, args, &start)?,
+        };
+        let served = match (&target, &args.config) {
+            (Target::Address(_), Some(path)) => Some(Served::of_file(path, &file.path)?),
+            (Target::Address(_), None) => None,
+            (_, Some(_)) => {
+                let why = "--config is for an address; here the configuration is TARGET";
+                return Err(Failure::command(why));
+            }
+            (Target::File(path), None) => Some(Served::of_file(path, &file.path)?),
+            (Target::Command(command), None) => Some(Served::of_command(command)),
+        };
+        Ok(Self {
+            client: args.client,
+            name: args.name.clone(),
+            endpoint,
+            file,
+            served,
+        })
+    }
+
+    fn client(&self) -> &'static Client {
+        self.client.client()
+    }
+
+    /// A file of the client that has Vary alone.
+    fn snippet(&self) -> Result<String, Failure> {
+        let entry = entry::entry(self.client, &self.endpoint, false)?;
+        let file = ClientText::new(self.client().syntax, "");
+        let snippet = file.insert(self.client().container, &self.name, &entry);
+        snippet.map_err(|diagnostic| Failure::command(diagnostic.to_string()))
+    }
+
+    /// What to do with the snippet.
+    fn advice(&self, is_project: bool) -> String {
+        let path = self.file.path.display();
+        let mut out = format!("add it to {path}, or repeat the command with --write");
+        let command = entry::command(self.client, &self.name, &self.endpoint, is_project);
+        if let Some(command) = command {
+            out.push_str(&format!("\nor run: {command}"));
+        }
+        out
+    }
+
+    /// The error after a connection that failed, although the file is written.
+    fn not_connected(&self, failure: &Failure) -> Failure {
+        let advice = match &self.endpoint {
+            Endpoint::Http { url, .. } => {
+                format!(
+                    "is the gateway running? `vary serve` starts it; `vary inspect {url}` tries again"
+                )
+            }
+            Endpoint::Stdio { program, args } => {
+                format!("to see what is wrong, run: {program} {}", args.join(" "))
+            }
+        };
+        Failure::looked_at(format!(
+            "{} is written, but {} could not connect: {failure}\n{advice}",
+            self.file.path.display(),
+            self.client().title
+        ))
+    }
+}
+
+/// The client's file that the arguments mean.
+fn path(args: &Connect) -> Result<std::path::PathBuf, Failure> {
+    if args.project {
+        return places::project_file(args.client, std::path::Path::new(""));
+    }
+    places::user_file(args.client, System::current(), &variable)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "clients' files are where the environment says"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// How the client starts this program.
+fn start(args: &Connect) -> Result<Start, Failure> {
+    if args.project {
+        let directory = args.client.client().project_directory;
+        return Ok(Start {
+            program: "vary".to_owned(),
+            project_directory: Some(directory),
+        });
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::command(format!("this program's own path is not known: {error}"))
+    })?;
+    let program = program.into_os_string().into_string();
+    let program = program.map_err(|_| Failure::command("this program's path is not Unicode"))?;
+    Ok(Start {
+        program,
+        project_directory: None,
+    })
+}
+
+/// Names that every client accepts, and that are keys in TOML.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(Failure::command(format!(
+            "--name: `{name}` cannot be the name of a server; write 1 to 64 letters, digits, `-` or `_`"
+        ))),
+    }
+}

@@ -1,0 +1,189 @@
+//! Where clients have their files.
+
+use std::path::{Path, PathBuf};
+
+use super::client::ClientName;
+use crate::failure::Failure;
+
+/// An operating system, as far as clients' directories differ.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum System {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl System {
+    /// The one that this program was built for.
+    pub(crate) const fn current() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else if cfg!(windows) {
+            Self::Windows
+        } else {
+            Self::Linux
+        }
+    }
+}
+
+/// The user's file of `client`. `variable` gives the values of environment variables.
+///
+/// # Errors
+///
+/// If the variable is not set that names the user's directory.
+pub(crate) fn user_file(
+    client: ClientName,
+    system: System,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<PathBuf, Failure> {
+    let home = match system {
+        System::Windows => "USERPROFILE",
+        System::Linux | System::MacOs => "HOME",
+    };
+    let set = |name: &str| {
+        variable(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let required = |name: &str| {
+        let missing = || {
+            Failure::command(format!(
+                "`{name}` is not set, so the file of {} is not known",
+                client.client().title
+            ))
+        };
+        set(name).ok_or_else(missing)
+    };
+    // Where applications have their settings, and where programs of the terminal have theirs.
+    let applications = || match system {
+        System::Windows => required("APPDATA"),
+        System::MacOs => Ok(required(home)?.join("Library/Application Support")),
+        System::Linux => {
+            set("XDG_CONFIG_HOME").map_or_else(|| Ok(required(home)?.join(".config")), Ok)
+        }
+    };
+    let terminal =
+        || set("XDG_CONFIG_HOME").map_or_else(|| Ok(required(home)?.join(".config")), Ok);
+    Ok(match client {
+        ClientName::ClaudeCode => required(home)?.join(".claude.json"),
+        ClientName::ClaudeDesktop => applications()?.join("Claude/claude_desktop_config.json"),
+        ClientName::Cursor => required(home)?.join(".cursor/mcp.json"),
+        ClientName::VsCode => applications()?.join("Code/User/mcp.json"),
+        ClientName::Codex => match set("CODEX_HOME") {
+            Some(codex) => codex.join("config.toml"),
+            None => required(home)?.join(".codex/config.toml"),
+        },
+        ClientName::GeminiCli => required(home)?.join(".gemini/settings.json"),
+        ClientName::Opencode => {
+            let directory: Result<PathBuf, Failure> = terminal();
+            with_comments(directory?.join("opencode/opencode.json"))
+        }
+        ClientName::Windsurf => required(home)?.join(".codeium/windsurf/mcp_config.json"),
+    })
+}
+
+/// The file of `client` in the project at `directory`.
+///
+/// # Errors
+///
+/// If the client has no such file.
+pub(crate) fn project_file(client: ClientName, directory: &Path) -> Result<PathBuf, Failure> {
+    let known = client.client();
+    let file = known.project.ok_or_else(|| {
+        Failure::command(format!(
+            "{} has no file in a project; leave --project out",
+            known.title
+        ))
+    })?;
+    let file = directory.join(file);
+    Ok(match client {
+        ClientName::Opencode => with_comments(file),
+        _ => file,
+    })
+}
+
+/// The same file with the ending `.jsonc` if only that exists.
+fn with_comments(file: PathBuf) -> PathBuf {
+    let other = file.with_extension("jsonc");
+    match !file.exists() && other.exists() {
+        true => other,
+        false => file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    fn files(system: System, variables: &[(&str, &str)]) -> Vec<String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let clients = ClientName::value_variants().iter();
+        let files = clients.map(|client| match user_file(*client, system, &variable) {
+            Ok(file) => file.to_str().unwrap().to_owned(),
+            Err(failure) => failure.to_string(),
+        });
+        files.collect()
+    }
+
+    #[test]
+    fn each_system_has_its_directories() {
+        let linux = files(System::Linux, &[("HOME", "/h")]);
+        assert_eq!(
+            linux,
+            [
+                "/h/.claude.json",
+                "/h/.config/Claude/claude_desktop_config.json",
+                "/h/.cursor/mcp.json",
+                "/h/.config/Code/User/mcp.json",
+                "/h/.codex/config.toml",
+                "/h/.gemini/settings.json",
+                "/h/.config/opencode/opencode.json",
+                "/h/.codeium/windsurf/mcp_config.json",
+            ]
+        );
+        let mac = files(System::MacOs, &[("HOME", "/h")]);
+        assert_eq!(
+            mac[1],
+            "/h/Library/Application Support/Claude/claude_desktop_config.json"
+        );
+        assert_eq!(mac[3], "/h/Library/Application Support/Code/User/mcp.json");
+        assert_eq!(mac[6], "/h/.config/opencode/opencode.json");
+        let windows = files(System::Windows, &[("USERPROFILE", "/u"), ("APPDATA", "/a")]);
+        assert_eq!(windows[0], "/u/.claude.json");
+        assert_eq!(windows[1], "/a/Claude/claude_desktop_config.json");
+        assert_eq!(windows[3], "/a/Code/User/mcp.json");
+    }
+
+    #[test]
+    fn variables_of_clients_and_of_the_system_replace_the_usual_directories() {
+        let set = [
+            ("HOME", "/h"),
+            ("XDG_CONFIG_HOME", "/x"),
+            ("CODEX_HOME", "/c"),
+        ];
+        let linux = files(System::Linux, &set);
+        assert_eq!(linux[1], "/x/Claude/claude_desktop_config.json");
+        assert_eq!(linux[3], "/x/Code/User/mcp.json");
+        assert_eq!(linux[4], "/c/config.toml");
+        assert_eq!(linux[6], "/x/opencode/opencode.json");
+    }
+
+    #[test]
+    fn without_a_home_directory_the_variable_is_named() {
+        let empty = files(System::Linux, &[("HOME", "")]);
+        assert_eq!(
+            empty[0],
+            "`HOME` is not set, so the file of Claude Code is not known"
+        );
+        let windows = files(System::Windows, &[("USERPROFILE", "/u")]);
+        assert_eq!(
+            windows[1],
+            "`APPDATA` is not set, so the file of Claude Desktop is not known"
+        );
+    }
+}

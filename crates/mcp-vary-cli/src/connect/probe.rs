@@ -1,0 +1,59 @@
+//! Connects as the client will, from what was written.
+
+use mcp_vary::json::Members;
+use std::path::Path;
+
+use mcp_vary_config::{ImportSource, SecretFiles, import};
+
+use super::client::Client as KnownClient;
+use crate::client::{Client, ClientIdentity};
+use crate::failure::Failure;
+use crate::file;
+use crate::print::Progress;
+use crate::stop::Stop;
+
+/// Connects to the server of `snippet`, a client's file with Vary alone, and says in one line what it lists.
+///
+/// # Errors
+///
+/// If it cannot connect, with what to do.
+pub(crate) async fn probe(
+    client: &KnownClient,
+    snippet: &str,
+    stop: &mut Stop,
+) -> Result<String, Failure> {
+    let _progress = Progress::show(&format!("connecting as {} will ...", client.title));
+    stop.unless_requested(connect(client, snippet)).await
+}
+
+async fn connect(client: &KnownClient, snippet: &str) -> Result<String, Failure> {
+    let written = match client.project_directory {
+        Some(directory) => snippet.replace(&format!("{directory}/"), ""),
+        None => snippet.to_owned(),
+    };
+    let source = ImportSource::new("the entry", &written).with_format(client.format);
+    let read =
+        import(&[source]).map_err(|diagnostics| Failure::command(diagnostics.to_string()))?;
+    let read = file::parse(
+        "the entry",
+        &read.yaml,
+        &[],
+        &SecretFiles::new(Path::new(".")),
+    )
+    .map_err(|diagnostics| Failure::looked_at(diagnostics.to_string()))?;
+    let server = read.servers.into_iter().next();
+    let server = server.ok_or_else(|| Failure::command("the entry has no server"))?;
+    let connected = Client::connect(server, &ClientIdentity::default()).await;
+    let connected = connected.map_err(|failure| Failure::looked_at(failure.to_string()))?;
+    let tools = connected.tools(None).await;
+    connected.close().await;
+    let tools = tools?;
+    let first = tools
+        .first()
+        .and_then(|tool| Members::parse(tool).ok()?.get_str("name"));
+    match (tools.len(), first) {
+        (1, Some(name)) => Ok(format!("connected: 1 tool, `{name}`")),
+        (count, Some(name)) => Ok(format!("connected: {count} tools, `{name}` for one")),
+        _ => Ok("connected; it lists no tools".to_owned()),
+    }
+}

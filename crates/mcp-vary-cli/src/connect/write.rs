@@ -1,0 +1,232 @@
+//! Writes Vary to a client's file, and takes it out again.
+
+use std::io::{self, IsTerminal as _};
+
+use mcp_vary_config::{ClientText, Diagnostic};
+use serde_json::Value;
+
+use super::Plan;
+use super::client::{Client, ClientName};
+use super::duplicates::Duplicate;
+use super::entry::entry;
+use super::file::{self, ClientFile};
+use super::record::{Record, Written, digest};
+use crate::failure::Failure;
+use crate::print::{notice, sanitize};
+
+/// Writes the entry, and takes out the servers that Vary serves if `is_moving`, or if the user agrees.
+pub(super) fn write(plan: &Plan, is_moving: bool) -> Result<(), Failure> {
+    let file = &plan.file;
+    file.check_writable()?;
+    let syntax = plan.client().syntax;
+    let located = |diagnostic: Diagnostic| at(file, &diagnostic);
+    let (base, mut entries) = base(plan)?;
+    let before = base.clone().unwrap_or_default();
+    let container = container(plan.client, &before).map_err(located)?;
+    let keys: Vec<&str> = container.iter().map(String::as_str).collect();
+    let present = ClientText::new(syntax, &before)
+        .entries(&keys)
+        .map_err(located)?;
+    let known = entries.iter().position(|written| written.name == plan.name);
+    let mut moved = known.map(|at| entries.remove(at).moved).unwrap_or_default();
+    moved.extend(to_move(plan, &present, &moved, is_moving)?);
+    let is_native = container.len() > plan.client().container.len();
+    entries.push(Written {
+        name: plan.name.clone(),
+        entry: entry(plan.client, &plan.endpoint, is_native)?,
+        container,
+        moved,
+    });
+    let text = applied(plan.client(), &before, &entries).map_err(located)?;
+    let record = Record {
+        digest: digest(&text),
+        is_created: base.is_none(),
+        entries,
+    };
+    if let Some(base) = &base {
+        file.store(&file.backup(), base)?;
+    }
+    file.store(&file.record(), &record.to_json())?;
+    file.replace(&text)?;
+    report(plan, &record);
+    Ok(())
+}
+
+/// The file without what Vary wrote before, and the entries that it wrote; no text if the file did not exist then.
+fn base(plan: &Plan) -> Result<(Option<String>, Vec<Written>), Failure> {
+    let file = &plan.file;
+    let backup = ClientFile::read(file.backup())?.text;
+    let Some(record) = Record::read(file)? else {
+        if backup.is_some() {
+            return Err(Failure::command(format!(
+                "{} exists, and Vary does not know it; move it away, so that it is not overwritten",
+                file.backup().display()
+            )));
+        }
+        return Ok((file.text.clone(), Vec::new()));
+    };
+    let Some(text) = &file.text else {
+        return Ok((None, Vec::new()));
+    };
+    let undone = record.undo(plan.client().syntax, text, backup.as_deref());
+    let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
+    Ok((undone.text, record.entries))
+}
+
+/// `text` with `entries`, and without the servers that each replaces.
+fn applied(client: &Client, text: &str, entries: &[Written]) -> Result<String, Diagnostic> {
+    let mut text = text.to_owned();
+    for written in entries {
+        let container: Vec<&str> = written.container.iter().map(String::as_str).collect();
+        text = ClientText::new(client.syntax, &text).insert(
+            &container,
+            &written.name,
+            &written.entry,
+        )?;
+        for name in &written.moved {
+            let removed = ClientText::new(client.syntax, &text).remove(&container, name)?;
+            if let Some(removed) = removed {
+                text = removed.rest;
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// The keys that lead to the servers in `text`: those of opencode 2 if the file has them.
+fn container(client: ClientName, text: &str) -> Result<Vec<String>, Diagnostic> {
+    let known = client.client();
+    let keys = known.container.iter().map(|key| (*key).to_owned());
+    let mut keys: Vec<String> = keys.collect();
+    if client == ClientName::Opencode {
+        let entries = ClientText::new(known.syntax, text).entries(known.container)?;
+        let nested = entries.iter().find(|(name, _)| name == "servers");
+        // A server may be called `servers`: then the object is its entry.
+        let is_native = nested.is_some_and(|(_, value)| {
+            value.is_object() && !value.get("type").is_some_and(Value::is_string)
+        });
+        if is_native {
+            keys.push("servers".to_owned());
+        }
+    }
+    Ok(keys)
+}
+
+/// The names of the servers to take out, besides those in `moved`.
+fn to_move(
+    plan: &Plan,
+    entries: &[(String, Value)],
+    moved: &[String],
+    is_moving: bool,
+) -> Result<Vec<String>, Failure> {
+    let Some(served) = &plan.served else {
+        if is_moving {
+            return Err(Failure::command(
+                "--move needs to know what the gateway serves; name its configuration with --config",
+            ));
+        }
+        return Ok(Vec::new());
+    };
+    let mut duplicates = served.duplicates(entries, &plan.name);
+    duplicates.retain(|it| !moved.contains(&it.name));
+    if duplicates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let title = plan.client().title;
+    for Duplicate { name, reason } in &duplicates {
+        let line = format!(
+            "`{name}` {reason} as a server that Vary serves: {title} would have its tools twice"
+        );
+        notice(&sanitize(&line));
+    }
+    if !is_moving && !confirmed("take them out of the file? --remove puts them back [y/N] ") {
+        notice("they stay in the file; --move takes them out");
+        return Ok(Vec::new());
+    }
+    Ok(duplicates.into_iter().map(|it| it.name).collect())
+}
+
+/// Asks at a terminal; without one the answer is no.
+fn confirmed(question: &str) -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    crate::print::prompt(question);
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+fn report(plan: &Plan, record: &Record) {
+    let file = &plan.file;
+    let path = file.path.display();
+    let backup = match record.is_created {
+        true => "; the file is new".to_owned(),
+        false => format!("; as it was, it is {}", file.backup().display()),
+    };
+    notice(&sanitize(&format!(
+        "wrote `{}` to {path}{backup}",
+        plan.name
+    )));
+    let moved = record
+        .entries
+        .iter()
+        .filter(|it| it.name == plan.name)
+        .flat_map(|it| &it.moved);
+    let moved: Vec<String> = moved.map(|name| format!("`{name}`")).collect();
+    if !moved.is_empty() {
+        notice(&sanitize(&format!("took out {}", moved.join(", "))));
+    }
+    if plan.served.is_none() {
+        notice(
+            "to find servers that would be there twice, name the gateway's configuration with --config",
+        );
+    }
+}
+
+/// Takes out what Vary wrote to the client's file, and puts back the servers that it took out.
+pub(super) fn remove(client: &Client, file: &ClientFile) -> Result<(), Failure> {
+    let path = file.path.display();
+    let Some(record) = Record::read(file)? else {
+        return Err(Failure::command(format!(
+            "Vary has written nothing to {path}"
+        )));
+    };
+    let backup = ClientFile::read(file.backup())?.text;
+    let Some(text) = &file.text else {
+        file::delete(&file.record())?;
+        notice(&sanitize(&format!("{path} is gone already")));
+        return Ok(());
+    };
+    let undone = record.undo(client.syntax, text, backup.as_deref());
+    let undone = undone.map_err(|diagnostic| at(file, &diagnostic))?;
+    file.check_writable()?;
+    match &undone.text {
+        Some(text) => file.replace(text)?,
+        None => file.delete()?,
+    }
+    file::delete(&file.record())?;
+    for note in &undone.notes {
+        notice(&sanitize(&format!("note: {note}")));
+    }
+    if backup == undone.text || record.is_created {
+        file::delete(&file.backup())?;
+    } else {
+        let kept = file.backup();
+        let line = format!(
+            "the file was changed in other places as well; as it was before Vary, it is {}",
+            kept.display()
+        );
+        notice(&sanitize(&line));
+    }
+    notice(&sanitize(&match undone.text {
+        Some(_) => format!("took Vary out of {path}"),
+        None => format!("removed {path}, which had only Vary"),
+    }));
+    Ok(())
+}
+
+/// An error at a place of the client's file.
+fn at(file: &ClientFile, diagnostic: &Diagnostic) -> Failure {
+    Failure::command(format!("{}:{diagnostic}", file.path.display()))
+}

@@ -1,0 +1,167 @@
+//! What `vary serve` prints while servers start, and about variants when clients can connect.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_gateway::Gateway;
+
+use crate::print::servers::{is_up, plural};
+use crate::print::table::table;
+use crate::print::{progress, sanitize};
+
+/// Reports each of several servers when it is ready. A terminal has a progress line for that.
+#[derive(Debug)]
+pub(crate) struct StartProgress {
+    began: Instant,
+    reported: BTreeSet<String>,
+    has_lines: bool,
+}
+
+impl StartProgress {
+    /// Begins with no server. With `has_lines`, each server that is ready gets a line.
+    pub(crate) fn new(has_lines: bool) -> Self {
+        Self {
+            began: Instant::now(),
+            reported: BTreeSet::new(),
+            has_lines,
+        }
+    }
+
+    /// Reports the servers that have become ready.
+    pub(crate) fn update(&mut self, gateway: &Gateway) {
+        let servers = gateway.servers();
+        if !self.has_lines || servers.len() < 2 {
+            return;
+        }
+        let ready = servers.iter().filter(|server| is_up(&server.state));
+        for server in ready {
+            if self.reported.insert(server.name.clone()) {
+                let (count, all) = (self.reported.len(), servers.len());
+                let after = self.began.elapsed().as_secs_f32();
+                let line = format!(
+                    "ready: `{}` after {after:.1}s ({count} of {all})",
+                    server.name
+                );
+                progress(&sanitize(&line));
+            }
+        }
+    }
+}
+
+/// The address and the number of tools of each variant, and which clients cannot use all tools; empty without variants.
+pub(crate) fn variant_lines(gateway: &Gateway, url: &str, default: Option<&VariantId>) -> String {
+    let tools = gateway.tools().into_iter();
+    let variants: Vec<_> = tools.map(|(id, tools)| (id, tools.len())).collect();
+    let rows = variants.iter().map(|(id, tools)| {
+        let tools = plural(*tools, "tool");
+        vec![format!("  {id}"), tools, variant_url(url, id)]
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "variants, each with an address for clients that cannot choose:\n{}",
+        table(&rows, 3)
+    );
+    let default = variants.iter().find(|(id, _)| Some(id) == default);
+    for line in default
+        .into_iter()
+        .flat_map(|default| limit_lines(default, &variants, url))
+    {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    sanitize(out.trim_end())
+}
+
+/// A line for each client that cannot use all tools of the `default` variant, with one that fits.
+fn limit_lines(
+    default: &(VariantId, usize),
+    variants: &[(VariantId, usize)],
+    url: &str,
+) -> Vec<String> {
+    let (id, count) = default;
+    let exceeded = CLIENT_LIMITS.iter().filter(|(_, limit)| count > limit);
+    let lines = exceeded.map(|(client, limit)| {
+        let fits = variants
+            .iter()
+            .filter(|(_, tools)| (1..=*limit).contains(tools));
+        // Of several, the one that loses least.
+        let fits = fits.rev().max_by_key(|(_, tools)| *tools);
+        let advice = match fits {
+            Some((fits, tools)) => {
+                format!(
+                    "connect it to {} ({})",
+                    variant_url(url, fits),
+                    plural(*tools, "tool")
+                )
+            }
+            None => "declare a variant with fewer `tools`".to_owned(),
+        };
+        format!("note: {client} uses at most {limit} tools, and `{id}` has {count}; {advice}")
+    });
+    lines.collect()
+}
+
+/// The address of a variant, below that of the endpoint.
+fn variant_url(url: &str, id: &VariantId) -> String {
+    let mut out = format!("{url}/v/");
+    for byte in id.as_str().bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// Clients that do not use all tools of a long list, and how many they use.
+const CLIENT_LIMITS: [(&str, usize); 2] = [("Cursor", 40), ("VS Code", 128)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(id: &str, tools: usize) -> (VariantId, usize) {
+        (id.parse().unwrap(), tools)
+    }
+
+    #[track_caller]
+    fn notes(default: usize, others: &[(&str, usize)], expected: &[&str]) {
+        let mut all = vec![variant("standard", default)];
+        all.extend(others.iter().map(|(id, tools)| variant(id, *tools)));
+        assert_eq!(limit_lines(&all[0], &all, "http://x/mcp"), expected);
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_for_a_client_is_noted_with_the_variant_that_fits() {
+        notes(40, &[], &[]);
+        notes(
+            41,
+            &[("small", 5), ("agent", 40), ("other", 40), ("none", 0)],
+            &[
+                "note: Cursor uses at most 40 tools, and `standard` has 41; connect it to http://x/mcp/v/agent (40 tools)",
+            ],
+        );
+        notes(
+            129,
+            &[("half", 100)],
+            &[
+                "note: Cursor uses at most 40 tools, and `standard` has 129; declare a variant with fewer `tools`",
+                "note: VS Code uses at most 128 tools, and `standard` has 129; connect it to http://x/mcp/v/half (100 tools)",
+            ],
+        );
+    }
+
+    #[test]
+    fn the_address_of_a_variant_is_escaped() {
+        let id = "für mich/1".parse().unwrap();
+        assert_eq!(
+            variant_url("http://x/mcp", &id),
+            "http://x/mcp/v/f%C3%BCr%20mich%2F1"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! TARGET, which `serve`, `inspect`, `call` and `check` have in common: a URL, a file, or `--` and a command.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mcp_vary_config::{File, SecretFiles};
+
+use crate::failure::Failure;
+use crate::{approval, file, target};
+
+/// The options about TARGET.
+#[derive(Args, Debug)]
+pub(crate) struct TargetArgs {
+    /// Only this server of the file; may be repeated
+    #[arg(long = "server", value_name = "NAME")]
+    pub(crate) servers: Vec<String>,
+    /// A header for every request to the URL; may be repeated
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// Without TARGET: use the file of this directory without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// The command of a server and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// What the command line names.
+#[derive(Debug)]
+pub(crate) enum ServerTarget {
+    /// The endpoint of a running server.
+    Url {
+        url: String,
+        /// Further headers, as `Name: value`.
+        headers: Vec<String>,
+    },
+    /// A server to start: a program and its arguments.
+    Command(Vec<String>),
+    /// A configuration, or the server list of an MCP client.
+    File(TargetFile),
+}
+
+/// A file with servers, as it was when the command started.
+#[derive(Debug)]
+pub(crate) struct TargetFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// Its servers that are read; empty for all.
+    pub(crate) servers: Vec<String>,
+    /// Whether the user confirmed these servers, since the file was found and not named.
+    pub(crate) is_confirmed: bool,
+}
+
+impl TargetArgs {
+    /// What `word` names, or else the command after `--`, or else the file of this directory. `usage` is the beginning
+    /// of the command line, such as `vary serve`.
+    ///
+    /// # Errors
+    ///
+    /// When nothing or two things are named, options do not fit to what is named, a file cannot be read, or the user
+    /// does not want the servers of a file that was found.
+    pub(crate) fn resolve(&self, word: Option<&str>, usage: &str) -> Result<ServerTarget, Failure> {
+        let target = match (word, &self.command[..]) {
+            (Some(word), [_, ..]) => {
+                return Err(Failure::command(format!(
+                    "`{}` and a command after `--` are two targets; leave one of them out",
+                    shown(word)
+                )));
+            }
+            (None, [_, ..]) => ServerTarget::Command(self.command.clone()),
+            (Some(word), []) => self.named(word, usage)?,
+            (None, []) => ServerTarget::File(self.found(usage)?),
+        };
+        self.check_options(&target)?;
+        Ok(target)
+    }
+
+    /// The URL or file `word`.
+    fn named(&self, word: &str, usage: &str) -> Result<ServerTarget, Failure> {
+        if is_url(word) {
+            return Ok(ServerTarget::Url {
+                url: word.to_owned(),
+                headers: self.headers.clone(),
+            });
+        }
+        let path = PathBuf::from(word);
+        if !path.exists() && !looks_like_a_file(word) {
+            return Err(Failure::command(not_a_target(word, usage)));
+        }
+        let text = file::text(&path)?;
+        Ok(ServerTarget::File(self.file(path, text, false)))
+    }
+
+    /// The file of this directory, once the user has confirmed its servers.
+    fn found(&self, usage: &str) -> Result<TargetFile, Failure> {
+        let found = FOUND.iter().map(Path::new).find(|path| path.exists());
+        let path = found.ok_or_else(|| {
+            Failure::command(format!(
+                "no server is named, and this directory has neither {}; name a file or a URL as in `{usage} FILE`, or \
+                 a command as in `{usage} -- COMMAND`",
+                FOUND.join(" nor ")
+            ))
+        })?;
+        let text = file::text(path)?;
+        if !self.yes {
+            approval::confirm(path, &text, &self.servers, usage)?;
+        }
+        Ok(self.file(path.to_owned(), text, !self.yes))
+    }
+
+    fn file(&self, path: PathBuf, text: String, is_confirmed: bool) -> TargetFile {
+        TargetFile {
+            path,
+            text,
+            servers: self.servers.clone(),
+            is_confirmed,
+        }
+    }
+
+    /// Refuses options that would have no effect.
+    fn check_options(&self, target: &ServerTarget) -> Result<(), Failure> {
+        let is_file = matches!(target, ServerTarget::File(_));
+        let is_url = matches!(target, ServerTarget::Url { .. });
+        if !self.servers.is_empty() && !is_file {
+            return Err(Failure::command(
+                "--server selects servers of a file, and TARGET is not a file; leave it out",
+            ));
+        }
+        if !self.headers.is_empty() && !is_url {
+            let instead = match is_file {
+                true => "write `headers` into the server's entry of the file",
+                false => "a command gets no headers; leave it out",
+            };
+            return Err(Failure::command(format!(
+                "--header is for a URL, and TARGET is not a URL; {instead}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl TargetFile {
+    /// The name of the file, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Reads the servers, and prints notes.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the file.
+    pub(crate) fn read(&self) -> Result<File, Failure> {
+        self.read_with(&SecretFiles::beside(&self.path))
+    }
+
+    /// Reads the servers with the `secrets` that the file names, and prints notes.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the file.
+    pub(crate) fn read_with(&self, secrets: &SecretFiles) -> Result<File, Failure> {
+        file::parse_and_report(&self.path, &self.text, &self.servers, secrets)
+    }
+}
+
+/// Whether `word` is the URL of an endpoint, and not a file.
+pub(crate) fn is_url(word: &str) -> bool {
+    word.contains("://")
+}
+
+/// Whether `word` is meant as a file, although there may be none.
+fn looks_like_a_file(word: &str) -> bool {
+    let extensions = [".yaml", ".yml", ".json", ".toml"];
+    let lower = word.to_lowercase();
+    !word.contains(':') && extensions.iter().any(|it| lower.ends_with(it))
+}
+
+/// Why `word` cannot be used, and what to write instead.
+fn not_a_target(word: &str, usage: &str) -> String {
+    if word.contains(':') {
+        let error = target::http_url(word, word).err();
+        return error.unwrap_or_else(|| format!("`{}` is not a URL or a file", shown(word)));
+    }
+    let is_program = !word.chars().any(char::is_whitespace);
+    let tip = match is_program {
+        true => format!("to start it as a server, write `{usage} -- {word}`"),
+        false => {
+            format!("to start a server by its command, write `{usage} -- COMMAND`, without quotes")
+        }
+    };
+    format!("`{}` is not a URL or a file; {tip}", shown(word))
+}
+
+/// `word` without a query, which can have a key.
+fn shown(word: &str) -> &str {
+    word.split('?').next().unwrap_or_default()
+}
+
+/// The files that are used if none is named, the first one that exists.
+pub(crate) const FOUND: [&str; 2] = ["./vary.yaml", "./.mcp.json"];

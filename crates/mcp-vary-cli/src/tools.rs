@@ -1,0 +1,304 @@
+//! `vary tools`: the tools of one variant as a client reads them, and how they differ from the server's own.
+
+use std::fmt::Write as _;
+use std::io;
+
+use mcp_vary::json::{Json, Members};
+use serde_json::{Map, Value, json};
+
+use crate::args::Tools;
+use crate::client::{Client, ClientIdentity};
+use crate::failure::{Failure, Verdict};
+use crate::print::indent::indented;
+use crate::print::servers::plural;
+use crate::print::terminal::has_color;
+use crate::print::word_diff::word_diff;
+use crate::print::wrap::wrap;
+use crate::print::{self, sanitize, sanitize_json};
+use crate::stop::Stop;
+use crate::suggestion::nearest;
+use crate::target_session::TargetSession;
+use crate::tokens;
+
+/// Reads the tools and prints them. Always closes the server.
+pub(crate) async fn run(args: Tools, mut stop: Stop) -> Result<Verdict, Failure> {
+    let target = &args.client.target;
+    let target = target.resolve(args.named.as_deref(), "vary tools")?;
+    let front = TargetSession::open(&target, None, &mut stop).await?;
+    let read = stop.unless_requested(ToolList::read(&args, &front)).await;
+    let shown = read.and_then(|list| {
+        print::data(&match args.client.json {
+            true => sanitize_json(&list.to_json()),
+            false => list.to_text(&args),
+        })
+    });
+    let closed = front.close(&mut stop).await;
+    shown.and(closed).map(|()| Verdict::Fine)
+}
+
+/// The tools of one variant.
+#[derive(Debug)]
+struct ToolList {
+    variant: Option<String>,
+    tokens: usize,
+    tools: Vec<ListedTool>,
+    /// The names of the server's tools that the variant does not list, if they were compared.
+    hidden: Vec<String>,
+}
+
+/// One tool of the list.
+#[derive(Debug)]
+struct ListedTool {
+    name: String,
+    /// The definition as the client receives it, JSON text.
+    json: String,
+    /// Its server and its name there, if they are known.
+    origin: Option<(String, String)>,
+    /// The definition as the server lists it, if it was requested.
+    upstream_json: Option<String>,
+}
+
+impl ToolList {
+    async fn read(args: &Tools, front: &TargetSession) -> Result<Self, Failure> {
+        let client = front.client(&ClientIdentity::default()).await?;
+        let variant = args.client.variant.as_deref();
+        client.check_selectable(variant)?;
+        let listed = client.tools(variant).await?;
+        let mut tools: Vec<_> = listed
+            .into_iter()
+            .filter_map(|json| tool(front, json))
+            .collect();
+        let hidden = match args.diff {
+            true => compare(front, &mut tools)?,
+            false => Vec::new(),
+        };
+        select(&mut tools, &args.tools)?;
+        let texts: Vec<_> = tools.iter().map(|tool| tool.json.as_str()).collect();
+        let tokens = tokens::count_array(&texts);
+        Ok(Self {
+            variant: variant
+                .map(str::to_owned)
+                .or_else(|| first_variant(&client)),
+            tokens,
+            tools,
+            hidden: if args.tools.is_empty() {
+                hidden
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let tools = self.tools.iter().map(|tool| {
+            let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+            let mut all = Map::new();
+            all.insert("name".to_owned(), json!(tool.name));
+            if let Some((server, name)) = &tool.origin {
+                all.insert("server".to_owned(), json!(server));
+                all.insert("upstreamName".to_owned(), json!(name));
+            }
+            all.insert("tokens".to_owned(), json!(tokens::count(&tool.json)));
+            all.insert("tool".to_owned(), value(&tool.json));
+            if let Some(upstream) = &tool.upstream_json {
+                all.insert("upstreamTool".to_owned(), value(upstream));
+            }
+            Value::Object(all)
+        });
+        let tools: Vec<_> = tools.collect();
+        let list = json!({"variant": self.variant, "tokens": self.tokens, "tools": tools, "hidden": self.hidden});
+        format!("{list:#}\n")
+    }
+
+    fn to_text(&self, args: &Tools) -> String {
+        let variant = self
+            .variant
+            .as_ref()
+            .map_or_else(String::new, |id| format!("variant {id}: "));
+        let count = plural(self.tools.len(), "tool");
+        let mut out = sanitize(&format!("{variant}{count}, {} tokens\n", self.tokens));
+        for tool in &self.tools {
+            out.push('\n');
+            out.push_str(&tool.heading());
+            out.push_str(&match (args.diff, args.schema) {
+                (true, _) => tool.difference(has_color(&io::stdout())),
+                (false, true) => tool.schemas(),
+                (false, false) => tool.description(print::width()),
+            });
+        }
+        if !self.hidden.is_empty() {
+            let _ = write!(out, "\nnot listed: {}\n", sanitize(&self.hidden.join(", ")));
+        }
+        out
+    }
+}
+
+/// The tool with the definition `json`; `None` without a name.
+fn tool(front: &TargetSession, json: String) -> Option<ListedTool> {
+    let name = Members::parse(&json).ok()?.get_str("name")?;
+    let mut served = front.summary.served.iter();
+    let origin = served.find(|item| item.list == "tools/list" && item.id == name);
+    let origin = origin.map(|item| (item.server.clone(), item.upstream_name.clone()));
+    Some(ListedTool {
+        name,
+        json,
+        origin,
+        upstream_json: None,
+    })
+}
+
+/// Adds the servers' definitions to `tools`. Returns the servers' tools that are not in the list.
+fn compare(front: &TargetSession, tools: &mut [ListedTool]) -> Result<Vec<String>, Failure> {
+    let upstream = front.server_tools().ok_or_else(|| {
+        Failure::command(
+            "--diff compares with the server's own tools, which a gateway does not show; name the file that it serves",
+        )
+    })?;
+    let mut hidden = Vec::new();
+    for (server, name, json) in upstream {
+        let mut listed = tools.iter_mut();
+        let origin = Some((server, name));
+        match listed.find(|tool| tool.origin == origin) {
+            Some(tool) => tool.upstream_json = Some(json),
+            None => hidden.extend(origin.map(|(server, name)| format!("{server}: {name}"))),
+        }
+    }
+    Ok(hidden)
+}
+
+/// Leaves only the tools in `names`, if there are any.
+fn select(tools: &mut Vec<ListedTool>, names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        if tools.iter().all(|tool| tool.name != *name) {
+            let meant = nearest(name, tools.iter().map(|tool| tool.name.as_str()));
+            let advice =
+                meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            return Err(Failure::looked_at(sanitize(&format!(
+                "there is no tool `{name}`{advice}"
+            ))));
+        }
+    }
+    if !names.is_empty() {
+        tools.retain(|tool| names.contains(&tool.name));
+    }
+    Ok(())
+}
+
+/// The variant that the client gets without choosing one.
+fn first_variant(client: &Client) -> Option<String> {
+    let variants = client.variants();
+    variants.first().map(|variant| variant.id.to_string())
+}
+
+impl ListedTool {
+    /// The name, where the tool is from, and its cost.
+    fn heading(&self) -> String {
+        let tokens = plural(tokens::count(&self.json), "token");
+        sanitize(&match &self.origin {
+            Some((server, name)) => format!("{} ({server}: {name}, {tokens})\n", self.name),
+            None => format!("{} ({tokens})\n", self.name),
+        })
+    }
+
+    /// The description, and a line for each argument.
+    fn description(&self, width: usize) -> String {
+        let tool: Value = serde_json::from_str(&self.json).unwrap_or_default();
+        let mut out = String::new();
+        let mut add = |text: &str| {
+            for line in wrap(&sanitize(text), width.saturating_sub(2)) {
+                let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+            }
+        };
+        add(tool["description"].as_str().unwrap_or_default());
+        let schema = &tool["inputSchema"];
+        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let is_required = required.iter().any(|known| known == name.as_str());
+            add(&argument(name, property, is_required));
+        }
+        out
+    }
+
+    /// Both schemas as indented JSON.
+    fn schemas(&self) -> String {
+        let members = Members::parse(&self.json).unwrap_or_default();
+        let mut out = String::new();
+        for key in ["inputSchema", "outputSchema"] {
+            if let Some(schema) = members.get(key) {
+                let _ = writeln!(out, "{key}: {}", sanitize(&readable(schema)));
+            }
+        }
+        out
+    }
+
+    /// The definition with what the variant changes in the server's definition.
+    fn difference(&self, has_color: bool) -> String {
+        let Some(upstream) = &self.upstream_json else {
+            return "not a tool of a server\n".to_owned();
+        };
+        let (before, after) = (definition(upstream), definition(&self.json));
+        match before == after {
+            true => "as the server lists it\n".to_owned(),
+            false => word_diff(&before, &after, has_color),
+        }
+    }
+}
+
+/// An argument in a sentence: name, type, whether it is required, its default and its description.
+fn argument(name: &str, property: &Value, is_required: bool) -> String {
+    let mut facts = Vec::new();
+    match &property["type"] {
+        Value::String(known) => facts.push(known.clone()),
+        Value::Array(several) => {
+            let several: Vec<_> = several.iter().filter_map(Value::as_str).collect();
+            facts.push(several.join(" or "));
+        }
+        _ => {}
+    }
+    if let Some(values) = property["enum"].as_array() {
+        let values: Vec<_> = values
+            .iter()
+            .take(MOST_VALUES)
+            .map(Value::to_string)
+            .collect();
+        facts.push(format!("one of {}", values.join(", ")));
+    }
+    if is_required {
+        facts.push("required".to_owned());
+    }
+    if let Some(default) = property.get("default") {
+        facts.push(format!("default {default}"));
+    }
+    let facts = match facts.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", facts.join(", ")),
+    };
+    match property["description"].as_str() {
+        Some(text) => format!("- {name}{facts}: {}", text.replace('\n', " ")),
+        None => format!("- {name}{facts}"),
+    }
+}
+
+/// The members of a tool, one after the other.
+fn definition(tool: &str) -> String {
+    let members = Members::parse(tool).unwrap_or_default();
+    let mut out = String::new();
+    for (key, value) in members.iter() {
+        let _ = writeln!(out, "{key}: {}", readable(value));
+    }
+    out
+}
+
+/// Text without quotes, and other JSON with indentation.
+fn readable(json: &str) -> String {
+    match Json::parse(json) {
+        Ok(value) => match serde_json::from_str::<Value>(json) {
+            Ok(Value::String(text)) => text,
+            _ => indented(&value),
+        },
+        Err(_) => json.to_owned(),
+    }
+}
+
+/// The most values of an enumeration that are shown.
+const MOST_VALUES: usize = 12;

@@ -1,0 +1,191 @@
+//! Command lines that clap cannot parse, and what to write instead.
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::approval::quoted;
+use crate::args::Args;
+use crate::call::arguments;
+use crate::failure::Failure;
+use crate::target_args::is_url;
+
+/// The arguments of this process. Help and the version are printed here, and end the process.
+///
+/// # Errors
+///
+/// When the command line cannot be parsed.
+pub(crate) fn parse() -> Result<Args, Failure> {
+    let error = match Args::try_parse() {
+        Ok(args) => return Ok(args),
+        Err(error) => error,
+    };
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let is_about_words = matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict | ErrorKind::TooManyValues
+    );
+    match advice(&words).filter(|_| is_about_words) {
+        Some(text) => Err(Failure::command(text)),
+        None => error.exit(),
+    }
+}
+
+/// What to write instead of `words`, the command line after the program's name.
+fn advice(words: &[String]) -> Option<String> {
+    // Global flags may come before the command.
+    let at = *positionals("", words).first()?;
+    let command = words.get(at)?;
+    if !COMMANDS.contains(&command.as_str()) {
+        return None;
+    }
+    let rest = words.get(at + 1..)?;
+    let until = rest.iter().position(|word| word == "--");
+    let rest = rest.get(..until.unwrap_or(rest.len()))?;
+    removed_flag(command, rest).or_else(|| command_without_dashes(command, rest))
+}
+
+/// For a flag that earlier versions had.
+fn removed_flag(command: &str, rest: &[String]) -> Option<String> {
+    let named = |word: &String| {
+        let flag = word.split('=').next().unwrap_or_default();
+        REMOVED.iter().find(|(removed, _)| *removed == flag)
+    };
+    let (at, (flag, what)) = rest
+        .iter()
+        .enumerate()
+        .find_map(|(at, word)| Some((at, named(word)?)))?;
+    let value = match rest.get(at)?.split_once('=') {
+        Some((_, value)) => Some(value.to_owned()),
+        None => rest.get(at + 1).cloned(),
+    };
+    let value = value.filter(|value| !value.contains(['?', '@']) && !value.starts_with('-'));
+    let value = value.map_or_else(|| (*what).to_owned(), |value| quoted(&value));
+    let tool = if command == "call" { " TOOL" } else { "" };
+    let dashes = if *flag == "--command" { " --" } else { "" };
+    Some(format!(
+        "`{flag}` does not exist; write its value alone: `vary {command}{tool}{dashes} {value}`"
+    ))
+}
+
+/// For a server's command that is not after `--`.
+fn command_without_dashes(command: &str, rest: &[String]) -> Option<String> {
+    let first = if command == "call" { 1 } else { 0 };
+    let positions = positionals(command, rest);
+    let mut candidates = positions.into_iter().skip(first).filter(|at| {
+        let word = rest.get(*at).map_or("", String::as_str);
+        !(command == "call" && arguments::is_argument(word))
+    });
+    let at = candidates.next()?;
+    let words = rest.get(at..)?;
+    let program = words.first()?;
+    if is_url(program) || std::path::Path::new(program).is_file() || words.len() < 2 {
+        return None;
+    }
+    let tool = if command == "call" { " TOOL" } else { "" };
+    let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+    Some(format!(
+        "`{program}` is not a URL or a file; to start a server by its command, write it after `--`: `vary \
+         {command}{tool} -- {}`",
+        words.join(" ")
+    ))
+}
+
+/// The indices of the words that are neither flags nor their values.
+fn positionals(command: &str, rest: &[String]) -> Vec<usize> {
+    let all = Args::command();
+    let known = all.find_subcommand(command);
+    let takes_value = |flag: &str| {
+        let args = known
+            .into_iter()
+            .chain([&all])
+            .flat_map(|it| it.get_arguments());
+        let mut args = args.filter(|arg| arg.get_long() == flag.strip_prefix("--"));
+        args.next()
+            .is_some_and(|arg| arg.get_action().takes_values())
+    };
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for (at, word) in rest.iter().enumerate() {
+        if is_value {
+            is_value = false;
+        } else if word.starts_with('-') {
+            is_value = word.starts_with("--") && !word.contains('=') && takes_value(word);
+        } else {
+            found.push(at);
+        }
+    }
+    found
+}
+
+/// The commands with a TARGET.
+const COMMANDS: [&str; 5] = ["serve", "inspect", "tools", "call", "check"];
+/// The flags that named a target, and what their value was.
+const REMOVED: [(&str, &str); 4] = [
+    ("--config", "FILE"),
+    ("--mcp-json", "FILE"),
+    ("--url", "URL"),
+    ("--command", "COMMAND"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn advises(line: &str, expected: &str) {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(advice(&words).unwrap_or_default(), expected, "{line}");
+    }
+
+    #[test]
+    fn a_removed_flag_is_followed_by_what_to_write_instead() {
+        let instead = |flag: &str, line: &str| {
+            format!("`{flag}` does not exist; write its value alone: `{line}`")
+        };
+        advises(
+            "serve --config vary.yaml",
+            &instead("--config", "vary serve vary.yaml"),
+        );
+        advises(
+            "--log info serve --mcp-json=a.json --stdio",
+            &instead("--mcp-json", "vary serve a.json"),
+        );
+        advises(
+            "inspect --url https://x/mcp?key=1",
+            &instead("--url", "vary inspect URL"),
+        );
+        advises(
+            "call x --config",
+            &instead("--config", "vary call TOOL FILE"),
+        );
+        advises(
+            "check --command npx",
+            &instead("--command", "vary check -- npx"),
+        );
+        advises("serve -- foo --config x", "");
+        advises("config check --config x", "");
+    }
+
+    #[test]
+    fn a_command_without_dashes_is_shown_with_them() {
+        let not = |line: &str| {
+            format!(
+                "`npx` is not a URL or a file; to start a server by its command, write it after `--`: `{line}`"
+            )
+        };
+        advises("serve npx -y foo", &not("vary serve -- npx -y foo"));
+        advises(
+            "serve --listen 8800 npx -y foo",
+            &not("vary serve -- npx -y foo"),
+        );
+        advises(
+            "call a b=1 npx -y foo",
+            &not("vary call TOOL -- npx -y foo"),
+        );
+        advises("inspect http://127.0.0.1/mcp -y", "");
+        advises("serve --stdo", "");
+    }
+}

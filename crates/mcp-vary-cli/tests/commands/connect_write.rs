@@ -1,0 +1,293 @@
+//! `vary connect --write` and `--remove`: the client's file keeps everything else, and is itself again at the end.
+
+use serde_json::{Value, json};
+
+use crate::connect::Home;
+use crate::program::{Run, Server, VARY};
+
+/// What the client starts in these tests.
+const SKY: [&str; 3] = ["--", VARY, "weather"];
+
+const CLIENTS: [(&str, &str, &str); 8] = [
+    ("claude-code", ".claude.json", "mcpServers"),
+    (
+        "claude-desktop",
+        ".config/Claude/claude_desktop_config.json",
+        "mcpServers",
+    ),
+    ("cursor", ".cursor/mcp.json", "mcpServers"),
+    ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ("codex", ".codex/config.toml", "mcp_servers"),
+    ("gemini-cli", ".gemini/settings.json", "mcpServers"),
+    ("opencode", ".config/opencode/opencode.json", "mcp"),
+    (
+        "windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        "mcpServers",
+    ),
+];
+
+impl Run {
+    /// Checks that the command did its work, and said each of `parts`.
+    #[track_caller]
+    fn says(&self, parts: &[&str]) {
+        assert_eq!(
+            (self.code, self.stdout.as_str()),
+            (Some(0), ""),
+            "{}",
+            self.stderr
+        );
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "`{}` does not say `{part}`",
+                self.stderr
+            );
+        }
+    }
+}
+
+fn own_files(home: &Home, file: &str) -> [bool; 2] {
+    [".vary-backup", ".vary-record.json"].map(|end| home.path(&format!("{file}{end}")).exists())
+}
+
+#[cfg(not(windows))]
+#[test]
+fn each_client_gets_vary_keeps_the_rest_and_is_itself_again() {
+    let home = Home::new("round");
+    for (client, file, container) in CLIENTS {
+        let before = match client {
+            "codex" => {
+                "# mine\nmodel = \"x\" # fast\n\n[mcp_servers.other]\ncommand = 'y'\n".to_owned()
+            }
+            _ => format!(
+                "{{\n\t// mine\n\t\"{container}\": {{\n\t\t\"other\": {{\"type\": \"local\", \"command\": [\"y\"]}}, // 1\n\t}},\n\t\"n\": 1.10,\n}}"
+            ),
+        };
+        home.write(file, &before);
+        let run = home.connect(&[&[client, "--write"], &SKY[..]].concat());
+        run.says(&[
+            "wrote `vary` to ",
+            "connected: 2 tools, `get_weather` for one",
+            &format!("vary connect {client} --remove"),
+        ]);
+        let after = home.read(file);
+        assert_ne!(after, before);
+        for line in before
+            .lines()
+            .filter(|line| line.contains("mine") || line.contains("other") || line.contains("1.10"))
+        {
+            assert!(after.contains(line), "{after}");
+        }
+        assert_eq!(home.read(&format!("{file}.vary-backup")), before);
+        home.connect(&[client, "--remove"])
+            .says(&["took Vary out of "]);
+        assert_eq!(home.read(file), before, "{client}");
+        assert_eq!(own_files(&home, file), [false, false]);
+    }
+}
+
+#[test]
+fn a_client_without_a_file_gets_one_and_loses_it_again() {
+    let home = Home::new("fresh");
+    for (client, file, _) in CLIENTS {
+        home.connect(&[&[client, "--write"], &SKY[..]].concat())
+            .says(&["; the file is new", "connected: "]);
+        assert!(home.read(file).contains("vary"));
+        home.connect(&[client, "--remove"])
+            .says(&["which had only Vary"]);
+        assert!(!home.path(file).exists());
+        assert_eq!(own_files(&home, file), [false, false]);
+    }
+}
+
+#[test]
+fn an_address_is_tried_as_well() {
+    let server = Server::start(&["serve", "--listen", "0", SKY[0], SKY[1], SKY[2]]);
+    let home = Home::new("address");
+    let run = home.connect(&["cursor", &server.url(), "--variant", "standard", "--write"]);
+    run.says(&[
+        "connected: 2 tools",
+        "name the gateway's configuration with --config",
+    ]);
+    let url = format!("{}/v/standard", server.url());
+    let written: Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+    assert_eq!(written, json!({"mcpServers": {"vary": {"url": url}}}));
+}
+
+/// The file is written all the same: the gateway may be started later.
+#[test]
+fn a_connection_that_fails_says_what_to_do() {
+    let home = Home::new("unreachable");
+    let run = home.connect(&["cursor", "http://127.0.0.1:9/mcp", "--write"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("mcp.json is written, but Cursor could not connect: "),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("is the gateway running? `vary serve` starts it"),
+        "{}",
+        run.stderr
+    );
+    assert!(home.path(".cursor/mcp.json").exists());
+    let run = home.connect(&["windsurf", "--write", "--", "no-such-program-here"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("to see what is wrong, run: "),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn servers_that_vary_serves_are_named_moved_on_request_and_put_back() {
+    let home = Home::new("move");
+    let entry = json!({"command": VARY, "args": ["weather"]});
+    let config = json!({"servers": {"sky": entry, "web": {"url": "http://127.0.0.1:9/mcp"}}});
+    home.write("project/vary.json", &config.to_string());
+    let before = format!(
+        "{{\n  \"mcpServers\": {{\n    \"weather\": {{\"command\": \"{VARY}\", \"args\": [\"weather\"]}}, // rain\n    \"mine\": {{\"command\": \"m\"}},\n    \"web\": {{\"command\": \"other\"}}\n  }}\n}}\n"
+    );
+    home.write(".cursor/mcp.json", &before);
+    let named = home.connect(&["cursor", "vary.json", "--write"]);
+    named.says(&[
+        "`weather` starts the same command as a server that Vary serves: Cursor would have its tools twice\n",
+        "`web` has the same name as a server that Vary serves",
+        "they stay in the file; --move takes them out\n",
+    ]);
+    assert!(home.read(".cursor/mcp.json").contains("// rain"));
+    let moved = home.connect(&["cursor", "vary.json", "--write", "--move"]);
+    moved.says(&["took out `weather`, `web`\n"]);
+    let text = home.read(".cursor/mcp.json");
+    let left: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&String> = left["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["mine", "vary"]);
+    assert_eq!(home.read(".cursor/mcp.json.vary-backup"), before);
+    home.connect(&["cursor", "--remove"]).says(&[]);
+    assert_eq!(home.read(".cursor/mcp.json"), before);
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_stays() {
+    let home = Home::new("meanwhile");
+    let before = format!(
+        "{{\"mcpServers\": {{\"sky\": {{\"command\": \"{VARY}\", \"args\": [\"weather\"]}}}}}}"
+    );
+    let path = home.write(".claude.json", &before);
+    home.connect(&[&["claude-code", "--write", "--move"], &SKY[..]].concat())
+        .says(&["took out `sky`"]);
+    // The client prints its file anew, and the user adds a server.
+    let mut now: Value = serde_json::from_str(&home.read(".claude.json")).unwrap();
+    now["mcpServers"]["new"] = json!({"command": "n"});
+    now["history"] = json!([1]);
+    std::fs::write(&path, format!("{now:#}\n")).unwrap();
+    home.connect(&["claude-code", "--remove"])
+        .says(&["changed in other places as well"]);
+    let restored: Value = serde_json::from_str(&home.read(".claude.json")).unwrap();
+    let sky = json!({"command": VARY, "args": ["weather"]});
+    let expected = json!({"mcpServers": {"new": {"command": "n"}, "sky": sky}, "history": [1]});
+    assert_eq!(restored, expected);
+    assert_eq!(own_files(&home, ".claude.json"), [true, false]);
+}
+
+#[test]
+fn an_entry_that_the_user_changed_is_not_taken_out() {
+    let home = Home::new("changed");
+    home.connect(&[&["codex", "--write"], &SKY[..]].concat())
+        .says(&[]);
+    let text = home.read(".codex/config.toml") + "tool_timeout_sec = 9\n";
+    home.write(".codex/config.toml", &text);
+    let run = home.connect(&["codex", "--remove"]);
+    run.says(&["note: `vary` was changed since, and stays; take it out by hand"]);
+    assert_eq!(home.read(".codex/config.toml"), text);
+}
+
+#[test]
+fn written_again_the_entry_is_replaced_and_the_backup_stays_the_first() {
+    let home = Home::new("again");
+    let before = "{\"mcpServers\": {}}\n";
+    home.write(".gemini/settings.json", before);
+    home.connect(&[&["gemini-cli", "--write"], &SKY[..]].concat())
+        .says(&[]);
+    home.connect(&[&["gemini-cli", "--write", "--variant", "compact"], &SKY[..]].concat())
+        .says(&[]);
+    home.connect(&[&["gemini-cli", "--write", "--name", "second"], &SKY[..]].concat())
+        .says(&[]);
+    let text = home.read(".gemini/settings.json");
+    let entries: Value = serde_json::from_str(&text).unwrap();
+    let names: Vec<&String> = entries["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["vary", "second"]);
+    assert_eq!(text.matches("compact").count(), 1, "{text}");
+    assert_eq!(home.read(".gemini/settings.json.vary-backup"), before);
+    home.connect(&["gemini-cli", "--remove"]).says(&[]);
+    assert_eq!(home.read(".gemini/settings.json"), before);
+}
+
+/// <https://opencode.ai/v2/docs/mcp-servers>: version 2 has servers under `mcp.servers`, and no `enabled`.
+#[test]
+fn opencode_2_gets_its_own_form_where_the_file_has_it() {
+    let home = Home::new("opencode2");
+    let before = "{\n  \"mcp\": {\n    \"servers\": {\n    },\n  },\n}\n";
+    home.write(".config/opencode/opencode.jsonc", before);
+    home.connect(&[&["opencode", "--write"], &SKY[..]].concat())
+        .says(&["opencode.jsonc; as it was"]);
+    let line = format!(
+        "      \"vary\": {{\n        \"type\": \"local\",\n        \"command\": [\"{VARY}\", \"serve\", \"--stdio\", \"--\", \"{VARY}\", \"weather\"]\n      }}\n"
+    );
+    let text = home.read(".config/opencode/opencode.jsonc");
+    assert!(text.contains(&line), "{text}");
+    home.connect(&["opencode", "--remove"]).says(&[]);
+    assert_eq!(home.read(".config/opencode/opencode.jsonc"), before);
+}
+
+#[test]
+fn a_project_has_its_own_file() {
+    let home = Home::new("project");
+    home.connect(&[&["vscode", "--project", "--write"], &SKY[..]].concat())
+        .says(&[
+            "wrote `vary` to .vscode/mcp.json; the file is new",
+            "vary connect vscode --project --remove",
+        ]);
+    assert!(
+        home.read("project/.vscode/mcp.json")
+            .contains("\"command\": \"vary\"")
+    );
+    home.connect(&["vscode", "--project", "--remove"])
+        .says(&["removed .vscode/mcp.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link_and_the_file_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new("link");
+    let real = home.write("dotfiles/cursor.json", "{}");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::create_dir_all(home.path(".cursor")).unwrap();
+    std::os::unix::fs::symlink(&real, home.path(".cursor/mcp.json")).unwrap();
+    home.connect(&[&["cursor", "--write"], &SKY[..]].concat())
+        .says(&[]);
+    assert!(
+        std::fs::symlink_metadata(home.path(".cursor/mcp.json"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert!(home.read("dotfiles/cursor.json").contains("vary"));
+    let mode = |file: &str| {
+        std::fs::metadata(home.path(file))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(mode("dotfiles/cursor.json"), 0o640);
+    assert_eq!(mode(".cursor/mcp.json.vary-backup"), 0o640);
+    home.connect(&["cursor", "--remove"]).says(&[]);
+    assert_eq!(home.read("dotfiles/cursor.json"), "{}");
+    let left: Vec<_> = std::fs::read_dir(home.path(".cursor")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

@@ -1,0 +1,259 @@
+//! Edits TOML by the spans of its tables: sections are added at the end, and taken out whole.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::super::Lines;
+use super::{Removed, edited, line_end, not_a_table};
+use crate::diagnostic::Diagnostic;
+
+type Table<'a> = Spanned<DeTable<'a>>;
+
+pub(super) fn entries(text: &str, path: &[&str]) -> Result<Vec<(String, Value)>, Diagnostic> {
+    let root = parsed(text)?;
+    let Some(table) = find(text, &root, path)? else {
+        return Ok(Vec::new());
+    };
+    let entries = table.get_ref().iter();
+    Ok(entries
+        .map(|(key, value)| (key.get_ref().to_string(), to_json(value.get_ref())))
+        .collect())
+}
+
+pub(super) fn insert(
+    text: &str,
+    path: &[&str],
+    name: &str,
+    entry: &Value,
+) -> Result<String, Diagnostic> {
+    let header = [path, &[name]].concat().join(".");
+    let mut lines = format!("[{header}]\n");
+    for (key, value) in entry.as_object().into_iter().flatten() {
+        lines.push_str(&format!("{key} = {}\n", inline(value)));
+    }
+    restore(text, path, name, &lines)
+}
+
+pub(super) fn restore(
+    text: &str,
+    path: &[&str],
+    name: &str,
+    section: &str,
+) -> Result<String, Diagnostic> {
+    let root = parsed(text)?;
+    if let Some(table) = find(text, &root, path)? {
+        if is_inline(text, table.span()) {
+            let wrong = not_a_table(text, table.span().start, &path.join("."), "written inline");
+            return Err(wrong.with_fix(format!("write it as `[{}.NAME]`", path.join("."))));
+        }
+        let mut names = table.get_ref().keys();
+        if let Some(key) = names.find(|key| key.get_ref() == name) {
+            let at = Lines::of(text).position(key.span().start);
+            let key = [path, &[name]].concat().join(".");
+            let taken = Diagnostic::new(at, key, "exists already");
+            return Err(taken.with_fix("choose another name, or take it out"));
+        }
+    }
+    let end = line_end(text);
+    let section = match end {
+        "\n" => section.to_owned(),
+        _ => section.replace("\r\n", "\n").replace('\n', end),
+    };
+    let gap = match text {
+        "" => "",
+        _ if text.ends_with('\n') => end,
+        _ => return Ok(format!("{text}{end}{end}{section}")),
+    };
+    Ok(format!("{text}{gap}{section}"))
+}
+
+pub(super) fn remove(text: &str, path: &[&str], name: &str) -> Result<Option<Removed>, Diagnostic> {
+    let root = parsed(text)?;
+    let Some(table) = find(text, &root, path)? else {
+        return Ok(None);
+    };
+    let named = table
+        .get_ref()
+        .iter()
+        .find(|(key, _)| key.get_ref() == name);
+    let Some((key, value)) = named else {
+        return Ok(None);
+    };
+    let mut headers = Vec::new();
+    headers_in_table(text, root.get_ref(), &mut headers);
+    headers.sort_unstable();
+    headers.dedup();
+    let mut own = Vec::new();
+    headers_in(text, value, &mut own);
+    own.sort_unstable();
+    own.dedup();
+    if own.is_empty() || is_inline(text, value.span()) {
+        let header = [path, &[name]].concat().join(".");
+        let wrong = not_a_table(text, key.span().start, &header, "written inline");
+        return Err(wrong.with_fix(format!("write it as `[{header}]`, or take it out by hand")));
+    }
+    let sections = own.iter().map(|start| section(text, *start, &headers));
+    let sections: Vec<Range<usize>> = sections.collect();
+    let written = sections.iter().filter_map(|range| text.get(range.clone()));
+    let entry = written.collect::<Vec<_>>().join("\n");
+    let edits = sections
+        .iter()
+        .map(|range| (with_gap(text, range), String::new()));
+    let rest = edited(text, edits.collect());
+    Ok(Some(Removed { rest, entry }))
+}
+
+fn parsed(text: &str) -> Result<Table<'_>, Diagnostic> {
+    super::super::toml::read(text).map_err(|diagnostics| {
+        let first = diagnostics.into_iter().next();
+        first.unwrap_or_else(|| not_a_table(text, 0, "", "not TOML"))
+    })?;
+    let (root, _) = DeTable::parse_recoverable(text);
+    Ok(root)
+}
+
+/// The table at `path`, if it exists.
+fn find<'t, 'a>(
+    text: &str,
+    root: &'t Table<'a>,
+    path: &[&str],
+) -> Result<Option<Spanned<&'t DeTable<'a>>>, Diagnostic> {
+    let mut at = Spanned::new(root.span(), root.get_ref());
+    for (depth, key) in path.iter().enumerate() {
+        let found = at.get_ref().iter().find(|(name, _)| name.get_ref() == *key);
+        let Some((name, value)) = found else {
+            return Ok(None);
+        };
+        let DeValue::Table(table) = value.get_ref() else {
+            let way = path.get(..=depth).unwrap_or_default().join(".");
+            let kind = match value.get_ref() {
+                DeValue::Array(_) => "a list",
+                DeValue::String(_) => "text",
+                _ => "a single value",
+            };
+            let wrong = not_a_table(text, name.span().start, &way, kind);
+            return Err(wrong.with_fix(format!("servers are in tables: `[{way}.NAME]`")));
+        };
+        at = Spanned::new(value.span(), table);
+    }
+    Ok(Some(at))
+}
+
+/// Whether the table at `span` is written in braces.
+fn is_inline(text: &str, span: Range<usize>) -> bool {
+    text.get(span.start..)
+        .is_some_and(|text| text.starts_with('{'))
+}
+
+/// The positions of all headers in a value.
+fn headers_in(text: &str, value: &Spanned<DeValue<'_>>, out: &mut Vec<usize>) {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            let start = value.span().start;
+            let is_header = text.get(start..).is_some_and(|text| text.starts_with('['));
+            if is_header {
+                out.push(start);
+            }
+            headers_in_table(text, table, out);
+        }
+        DeValue::Array(items) => {
+            for item in items.iter() {
+                headers_in(text, item, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn headers_in_table(text: &str, table: &DeTable<'_>, out: &mut Vec<usize>) {
+    for (_, value) in table {
+        headers_in(text, value, out);
+    }
+}
+
+/// The section whose header is at `start`, until the end of its last setting.
+fn section(text: &str, start: usize, headers: &[usize]) -> Range<usize> {
+    let next = headers.iter().copied().find(|header| *header > start);
+    let all = text
+        .get(start..next.unwrap_or(text.len()))
+        .unwrap_or_default();
+    // Comments and blank lines at its end belong to what follows.
+    let mut length = all.len();
+    for line in all.split_inclusive('\n').rev() {
+        let trimmed = line.trim();
+        if !trimmed.is_empty() && !trimmed.starts_with('#') {
+            break;
+        }
+        length -= line.len();
+    }
+    start..start + length
+}
+
+/// The section with one blank line: the one before it at the end of the file, otherwise the one after it.
+fn with_gap(text: &str, range: &Range<usize>) -> Range<usize> {
+    let (before, after) = (
+        text.get(..range.start).unwrap_or_default(),
+        text.get(range.end..).unwrap_or_default(),
+    );
+    let gap = ["\r\n", "\n"]
+        .into_iter()
+        .find(|end| after.starts_with(end));
+    if let Some(end) = gap {
+        return range.start..range.end + end.len();
+    }
+    if after.is_empty() {
+        let blank = ["\r\n", "\n"]
+            .into_iter()
+            .find_map(|end| before.strip_suffix(end));
+        let is_blank = |rest: &&str| rest.is_empty() || rest.ends_with('\n');
+        if let Some(rest) = blank.filter(is_blank) {
+            return rest.len()..range.end;
+        }
+    }
+    range.clone()
+}
+
+fn to_json(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Boolean(value) => Value::from(*value),
+        DeValue::Integer(number) => number
+            .to_string()
+            .parse()
+            .map_or(Value::Null, |n: i64| n.into()),
+        DeValue::Array(items) => items.iter().map(|item| to_json(item.get_ref())).collect(),
+        DeValue::Table(table) => {
+            let members = table.iter();
+            let members =
+                members.map(|(key, value)| (key.get_ref().to_string(), to_json(value.get_ref())));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        _ => Value::Null,
+    }
+}
+
+/// A value of JSON in one line of TOML.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| format!("{} = {}", string(key), inline(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::String(text) => string(text),
+        other => other.to_string(),
+    }
+}
+
+/// A basic string of TOML, whose escapes are those of JSON; it also escapes DEL.
+fn string(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}

@@ -1,0 +1,235 @@
+//! `experiments`: variants that are compared with each other.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_experiment::{Arm, Experiment, MAX_WEIGHT, Metric};
+use mcp_vary_gateway::settings::experiments::ExperimentConfig;
+
+use crate::clients::Named;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+use crate::reader::{Located, Reader, unusable};
+use crate::schema_builder::{self, SchemaBuilder};
+
+const EXAMPLE: &str = "{name: words, arms: {standard: 50, verbose: 50}}";
+
+/// The most experiments.
+const MOST: usize = 16;
+
+/// The difference that is looked for, in percent.
+const EFFECT: i32 = 5;
+
+/// An experiment while it is read.
+struct PartialExperiment {
+    name: Option<String>,
+    arms: Vec<Arm>,
+    named: Vec<Named>,
+    salt: Option<String>,
+    opt_in: Option<String>,
+    opt_out: Option<String>,
+    kind: Option<String>,
+    metric: Metric,
+    effect: i32,
+}
+
+/// Reads the list.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    into: &mut Vec<ExperimentConfig>,
+    named: &mut Vec<Named>,
+) {
+    let items = reader.items(field, &format!("[{EXAMPLE}]"));
+    if items.len() > MOST {
+        let what = format!("has {} entries", items.len());
+        return reader.report(field, what, &format!("{MOST} is the most"));
+    }
+    let mut names = BTreeMap::<String, Position>::new();
+    for item in items {
+        let before = reader.diagnostics.len();
+        let mut partial = PartialExperiment {
+            name: None,
+            arms: Vec::new(),
+            named: Vec::new(),
+            salt: None,
+            opt_in: None,
+            opt_out: None,
+            kind: None,
+            metric: Metric::Failed,
+            effect: EFFECT,
+        };
+        reader.settings(&item, &[SETTINGS], &mut partial, EXAMPLE);
+        named.append(&mut partial.named);
+        if reader.diagnostics.len() > before {
+            continue;
+        }
+        let Some(experiment) = partial.finish(reader, &item) else {
+            continue;
+        };
+        let name = experiment.experiment.name().to_owned();
+        if let Some(first) = names.insert(name, item.node.at) {
+            let what = format!("is the name of the experiment in line {}", first.line);
+            let fix = "give each experiment its own name";
+            reader.report(&item.deepest(&["name"]), what, fix);
+            continue;
+        }
+        into.push(experiment);
+    }
+}
+
+/// Reports what would keep experiments from ever having a client, and notes what would move clients between arms.
+pub(super) fn check(reader: &mut Reader<'_>, root: &Located<'_>, read: &[ExperimentConfig]) {
+    let has = |key| root.keys().contains(&key);
+    if read.is_empty() {
+        return;
+    }
+    if has("variant") {
+        let what = "decides for every client, so that no experiment has one";
+        let fix =
+            "leave it out; a client outside experiments gets the variant that its hints rank first";
+        reader.report(&root.deepest(&["variant"]), what, fix);
+    }
+    if !has("key") && read.iter().any(|it| it.salt.is_none()) {
+        let field = root.deepest(&["experiments"]);
+        let what = "assigns clients anew at each start, and differently on each replica";
+        let note = Diagnostic::new(field.node.at, field.path.as_str(), what);
+        let fix = "add `salt`, any text, to each experiment, or `key` to the file";
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+impl PartialExperiment {
+    fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<ExperimentConfig> {
+        if !matches!(item.node.value, Value::Table(_)) {
+            return None;
+        }
+        for (key, fix) in [
+            ("name", "add `name: words`, any text; reports show it"),
+            (
+                "arms",
+                "add `arms: {standard: 50, verbose: 50}`: variants with their weights, the control first",
+            ),
+        ] {
+            if !item.keys().contains(&key) && !reader.was_meant(item, &[key]) {
+                reader.report(item, format!("has no `{key}`"), fix);
+            }
+        }
+        match Experiment::new(&self.name?, self.arms) {
+            Ok(experiment) => Some(ExperimentConfig {
+                experiment,
+                salt: self.salt,
+                opt_in: self.opt_in,
+                opt_out: self.opt_out,
+                kind: self.kind,
+                metric: self.metric,
+                effect: f64::from(self.effect) / 100.0,
+            }),
+            Err(error) if item.keys().contains(&"arms") => {
+                let (what, fix) = unusable(&error);
+                reader.report(&item.deepest(&["arms"]), what, &fix);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn read_arms(reader: &mut Reader<'_>, field: &Located<'_>, partial: &mut PartialExperiment) {
+    let entries = reader.table(field, "{standard: 50, verbose: 50}");
+    for entry in entries.unwrap_or_default() {
+        let member = field.member(entry);
+        match entry.key.parse::<VariantId>() {
+            Ok(id) => partial.named.push((entry.at, member.path.clone(), id)),
+            Err(error) => {
+                let (what, fix) = unusable(&error);
+                reader.report(&member, what, &fix);
+                continue;
+            }
+        }
+        let mut weight = 0;
+        reader.count(&member, 0..=MAX_WEIGHT as usize, &mut weight);
+        partial.arms.push(Arm {
+            variant: entry.key.clone(),
+            weight: u32::try_from(weight).unwrap_or(MAX_WEIGHT),
+        });
+    }
+}
+
+const METRICS: &[(&str, Metric)] = &[
+    (Metric::Failed.name(), Metric::Failed),
+    (Metric::InvalidArguments.name(), Metric::InvalidArguments),
+    (Metric::Repaired.name(), Metric::Repaired),
+    (Metric::Duration.name(), Metric::Duration),
+    (Metric::Tokens.name(), Metric::Tokens),
+    (Metric::Calls.name(), Metric::Calls),
+];
+
+/// The keys of one entry.
+const SETTINGS: &[KeySpec<PartialExperiment>] = &[
+    KeySpec {
+        key: "name",
+        about: "what reports call it, and a part of what assigns clients to arms; required",
+        default: "",
+        takes: ValueKind::Scalar(|partial| &mut partial.name),
+    },
+    KeySpec {
+        key: "arms",
+        about: "the variants that are compared, each with its weight, the control first: `{standard: 50, verbose: 50}`; required",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| {
+                let weight = schema.count(0..=MAX_WEIGHT as usize);
+                schema.named(schema_builder::ANYTHING, &weight)
+            },
+            read_arms,
+        ),
+    },
+    KeySpec {
+        key: "salt",
+        about: "text that assigns clients to arms, together with `name`; the same on all replicas",
+        default: "the `key` of the file",
+        takes: ValueKind::Scalar(|partial| &mut partial.salt),
+    },
+    KeySpec {
+        key: "opt-in",
+        about: "the hint by which a client takes part, with the value `true` or the experiment's name. Without it, everybody takes part if all arms are stable, else clients with the hint `status: experimental`",
+        default: "",
+        takes: ValueKind::Scalar(|partial| &mut partial.opt_in),
+    },
+    KeySpec {
+        key: "opt-out",
+        about: "the hint by which a client stays out, with the value `true`, the experiment's name or its `kind`",
+        default: "",
+        takes: ValueKind::Scalar(|partial| &mut partial.opt_out),
+    },
+    KeySpec {
+        key: "kind",
+        about: "a word for what clients may want to stay out of, such as `latency-sensitive`",
+        default: "",
+        takes: ValueKind::Scalar(|partial| &mut partial.kind),
+    },
+    KeySpec {
+        key: "metric",
+        about: "what decides: the share of calls that `failed`, had `invalid-arguments` or were `repaired`, the mean `duration`, the mean `tokens` of a result, or the `calls` of a client",
+        default: "failed",
+        takes: ValueKind::Other(
+            |schema| schema.choice(METRICS),
+            |reader, field, partial| reader.choice(field, METRICS, &mut partial.metric),
+        ),
+    },
+    KeySpec {
+        key: "effect",
+        about: "the difference that is worth finding, in percent: of shares in percentage points, of other metrics as a part of the control's value. The smaller, the more clients are needed",
+        default: "5",
+        takes: ValueKind::Number(1..=100, |partial| &mut partial.effect),
+    },
+];
+
+/// The schema of the list.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let experiment = schema.table(&[SETTINGS]);
+    let experiment = schema.with_required(experiment, &["name", "arms"]);
+    schema.list(&experiment)
+}

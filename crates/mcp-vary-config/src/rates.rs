@@ -1,0 +1,310 @@
+//! `rates`: how often clients may call tools, read, change their variant, or present wrong credentials.
+
+use std::collections::BTreeMap;
+
+use mcp_vary_gateway::settings::rates::RateLimits;
+use mcp_vary_rates::{
+    Counted, Limit, LimitError, MAX_COUNT, MAX_LIMITS, MonotonicClock, Per, Rate, RateError,
+    SharedClock,
+};
+use serde_json::json;
+
+use super::reader::{Located, Reader, meant_or_known, unusable};
+use super::schema_builder::SchemaBuilder;
+use crate::diagnostic::{Diagnostic, Position};
+use crate::document::Value;
+use crate::key_spec::{KeySpec, ValueKind};
+
+const EXAMPLE: &str = "{per: principal, rate: 600/min}";
+
+/// The most limits of a file: one place is for [`default_failure_limit`].
+const MOST: usize = MAX_LIMITS - 1;
+
+/// The name of the limit that a file with `auth` has unless it has its own.
+const DEFAULT_NAME: &str = "authentication-failures";
+
+/// The rate of that limit. Expired tokens of many clients behind one address stay below it; guessing does not.
+const DEFAULT_RATE: &str = "120/min";
+
+/// `rates` while the file is read.
+#[derive(Default)]
+pub(super) struct PartialRates {
+    limits: Vec<Limit>,
+    /// References to servers that the file must have: position, path and name.
+    servers: Vec<(Position, String, String)>,
+}
+
+/// A limit while it is read.
+struct PartialLimit {
+    name: Option<String>,
+    per: Per,
+    counted: Counted,
+    rate: Option<Rate>,
+    burst: Option<u32>,
+    tools: Option<String>,
+    server: Option<String>,
+}
+
+impl Default for PartialLimit {
+    fn default() -> Self {
+        Self {
+            name: None,
+            per: Per::Principal,
+            counted: Counted::Calls,
+            rate: None,
+            burst: None,
+            tools: None,
+            server: None,
+        }
+    }
+}
+
+/// Reads the list of limits.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Located<'_>, into: &mut PartialRates) {
+    let items = reader.items(field, &format!("[{EXAMPLE}]"));
+    if items.len() > MOST {
+        let what = format!("has {} entries", items.len());
+        return reader.report(field, what, &format!("{MOST} is the most"));
+    }
+    let mut names = BTreeMap::<String, Position>::new();
+    for item in items {
+        let before = reader.diagnostics.len();
+        let mut draft = PartialLimit::default();
+        reader.settings(&item, &[SETTINGS], &mut draft, EXAMPLE);
+        draft.check_rate(reader, &item);
+        if let Some(server) = &draft.server {
+            let at = item.deepest(&["server"]);
+            into.servers.push((at.node.at, at.path, server.clone()));
+        }
+        if reader.diagnostics.len() > before {
+            continue;
+        }
+        let Some(limit) = draft.finish(reader, &item) else {
+            continue;
+        };
+        if let Some(first) = names.insert(limit.name().to_owned(), item.node.at) {
+            let what = format!("is the name of the limit in line {}", first.line);
+            let fix = "give each limit its own name, or none";
+            reader.report(&item.deepest(&["name"]), what, fix);
+            continue;
+        }
+        into.limits.push(limit);
+    }
+}
+
+impl PartialLimit {
+    /// Reports a limit without a rate.
+    fn check_rate(&self, reader: &mut Reader<'_>, item: &Located<'_>) {
+        let is_table = matches!(item.node.value, Value::Table(_));
+        if is_table && !item.keys().contains(&"rate") && !reader.was_meant(item, &["rate"]) {
+            reader.report(
+                item,
+                "has no `rate`",
+                "add `rate: COUNT/PERIOD`, such as `rate: 600/min`",
+            );
+        }
+    }
+
+    /// The limit; `None` after a mistake, which is reported.
+    fn finish(self, reader: &mut Reader<'_>, item: &Located<'_>) -> Option<Limit> {
+        let rate = self.rate?;
+        let rate = match self.burst {
+            None => rate,
+            Some(burst) => match rate.with_burst(burst) {
+                Ok(rate) => rate,
+                Err(error) => {
+                    let fix = "write a smaller one, or a higher rate";
+                    reader.report(&item.deepest(&["burst"]), cannot_be_used(&error), fix);
+                    return None;
+                }
+            },
+        };
+        let name = self.name.as_deref().unwrap_or(&item.path);
+        let limit = Limit::new(name, self.per, self.counted, rate)
+            .and_then(|limit| match &self.tools {
+                Some(tools) => limit.for_tools(tools),
+                None => Ok(limit),
+            })
+            .and_then(|limit| match &self.server {
+                Some(server) => limit.for_server(server),
+                None => Ok(limit),
+            });
+        limit.map_err(|error| report(reader, item, &error)).ok()
+    }
+}
+
+/// The error without the name of what is at its place already.
+fn cannot_be_used(error: &RateError) -> String {
+    format!("cannot be used: {error}")
+}
+
+/// Reports why a limit is not possible, at the key that it is about.
+fn report(reader: &mut Reader<'_>, item: &Located<'_>, error: &LimitError) {
+    match error {
+        LimitError::Name => {
+            let what = "is not a name that clients can be shown";
+            let fix = "write 1 to 64 letters, digits and ` -_./:[]*`";
+            reader.report(&item.deepest(&["name"]), what, fix);
+        }
+        LimitError::NeverCounts { per, counted } => {
+            let what = format!("is `{per}`, which cannot count {counted}");
+            let fix = "write `principal` or `address`, or `counts: calls`";
+            reader.report(&item.deepest(&["per"]), what, fix);
+        }
+        LimitError::Restriction { restriction } => {
+            let what = "applies to limits that count calls";
+            let fix = "leave it out, or write `counts: calls`";
+            reader.report(&item.deepest(&[restriction]), what, fix);
+        }
+        LimitError::Pattern(why) => {
+            let (what, fix) = unusable(&format!("the pattern {why}"));
+            reader.report(&item.deepest(&["tools"]), what, &fix);
+        }
+        other => {
+            let (what, fix) = unusable(other);
+            reader.report(item, what, &fix);
+        }
+    }
+}
+
+impl PartialRates {
+    /// Checks the limits against the rest of the file, whose top is `root`.
+    ///
+    /// If clients are authenticated, wrong credentials are limited by address, unless a limit of the file counts them.
+    pub(super) fn finish(
+        mut self,
+        reader: &mut Reader<'_>,
+        root: &Located<'_>,
+        has_authentication: bool,
+    ) -> RateLimits {
+        let servers = root.deepest(&["servers"]).keys();
+        for (at, path, name) in &self.servers {
+            if !servers.contains(&name.as_str()) {
+                let fix = meant_or_known(name, &servers);
+                let diagnostic = Diagnostic::new(*at, path.as_str(), "is not a server");
+                reader.diagnostics.push(diagnostic.with_fix(fix));
+            }
+        }
+        let field = root.deepest(&["rates"]);
+        let mut limits = self.limits.iter();
+        if has_authentication && !limits.any(|limit| limit.counted() == Counted::AuthFailures) {
+            if self.limits.iter().any(|limit| limit.name() == DEFAULT_NAME) {
+                let what = format!("has a limit `{DEFAULT_NAME}` that does not count them");
+                let fix = "rename it: the limit that belongs to `auth` has this name";
+                reader.report(&field, what, fix);
+                return RateLimits::default();
+            }
+            self.limits.extend(default_failure_limit());
+        }
+        let clock = SharedClock::of(MonotonicClock::start());
+        RateLimits::new(self.limits, clock).unwrap_or_else(|error| {
+            let (what, fix) = unusable(&error);
+            reader.report(&field, what, &fix);
+            RateLimits::default()
+        })
+    }
+}
+
+/// The limit of wrong credentials that a file with `auth` has. A test shows that it exists.
+fn default_failure_limit() -> Option<Limit> {
+    let rate = DEFAULT_RATE.parse().ok()?;
+    Limit::new(DEFAULT_NAME, Per::Address, Counted::AuthFailures, rate).ok()
+}
+
+fn read_rate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Rate> {
+    reader.value(field, |text| {
+        text.trim().parse::<Rate>().map_err(|error| match error {
+            RateError::Form => {
+                "it is not a rate; write `COUNT/PERIOD` with `s`, `min`, `h` or `day`, such as `600/min`".to_owned()
+            }
+            _ => format!("its count is out of range; write one from 1 to {MAX_COUNT}"),
+        })
+    })
+}
+
+/// The keys of one limit.
+const SETTINGS: &[KeySpec<PartialLimit>] = &[
+    KeySpec {
+        key: "name",
+        about: "what refused clients and `vary status` call the limit; its position without it, as `rates[2]`",
+        default: "",
+        takes: ValueKind::Scalar(|limit| &mut limit.name),
+    },
+    KeySpec {
+        key: "per",
+        about: "who has a rate of their own: each `principal` (anonymous clients by address), each API `key`, each `address`; or, for all clients together, each `tool` or each `server`",
+        default: "principal",
+        takes: ValueKind::Other(
+            |schema| schema.choice(PER),
+            |reader, field, limit| reader.choice(field, PER, &mut limit.per),
+        ),
+    },
+    KeySpec {
+        key: "counts",
+        about: "what is counted: `calls` (tools, reads, completions, requests about tasks), `variant-changes`, or `authentication-failures`",
+        default: "calls",
+        takes: ValueKind::Other(
+            |schema| schema.choice(COUNTS),
+            |reader, field, limit| reader.choice(field, COUNTS, &mut limit.counted),
+        ),
+    },
+    KeySpec {
+        key: "rate",
+        about: "how often: a number, `/`, and `s`, `min`, `h` or `day`; required",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.pattern(r"^\s*[0-9]+/(?:s|min|h|day)\s*$"),
+            |reader, field, limit| limit.rate = read_rate(reader, field),
+        ),
+    },
+    KeySpec {
+        key: "burst",
+        about: "how many of them may come at once; the number of `rate` without it",
+        default: "",
+        takes: ValueKind::Other(
+            |schema| schema.count(1..=MAX_BURST),
+            |reader, field, limit| {
+                let mut burst = 0;
+                reader.count(field, 1..=MAX_BURST, &mut burst);
+                limit.burst = u32::try_from(burst).ok().filter(|burst| *burst > 0);
+            },
+        ),
+    },
+    KeySpec {
+        key: "tools",
+        about: "counts only calls of tools whose name in `standard` matches this pattern, such as `search_*`",
+        default: "",
+        takes: ValueKind::Scalar(|limit| &mut limit.tools),
+    },
+    KeySpec {
+        key: "server",
+        about: "counts only what this server answers; its name in `servers`",
+        default: "",
+        takes: ValueKind::Scalar(|limit| &mut limit.server),
+    },
+];
+
+const MAX_BURST: usize = 1_000_000;
+
+const PER: &[(&str, Per)] = &[
+    ("principal", Per::Principal),
+    ("key", Per::Key),
+    ("address", Per::Address),
+    ("tool", Per::Tool),
+    ("server", Per::Server),
+];
+
+const COUNTS: &[(&str, Counted)] = &[
+    ("calls", Counted::Calls),
+    ("variant-changes", Counted::Switches),
+    ("authentication-failures", Counted::AuthFailures),
+];
+
+/// The schema of `rates`.
+pub(super) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let limit = schema.table(&[SETTINGS]);
+    let limit = schema.with_required(limit, &["rate"]);
+    let mut limits = schema.list(&limit);
+    limits["maxItems"] = json!(MOST);
+    limits
+}

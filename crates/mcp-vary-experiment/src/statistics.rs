@@ -1,0 +1,148 @@
+//! Ratios of sums over clients, their variance, and tests of their differences.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
+
+use crate::totals::Sums;
+
+/// A ratio with the variance of its estimate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ratio {
+    pub(crate) value: f64,
+    pub(crate) variance: f64,
+    pub(crate) units: f64,
+}
+
+impl Ratio {
+    /// `None` below two clients, of which no variance can be known.
+    ///
+    /// The variance is that of a ratio of two means over independent clients, by the delta method.
+    pub(crate) fn of(sums: &Sums) -> Option<Self> {
+        let all = [sums.units, sums.n, sums.x, sums.nn, sums.xx, sums.nx];
+        if all.iter().any(|it| !it.is_finite() || *it < 0.0) || sums.units < 2.0 || sums.n <= 0.0 {
+            return None;
+        }
+        let value = sums.x / sums.n;
+        let squares = sums.xx - 2.0 * value * sums.nx + value * value * sums.nn;
+        let variance = squares.max(0.0) / (sums.n * sums.n) * sums.units / (sums.units - 1.0);
+        Some(Self {
+            value,
+            variance,
+            units: sums.units,
+        })
+    }
+
+    /// The variance of one client's contribution.
+    fn unit_variance(&self) -> f64 {
+        self.variance * self.units
+    }
+
+    /// The interval of a share (Wilson), for as many independent calls as would have this variance.
+    pub(crate) fn share_interval(&self, level: f64) -> (f64, f64) {
+        let spread = self.value * (1.0 - self.value);
+        let n = if self.variance > 0.0 {
+            spread / self.variance
+        } else {
+            self.units
+        };
+        let z = normal_quantile(1.0 - (1.0 - level) / 2.0);
+        let center = (self.value + z * z / (2.0 * n)) / (1.0 + z * z / n);
+        let half = z / (1.0 + z * z / n) * (spread / n + z * z / (4.0 * n * n)).sqrt();
+        ((center - half).max(0.0), (center + half).min(1.0))
+    }
+
+    /// The interval of a mean.
+    pub(crate) fn mean_interval(&self, level: f64) -> (f64, f64) {
+        let t = t_quantile(1.0 - (1.0 - level) / 2.0, self.units - 1.0);
+        let half = t * self.variance.sqrt();
+        ((self.value - half).max(0.0), self.value + half)
+    }
+}
+
+/// The difference of two ratios, and how certain it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Difference {
+    pub(crate) value: f64,
+    pub(crate) interval: (f64, f64),
+    pub(crate) p: f64,
+}
+
+impl Difference {
+    /// Welch's test: the variances of the arms may differ.
+    pub(crate) fn between(control: &Ratio, arm: &Ratio, level: f64) -> Self {
+        let value = arm.value - control.value;
+        let variance = control.variance + arm.variance;
+        let part = |ratio: &Ratio| ratio.variance * ratio.variance / (ratio.units - 1.0);
+        let parts = part(control) + part(arm);
+        if variance <= 0.0 || parts <= 0.0 {
+            // Without any variance, a difference is as certain as the clients are many: nothing is known of it.
+            let interval = (value, value);
+            let p = 1.0;
+            return Self { value, interval, p };
+        }
+        let freedom = variance * variance / parts;
+        let error = variance.sqrt();
+        let half = t_quantile(1.0 - (1.0 - level) / 2.0, freedom) * error;
+        let beyond = StudentsT::new(0.0, 1.0, freedom).map(|t| t.sf((value / error).abs()));
+        Self {
+            value,
+            interval: (value - half, value + half),
+            p: (2.0 * beyond.unwrap_or(0.5)).min(1.0),
+        }
+    }
+}
+
+/// How many clients each arm needs for a difference of `effect` to be found with probability `power`.
+pub(crate) fn needed(control: &Ratio, arm: &Ratio, effect: f64, level: f64, power: f64) -> f64 {
+    let z = normal_quantile(1.0 - (1.0 - level) / 2.0) + normal_quantile(power);
+    z * z * (control.unit_variance() + arm.unit_variance()) / (effect * effect)
+}
+
+/// The probability to find a difference of `effect` with the clients that there are.
+pub(crate) fn power(control: &Ratio, arm: &Ratio, effect: f64, level: f64) -> f64 {
+    let error = (control.variance + arm.variance).sqrt();
+    if error <= 0.0 {
+        return 1.0;
+    }
+    normal(effect / error - normal_quantile(1.0 - (1.0 - level) / 2.0))
+}
+
+/// The probability of shares as unequal as these if clients are assigned by `weights` (χ²).
+///
+/// 1 if fewer than two arms have a weight, or nobody was assigned.
+pub(crate) fn probability_of_shares(units: &[f64], weights: &[f64]) -> f64 {
+    let weighted = || {
+        units
+            .iter()
+            .zip(weights)
+            .filter(|(_, weight)| **weight > 0.0)
+    };
+    let all: f64 = weighted().map(|(units, _)| units).sum();
+    let sum: f64 = weighted().map(|(_, weight)| weight).sum();
+    let mut arms = 0.0;
+    let mut squares = 0.0;
+    for (units, weight) in weighted() {
+        let expected = all * weight / sum;
+        arms += 1.0;
+        squares += (units - expected) * (units - expected) / expected;
+    }
+    if arms < 2.0 || all <= 0.0 || !squares.is_finite() {
+        return 1.0;
+    }
+    ChiSquared::new(arms - 1.0).map_or(1.0, |distribution| distribution.sf(squares))
+}
+
+fn normal(at: f64) -> f64 {
+    Normal::standard().cdf(at)
+}
+
+fn normal_quantile(at: f64) -> f64 {
+    Normal::standard().inverse_cdf(at)
+}
+
+/// Beyond a thousand degrees of freedom it is the normal one's, and quicker to compute.
+fn t_quantile(at: f64, freedom: f64) -> f64 {
+    if freedom > 1_000.0 {
+        return normal_quantile(at);
+    }
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(at))
+}

@@ -1,0 +1,121 @@
+//! Sums over the clients of each arm, from which everything else is computed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::metric::Metric;
+
+/// Sums over the clients of one arm, for one metric: `x` is a client's numerator, `n` its denominator.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the variance of a ratio needs these sums and no others"
+)]
+pub struct Sums {
+    /// The number of clients with a denominator above 0.
+    pub units: f64,
+    /// Σ n.
+    pub n: f64,
+    /// Σ x.
+    pub x: f64,
+    /// Σ n².
+    pub nn: f64,
+    /// Σ x².
+    pub xx: f64,
+    /// Σ n·x.
+    pub nx: f64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.units += other.units;
+        self.n += other.n;
+        self.x += other.x;
+        self.nn += other.nn;
+        self.xx += other.xx;
+        self.nx += other.nx;
+    }
+}
+
+/// What came of one arm.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "an arm with the sums of each metric"
+)]
+pub struct ArmTotals {
+    /// The id of its variant.
+    pub variant: String,
+    /// Its weight.
+    pub weight: u32,
+    /// By the name of the metric.
+    pub metrics: BTreeMap<String, Sums>,
+}
+
+impl ArmTotals {
+    /// The sums of a metric; zeros if there are none.
+    #[must_use]
+    pub fn sums(&self, metric: Metric) -> Sums {
+        self.metrics.get(metric.name()).copied().unwrap_or_default()
+    }
+}
+
+/// What came of an experiment.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_structs, reason = "a name with its arms")]
+pub struct Totals {
+    /// The experiment's name.
+    pub name: String,
+    /// The control first.
+    pub arms: Vec<ArmTotals>,
+}
+
+/// Two totals are not of the same experiment.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum TotalsError {
+    /// Names, arms or weights differ.
+    #[error(
+        "the replicas run different experiments: `{0}` and `{1}`; give them the same configuration"
+    )]
+    Different(String, String),
+}
+
+impl Totals {
+    /// Adds what another replica counted.
+    ///
+    /// A client whose calls went to several replicas counts as several clients, which makes intervals slightly narrower
+    /// than they should be.
+    ///
+    /// # Errors
+    ///
+    /// [`TotalsError::Different`] if the other replica has another name, other arms or other weights. Nothing is added
+    /// then.
+    pub fn add(&mut self, other: &Self) -> Result<(), TotalsError> {
+        let arms = |totals: &Self| -> Vec<_> {
+            let arms = totals.arms.iter();
+            arms.map(|arm| (arm.variant.clone(), arm.weight)).collect()
+        };
+        if self.name != other.name || arms(self) != arms(other) {
+            let shown = |totals: &Self| {
+                let arms = totals.arms.iter();
+                let arms: Vec<_> = arms
+                    .map(|arm| format!("{}: {}", arm.variant, arm.weight))
+                    .collect();
+                format!("{} ({})", totals.name, arms.join(", "))
+            };
+            return Err(TotalsError::Different(shown(self), shown(other)));
+        }
+        for (mine, others) in self.arms.iter_mut().zip(&other.arms) {
+            for (metric, sums) in &others.metrics {
+                mine.metrics.entry(metric.clone()).or_default().add(sums);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Experiments with known truth, a thousand times: how often is something found that is not there, or not found that is?
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeMap;
+
+use mcp_vary_experiment::{ArmTotals, Metric, Report, Sums, Totals, Verdict};
+
+/// Repeatable random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    fn share(&mut self) -> f64 {
+        f64::from(u32::try_from(self.next() >> 32).unwrap()) / f64::from(u32::MAX)
+    }
+
+    fn happens(&mut self, rate: f64) -> bool {
+        self.share() < rate
+    }
+}
+
+/// Clients with `calls` each at most, of which a share of `rate` ± `spread` fails.
+#[derive(Clone, Copy)]
+struct Clients {
+    number: u32,
+    calls: u32,
+    rate: f64,
+    spread: f64,
+}
+
+fn simulated(random: &mut Random, clients: Clients) -> Sums {
+    let mut sums = Sums::default();
+    for _ in 0..clients.number {
+        let n = 1 + u32::try_from(random.next() % u64::from(clients.calls)).unwrap();
+        let rate = clients.rate + clients.spread * (2.0 * random.share() - 1.0);
+        let x = (0..n).filter(|_| random.happens(rate)).count();
+        let (x, n) = (f64::from(u32::try_from(x).unwrap()), f64::from(n));
+        sums.units += 1.0;
+        sums.n += n;
+        sums.x += x;
+        sums.nn += n * n;
+        sums.xx += x * x;
+        sums.nx += n * x;
+    }
+    sums
+}
+
+fn arm(variant: &str, failed: Sums) -> ArmTotals {
+    let everyone = Sums {
+        n: failed.units,
+        ..failed
+    };
+    let metrics = [(Metric::Failed, failed), (Metric::Calls, everyone)];
+    let metrics = metrics.map(|(metric, sums)| (metric.name().to_owned(), sums));
+    ArmTotals {
+        variant: variant.to_owned(),
+        weight: 1,
+        metrics: BTreeMap::from(metrics),
+    }
+}
+
+fn verdict(control: Sums, treatment: Sums) -> Verdict {
+    let totals = Totals {
+        name: "simulated".to_owned(),
+        arms: vec![arm("control", control), arm("treatment", treatment)],
+    };
+    let report = Report::of(&totals, Metric::Failed, 0.05);
+    let decided = report.comparisons.iter().find_map(|it| it.verdict);
+    decided.unwrap()
+}
+
+const RUNS: u32 = 1_000;
+
+/// The verdicts of a thousand experiments.
+fn verdicts(seed: u64, control: Clients, treatment: Clients) -> Vec<Verdict> {
+    let mut random = Random(seed);
+    (0..RUNS)
+        .map(|_| {
+            let control = simulated(&mut random, control);
+            verdict(control, simulated(&mut random, treatment))
+        })
+        .collect()
+}
+
+fn count(verdicts: &[Verdict], which: impl Fn(&Verdict) -> bool) -> usize {
+    verdicts.iter().filter(|it| which(it)).count()
+}
+
+fn is_alarm(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+/// Most runs must have had enough clients, else the test would say nothing.
+fn assert_few_false_alarms(verdicts: &[Verdict]) {
+    let undecided = count(verdicts, |it| matches!(it, Verdict::TooFew { .. }));
+    assert!(undecided <= 50, "{undecided} runs had too few clients");
+    let alarms = count(verdicts, is_alarm);
+    assert!((20..=65).contains(&alarms), "{alarms} of {RUNS}");
+}
+
+#[test]
+fn equal_arms_of_clients_with_one_call_each_differ_in_at_most_65_of_1000_experiments() {
+    let clients = Clients {
+        number: 2_000,
+        calls: 1,
+        rate: 0.5,
+        spread: 0.0,
+    };
+    assert_few_false_alarms(&verdicts(1, clients, clients));
+}
+
+#[test]
+fn equal_arms_of_clients_with_rates_of_their_own_differ_in_at_most_65_of_1000_experiments() {
+    let clients = Clients {
+        number: 600,
+        calls: 50,
+        rate: 0.5,
+        spread: 0.4,
+    };
+    assert_few_false_alarms(&verdicts(2, clients, clients));
+}
+
+/// What the intervals by client are for: by call, the same data would alarm in every third experiment.
+#[test]
+fn the_same_clients_judged_by_call_would_differ_far_too_often() {
+    let clients = Clients {
+        number: 600,
+        calls: 50,
+        rate: 0.5,
+        spread: 0.4,
+    };
+    let mut random = Random(2);
+    let alarms = (0..RUNS).filter(|_| {
+        let [one, other] = [(); 2].map(|()| simulated(&mut random, clients));
+        let rate = (one.x + other.x) / (one.n + other.n);
+        let error = (rate * (1.0 - rate) * (1.0 / one.n + 1.0 / other.n)).sqrt();
+        ((one.x / one.n - other.x / other.n) / error).abs() > 1.96
+    });
+    let alarms = alarms.count();
+    assert!(alarms > 250, "{alarms} of {RUNS}");
+}
+
+#[test]
+fn a_difference_of_50_to_55_percent_is_found_in_at_least_800_of_1000_experiments() {
+    let control = Clients {
+        number: 2_000,
+        calls: 1,
+        rate: 0.5,
+        spread: 0.0,
+    };
+    let treatment = Clients {
+        rate: 0.55,
+        ..control
+    };
+    let verdicts = verdicts(3, control, treatment);
+    let found = count(&verdicts, |it| *it == Verdict::Worse);
+    assert!(found >= 800, "{found} of {RUNS}");
+    assert_eq!(count(&verdicts, |it| *it == Verdict::Better), 0);
+}
+
+/// 1,000 clients an arm find 50 → 55 % in six of ten cases: whatever they show, it is too early.
+#[test]
+fn nothing_is_declared_before_there_are_enough_clients() {
+    let control = Clients {
+        number: 1_000,
+        calls: 1,
+        rate: 0.5,
+        spread: 0.0,
+    };
+    let treatment = Clients {
+        rate: 0.6,
+        ..control
+    };
+    let verdicts = verdicts(4, control, treatment);
+    assert_eq!(count(&verdicts, is_alarm), 0);
+    let Some(Verdict::TooFew { have, need, .. }) = verdicts.first() else {
+        panic!("{:?}", verdicts.first());
+    };
+    assert_eq!(*have, 1_000.0);
+    assert!((1_450.0..1_600.0).contains(need), "{need}");
+}
+
+#[test]
+fn arms_with_other_shares_than_planned_get_no_verdict() {
+    let mut random = Random(5);
+    let clients = |number| Clients {
+        number,
+        calls: 1,
+        rate: 0.5,
+        spread: 0.0,
+    };
+    let control = simulated(&mut random, clients(4_000));
+    let treatment = simulated(&mut random, clients(3_600));
+    assert_eq!(verdict(control, treatment), Verdict::Uneven);
+    // Shares that differ by chance do.
+    let treatment = simulated(&mut random, clients(3_950));
+    assert_eq!(verdict(control, treatment), Verdict::NoDifference);
+}

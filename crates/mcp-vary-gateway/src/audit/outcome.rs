@@ -1,0 +1,85 @@
+//! What a response says about the outcome of its request.
+
+use mcp_vary::json::edit;
+use mcp_vary_audit::Outcome;
+use mcp_vary_wire::envelope::Message;
+use memchr::memmem;
+
+/// The longest start of a response, before its result or error: the id has at most 1,024 bytes.
+const START: usize = 1100;
+
+/// The outcome of a request, and the code of its error, by the `response` that the gateway wrote.
+///
+/// `is_call`: whether the result of a tool is expected, which can report a failure.
+pub(crate) fn outcome(response: &[u8], is_call: bool) -> (Outcome, Option<i64>) {
+    let start = response.get(..START).unwrap_or(response);
+    // In the id, quotes are escaped, so these are the members of the response.
+    let (result, error) = (
+        memmem::find(start, br#","result":"#),
+        memmem::find(start, br#","error":"#),
+    );
+    let is_error = error.is_some_and(|error| result.is_none_or(|result| error < result));
+    if is_error {
+        return (Outcome::Error, code(response));
+    }
+    match is_call && reports_failure(response) {
+        true => (Outcome::ToolError, None),
+        false => (Outcome::Allowed, None),
+    }
+}
+
+fn code(response: &[u8]) -> Option<i64> {
+    let message = Message::read(response).ok()?;
+    edit::get(message.error?, "code")?.parse().ok()
+}
+
+/// Whether the result of a tool has `isError`. Most have not, and are not parsed.
+fn reports_failure(response: &[u8]) -> bool {
+    if memmem::find(response, b"isError").is_none() {
+        return false;
+    }
+    let message = Message::read(response).ok();
+    let result = message.and_then(|message| message.result);
+    result.and_then(|result| edit::get(result, "isError")) == Some("true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is(response: &str, expected: Outcome, code: Option<i64>) {
+        let found = outcome(response.as_bytes(), true);
+        assert_eq!(found, (expected, code), "{response}");
+    }
+
+    #[test]
+    fn the_outcome_is_what_the_client_reads() {
+        let result = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+        is(&result("{}"), Outcome::Allowed, None);
+        is(&result(r#"{"isError":true}"#), Outcome::ToolError, None);
+        is(&result(r#"{"isError":false}"#), Outcome::Allowed, None);
+        // The same word elsewhere is not the tool's.
+        is(
+            &result(r#"{"structuredContent":{"isError":true,"error":1}}"#),
+            Outcome::Allowed,
+            None,
+        );
+        is(
+            r#"{"jsonrpc":"2.0","id":"\",\"result\":","error":{"code":-32602,"message":"x"}}"#,
+            Outcome::Error,
+            Some(-32602),
+        );
+        is(
+            r#"{"jsonrpc":"2.0","id":8,"error":{"code":7,"message":"x","data":{"a":1,"result":2}}}"#,
+            Outcome::Error,
+            Some(7),
+        );
+    }
+
+    #[test]
+    fn a_result_that_is_not_a_tools_reports_no_failure() {
+        let response = br#"{"jsonrpc":"2.0","id":7,"result":{"isError":true}}"#;
+        assert_eq!(outcome(response, false), (Outcome::Allowed, None));
+    }
+}

@@ -1,0 +1,395 @@
+//! The record of one request, from its arrival to its outcome.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_vary_access::{Principal, PrincipalId};
+use mcp_vary_audit::{
+    ClientInfo, Era as RecordEra, Event, LongText, Outcome, Permit, Record, SessionId, Target,
+    TargetKind, Text, Transport, VariantChoice,
+};
+use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::meta::CLIENT_INFO;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Reply;
+use mcp_vary_wire::revision::Era;
+use tokio::time::Instant;
+
+use super::outcome::outcome;
+use super::{AuditService, ClientKey, Origin, actor, key_of, subject, trace_id};
+
+/// A request that is to be recorded.
+pub(crate) struct AuditedRequest<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) principal: Option<&'a Arc<Principal>>,
+    pub(crate) era: Era,
+    pub(crate) method: &'a str,
+    /// The id as written.
+    pub(crate) id: &'a str,
+    pub(crate) params: &'a Params<'a>,
+    /// The message that the params were read from, if they may be shared with it.
+    pub(crate) message: Option<&'a Bytes>,
+    /// The length of the message.
+    pub(crate) length: usize,
+    /// The digest of the configuration.
+    pub(crate) config: Option<&'a Arc<str>>,
+}
+
+/// The record of one request.
+///
+/// # Properties
+///
+/// It is submitted once: with the first outcome that it gets, or as cancelled if it is dropped without one.
+pub(crate) struct RequestRecord {
+    service: Arc<AuditService>,
+    arrived: Instant,
+    principal: Option<PrincipalId>,
+    /// `None` after the outcome.
+    pending: ScopedLock<Option<Pending>>,
+}
+
+struct Pending {
+    permit: Permit,
+    record: Record,
+    name: ClientName,
+    is_denied: bool,
+    /// Whether the HTTP status was sent before the outcome was known.
+    has_status: bool,
+}
+
+/// Omits what the request is about.
+impl fmt::Debug for RequestRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestRecord").finish_non_exhaustive()
+    }
+}
+
+impl RequestRecord {
+    pub(super) fn new(
+        service: Arc<AuditService>,
+        permit: Permit,
+        request: &AuditedRequest<'_>,
+    ) -> Self {
+        let AuditedRequest {
+            origin,
+            principal,
+            method,
+            params,
+            ..
+        } = *request;
+        // The outcome is filled in when it is known.
+        let mut record = Record::new(Event::Request, Outcome::Cancelled);
+        record.actor = principal.and_then(|it| actor(it, origin.oauth_client.as_ref()));
+        record.address = origin.address;
+        record.session = origin.session.clone();
+        record.era = Some(match request.era {
+            Era::Legacy => RecordEra::Legacy,
+            Era::Modern => RecordEra::Modern,
+        });
+        record.transport = Some(origin.transport);
+        record.method = Some(Text::new(method));
+        record.request_id = Some(Text::new(id_text(request.id)));
+        record.target = subject::target(method, params);
+        record.arguments = subject::arguments(method, params, request.message);
+        record.bytes_in = Some(request.length as u64);
+        let in_meta = params.meta.get_str("traceparent");
+        record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
+        record.config = request.config.map(Text::shared);
+        let info = match method {
+            "initialize" => params.members.get("clientInfo"),
+            _ => params.meta.get(CLIENT_INFO),
+        };
+        let pending = Pending {
+            permit,
+            record,
+            name: ClientName::default(),
+            is_denied: false,
+            has_status: origin.transport == Transport::Stdio,
+        };
+        let known = Self {
+            service,
+            arrived: Instant::now(),
+            principal: principal.map(|principal| principal.id()),
+            pending: ScopedLock::new(Some(pending)),
+        };
+        if let Some(info) = info {
+            known.set_client(&ClientName::read(info));
+        }
+        known
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
+        if let Some(pending) = &mut *self.pending.lock() {
+            change(pending);
+        }
+    }
+
+    /// Sets the name that the client gives itself.
+    pub(crate) fn set_client(&self, name: &ClientName) {
+        self.change(|pending| {
+            if !name.is_empty() {
+                let info = ClientInfo::new(Text::new(&name.name), Text::new(&name.version));
+                pending.record.client = Some(Arc::new(info));
+            }
+            pending.name = name.clone();
+        });
+    }
+
+    /// Sets the id of the session that the request opened.
+    pub(crate) fn set_session(&self, id: &str) {
+        self.change(|pending| pending.record.session = Some(SessionId::new(id.into())));
+    }
+
+    /// The status of the response was sent before its outcome was known.
+    pub(crate) fn status_sent(&self) {
+        self.change(|pending| pending.has_status = true);
+    }
+
+    /// Sets the server that has the target, and its name or URI there.
+    pub(crate) fn set_server(&self, server: &Arc<str>, upstream_name: Option<&str>) {
+        self.change(|pending| {
+            if let Some(target) = &mut pending.record.target {
+                target.server = Some(Text::shared(server));
+                target.upstream_name = upstream_name.map(LongText::new);
+            }
+        });
+    }
+
+    /// Sets the variant that the request runs under. A client that had none before, or another one, is recorded.
+    /// `connection` is the session or connection of the client, if it has one.
+    pub(crate) fn set_variant(&self, id: &str, reason: &'static str, connection: Option<ClientId>) {
+        self.change(|pending| {
+            let choice = VariantChoice::new(Text::new(id), Text::from_static(reason));
+            pending.record.variant = Some(choice);
+            let key = match connection {
+                Some(client) => ClientKey::Connected(client),
+                None => ClientKey::Stateless {
+                    principal: self.principal,
+                    address: pending.record.address,
+                    name: key_of(&pending.name),
+                },
+            };
+            if self.service.is_new_variant(key, id) {
+                let mut selected = event(pending, Event::VariantSelected, Outcome::Allowed);
+                selected.variant.clone_from(&pending.record.variant);
+                self.service.record(selected);
+            }
+        });
+    }
+
+    /// The client selected a variant that does not exist for it.
+    pub(crate) fn refuse_variant(&self, requested: &str) {
+        self.change(|pending| {
+            pending.is_denied = true;
+            let mut refused = event(pending, Event::VariantRefused, Outcome::Denied);
+            refused.target = Some(Target::new(TargetKind::Variant, LongText::new(requested)));
+            self.service.record(refused);
+        });
+    }
+
+    /// A rule allows the request.
+    pub(crate) fn allowed_by(&self, rule: &str) {
+        self.change(|pending| pending.record.rule = Some(Text::new(rule)));
+    }
+
+    /// A rule refuses the request, or hides its target.
+    pub(crate) fn denied_by(&self, rule: &str) {
+        self.change(|pending| {
+            pending.is_denied = true;
+            pending.record.rule = Some(Text::new(rule));
+        });
+    }
+
+    /// A rate limit refuses the request: `limit` names it.
+    pub(crate) fn limited_by(&self, limit: &str) {
+        self.denied_by(limit);
+        self.change(|pending| {
+            let mut reached = event(pending, Event::LimitReached, Outcome::Denied);
+            reached.target.clone_from(&pending.record.target);
+            reached.rule.clone_from(&pending.record.rule);
+            self.service.record(reached);
+        });
+    }
+
+    /// Records the outcome by the response to the client.
+    pub(crate) fn finish(&self, reply: &Reply) {
+        let Some(pending) = self.pending.lock().take() else {
+            return;
+        };
+        let method = pending.record.method.as_ref();
+        let is_call = method.is_some_and(|method| CALLS.contains(&method.as_str()));
+        let (outcome, code) = outcome(&reply.body, is_call);
+        let outcome = match outcome {
+            Outcome::Error if pending.is_denied => Outcome::Denied,
+            outcome => outcome,
+        };
+        let status = reply.status.as_u16();
+        let has_other = !pending.has_status && reply.status != StatusCode::OK;
+        self.submit(pending.permit, pending.record, |record| {
+            record.outcome = outcome;
+            record.code = code;
+            record.status = has_other.then_some(status);
+            record.bytes_out = Some(reply.body.len() as u64);
+        });
+    }
+
+    /// The request opened a stream of notifications, which has no response.
+    pub(crate) fn opened_stream(&self) {
+        self.end(Outcome::Allowed);
+    }
+
+    /// The client did not wait for the response.
+    pub(crate) fn cancelled(&self) {
+        self.end(Outcome::Cancelled);
+    }
+
+    fn end(&self, outcome: Outcome) {
+        if let Some(pending) = self.pending.lock().take() {
+            self.submit(pending.permit, pending.record, |record| {
+                record.outcome = outcome;
+            });
+        }
+    }
+
+    fn submit(&self, permit: Permit, mut record: Record, fill: impl FnOnce(&mut Record)) {
+        record.duration = Some(self.arrived.elapsed());
+        fill(&mut record);
+        permit.submit(record);
+    }
+}
+
+impl Drop for RequestRecord {
+    fn drop(&mut self) {
+        self.cancelled();
+    }
+}
+
+/// The methods whose results can report that a tool failed.
+const CALLS: &[&str] = &["tools/call", "tasks/result"];
+
+/// Something that happened within a request: by the same client, with another record.
+fn event(pending: &Pending, event: Event, outcome: Outcome) -> Record {
+    let request = &pending.record;
+    let mut record = Record::new(event, outcome);
+    record.actor.clone_from(&request.actor);
+    record.client.clone_from(&request.client);
+    record.address = request.address;
+    record.session.clone_from(&request.session);
+    record.era = request.era;
+    record.transport = request.transport;
+    record.method.clone_from(&request.method);
+    record.request_id.clone_from(&request.request_id);
+    record.trace_id = request.trace_id;
+    record.config.clone_from(&request.config);
+    record
+}
+
+/// The id of a request as text: a string without its quotes.
+fn id_text(id: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<String>(id) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::Mutex;
+
+    use mcp_vary_audit::{AuditConfig, AuditKey, AuditLog, StreamSink};
+    use mcp_vary_wire::response::RpcError;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What the log wrote.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The records about one call of a tool, to which `happens`.
+    async fn records(happens: impl FnOnce(Arc<RequestRecord>)) -> Vec<Value> {
+        let written = Written::default();
+        let sink = StreamSink::new("memory", Box::new(written.clone()));
+        let config = AuditConfig::new(|| 0, AuditKey::new([1; 32]), "run");
+        let log = AuditLog::start(&config, Box::new(sink)).unwrap();
+        let service = Arc::new(AuditService::new(log));
+        let params = Params::read(Some(r#"{"name":"push"}"#)).unwrap();
+        let request = AuditedRequest {
+            origin: &Origin::default(),
+            principal: None,
+            era: Era::Modern,
+            method: "tools/call",
+            id: "7",
+            params: &params,
+            message: None,
+            length: 10,
+            config: None,
+        };
+        happens(service.begin(&request).await.unwrap());
+        service.close().await;
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut lines: Vec<Value> = lines.collect();
+        lines.retain(|line| !line["event"].as_str().unwrap().starts_with("audit."));
+        lines
+    }
+
+    #[tokio::test]
+    async fn a_limit_is_an_event_and_the_rule_of_the_request() {
+        let lines = records(|record| {
+            record.limited_by("rates[0]");
+            let failure = RpcError::new(-32000, "too many requests");
+            record.finish(&failure.reply(Some("7"), Era::Modern));
+        });
+        let lines = lines.await;
+        let seen: Vec<_> = lines
+            .iter()
+            .map(|line| (&line["event"], &line["outcome"], &line["rule"]))
+            .collect();
+        let (denied, rule) = (json!("denied"), json!("rates[0]"));
+        assert_eq!(
+            seen,
+            [
+                (&json!("limit.reached"), &denied, &rule),
+                (&json!("request"), &denied, &rule)
+            ]
+        );
+        assert_eq!(lines[0]["target"]["name"], "push");
+        assert_eq!(lines[1]["code"], -32000);
+    }
+
+    #[tokio::test]
+    async fn the_first_outcome_counts() {
+        let lines = records(|record| {
+            record.cancelled();
+            record.finish(&RpcError::internal("late").reply(Some("7"), Era::Modern));
+            drop(record);
+        });
+        let lines = lines.await;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "cancelled");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_dropped_is_cancelled() {
+        let lines = records(drop).await;
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "cancelled");
+    }
+}

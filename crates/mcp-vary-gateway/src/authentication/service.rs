@@ -1,0 +1,190 @@
+//! Decides who sends a request, under one configuration.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use http::request::Parts;
+use mcp_vary_auth::address::Target;
+use mcp_vary_auth::authenticator::{Admission, Denial};
+use mcp_vary_auth::challenge::{Challenge, Refusal};
+use mcp_vary_auth::credential::Credential;
+use mcp_vary_auth::refresh::{FetchReason, KeysUnavailable};
+use mcp_vary_auth::scope::Scope;
+use mcp_vary_auth::token::{IssuerIndex, TokenVerifier};
+use mcp_vary_base::environment::Environment;
+use tokio_util::task::TaskTracker;
+use tracing::debug;
+
+use super::certificate::PeerCertificate;
+use super::issuer::{Fetching, IssuerClient};
+use crate::settings::authentication::Authentication;
+
+/// A request that may not pass.
+#[derive(Debug)]
+pub(crate) struct CredentialRefusal {
+    /// The answer.
+    pub(crate) challenge: Challenge,
+    denial: Denial,
+}
+
+impl CredentialRefusal {
+    /// Why, in a sentence that has nothing of the credential.
+    pub(crate) fn reason(&self) -> String {
+        let description = self.denial.refusal.description();
+        match &self.denial.reason {
+            Some(reason) => format!("{description}: {reason}"),
+            None => description.to_owned(),
+        }
+    }
+}
+
+/// Decides who sends a request, under one configuration.
+pub(crate) struct AuthenticationService {
+    settings: Authentication,
+    /// In the order of the configuration.
+    issuers: Vec<Arc<IssuerClient>>,
+    environment: Environment,
+    background_tasks: TaskTracker,
+}
+
+/// Omits keys and issuers.
+impl fmt::Debug for AuthenticationService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let issuers = self.issuers.len();
+        f.debug_struct("AuthenticationService")
+            .field("issuers", &issuers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AuthenticationService {
+    /// The service of a configuration. Issuers with the same entry as `before` keep their keys.
+    pub(crate) fn new(
+        settings: Authentication,
+        before: Option<&Self>,
+        environment: Environment,
+        background_tasks: TaskTracker,
+    ) -> Self {
+        let trusted = settings.authenticator.tokens();
+        let trusted = trusted.map_or(&[][..], TokenVerifier::issuers);
+        let issuers = std::iter::zip(trusted, &settings.key_sources).map(|(trusted, source)| {
+            let known = before.into_iter().flat_map(|before| &before.issuers);
+            let mut known = known
+                .filter(|known| known.is_of(&trusted.issuer, source))
+                .map(Arc::clone);
+            let new = || Arc::new(IssuerClient::new(trusted.issuer.clone(), source.clone()));
+            known.next().unwrap_or_else(new)
+        });
+        Self {
+            issuers: issuers.collect(),
+            settings,
+            environment,
+            background_tasks,
+        }
+    }
+
+    /// Fetches the keys of issuers that are due.
+    pub(crate) fn fetch_due_keys(&self) {
+        for issuer in &self.issuers {
+            issuer.begin_fetch(FetchReason::Schedule, &self.fetching());
+        }
+    }
+
+    fn fetching(&self) -> Fetching<'_> {
+        Fetching {
+            tasks: &self.background_tasks,
+            authenticator: &self.settings.authenticator,
+        }
+    }
+
+    /// Decides on the head of a request to `target`. It waits for keys that may still arrive.
+    ///
+    /// # Errors
+    ///
+    /// The answer to a request that may not pass, and the reason.
+    pub(crate) async fn authenticate(
+        &self,
+        head: &Parts,
+        target: &Target,
+    ) -> Result<Admission, CredentialRefusal> {
+        let first = match self.decide(head, target) {
+            Ok(admission) => return Ok(admission),
+            Err(denial) => denial,
+        };
+        let issuer = first.fetch.and_then(|index| self.issuers.get(index.get()));
+        let fetched = match issuer {
+            Some(issuer) => issuer.newer_keys(&self.fetching()).await,
+            None => false,
+        };
+        let denial = match fetched.then(|| self.decide(head, target)) {
+            Some(Ok(admission)) => return Ok(admission),
+            Some(Err(denial)) => denial,
+            None => first,
+        };
+        if let Some(reason) = &denial.reason {
+            debug!(%reason, "token refused");
+        }
+        Err(CredentialRefusal {
+            challenge: self.settings.challenges.answer(&denial.refusal, target),
+            denial,
+        })
+    }
+
+    fn decide(&self, head: &Parts, target: &Target) -> Result<Admission, Denial> {
+        let credential = Credential::read(&head.headers, head.uri.query())?;
+        let authenticator = &self.settings.authenticator;
+        let certificate = head.extensions.get::<PeerCertificate>();
+        if let (Credential::None, Some(certificate)) = (&credential, certificate) {
+            return Ok(Admission::of(Arc::clone(certificate.principal())));
+        }
+        let now = (self.environment.now)();
+        let keys = |index: IssuerIndex| match self.issuers.get(index.get()) {
+            Some(issuer) => issuer.keys(),
+            None => Err(KeysUnavailable::NeverLoaded),
+        };
+        let mut admission = authenticator.authenticate(credential, target, now, keys)?;
+        if let Some(certificate) = certificate {
+            admission.principal = certificate.add_to(&admission.principal);
+        }
+        Ok(admission)
+    }
+
+    /// The answer to a credential from an address that sent too many wrong ones, before it is verified.
+    pub(crate) fn too_many_failures(&self, retry_after: u64, target: &Target) -> Challenge {
+        let refusal = Refusal::TooManyFailures(Duration::from_secs(retry_after));
+        self.settings.challenges.answer(&refusal, target)
+    }
+
+    /// The header `WWW-Authenticate` of a response to a call that needs `scopes`.
+    pub(crate) fn scope_challenge(
+        &self,
+        scopes: &[String],
+        target: &Target,
+    ) -> Option<HeaderValue> {
+        let scopes = scopes.iter().filter_map(|scope| Scope::parse(scope).ok());
+        let refusal = Refusal::InsufficientScope(scopes.collect());
+        self.settings
+            .challenges
+            .answer(&refusal, target)
+            .www_authenticate
+    }
+
+    /// The protected resource metadata at `path` (RFC 9728, section 3), if there is a document.
+    pub(crate) fn metadata(&self, path: &str) -> Option<String> {
+        self.settings.metadata.as_ref()?.document(path)
+    }
+
+    /// How often it is looked whether a stream may go on.
+    pub(super) const fn stream_check(&self) -> Duration {
+        self.settings.stream_check
+    }
+
+    /// Whether what `before` admitted may go on.
+    pub(super) fn still_admits(&self, before: &Self, admission: &Admission) -> bool {
+        let now = (self.environment.now)();
+        let authenticator = &self.settings.authenticator;
+        authenticator.still_admits(&before.settings.authenticator, admission, now)
+    }
+}

@@ -1,0 +1,187 @@
+//! Experiments: which clients take part, and with which arm (SV-24).
+//!
+//! A client takes part if nothing else decides its variant, if it would get one of the arms by its hints, if each arm
+//! could be its variant, and if it is known again: by its principal, or by its session. All arms must be possible,
+//! since clients that can get one arm and not another would not be like the others.
+
+use std::sync::Arc;
+
+use mcp_vary::hints::VariantHints;
+use mcp_vary::variant::Status;
+use mcp_vary_access::Principal;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_catalog::selection::variant_selection::Offers;
+use mcp_vary_catalog::variant_set::VariantSet;
+use mcp_vary_experiment::{Experiment, Tally, Unit};
+use mcp_vary_wire::client_id::ClientId;
+use tokio::time::Instant;
+
+use crate::session::participation::Participation;
+use crate::settings::config::Config;
+use crate::settings::experiments::ExperimentConfig;
+
+/// The value of a hint that means yes.
+const YES: &str = "true";
+
+/// The experiments of one configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Experiments {
+    active: Vec<ActiveExperiment>,
+}
+
+#[derive(Debug)]
+struct ActiveExperiment {
+    config: ExperimentConfig,
+    key: Vec<u8>,
+    /// The variant of each arm.
+    arms: Vec<VariantIndex>,
+    /// Whether an arm is experimental, so that clients must ask for it.
+    is_experimental: bool,
+    /// What came of it, since when. A reload that leaves the experiment as it is goes on counting.
+    tally: (Arc<Tally>, Instant),
+}
+
+/// By what a client is known again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Identity<'a> {
+    Principal(&'a Principal),
+    Session(ClientId),
+}
+
+impl<'a> Identity<'a> {
+    /// The principal of a client that has one, else its session.
+    pub(crate) fn of(
+        principal: Option<&'a Arc<Principal>>,
+        session: Option<ClientId>,
+    ) -> Option<Self> {
+        let known = principal.filter(|principal| !principal.is_anonymous());
+        known
+            .map(|principal| Self::Principal(principal))
+            .or(session.map(Self::Session))
+    }
+
+    fn unit(self, key: &[u8], experiment: &str) -> Unit {
+        match self {
+            Self::Principal(principal) => {
+                Experiment::unit(key, experiment, principal.id_text().as_bytes())
+            }
+            Self::Session(id) => Experiment::unit(key, experiment, &id.to_be_bytes()),
+        }
+    }
+}
+
+impl Experiments {
+    /// The experiments of `config`, whose counts go on from `before`.
+    pub(crate) fn new(config: &Config, variants: &VariantSet, before: Option<&Self>) -> Self {
+        if !config.variants {
+            return Self::default();
+        }
+        let active = config.experiments.iter().filter_map(|experiment| {
+            let active = ActiveExperiment::new(experiment, config, variants, before);
+            if active.is_none() {
+                let name = experiment.experiment.name();
+                tracing::warn!(experiment = name, "one of its variants does not exist");
+            }
+            active
+        });
+        Self {
+            active: active.collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// The part that a client takes: in the first experiment that suits it.
+    ///
+    /// `offers` are those by its hints.
+    pub(crate) fn assign(
+        &self,
+        hints: &VariantHints,
+        identity: Option<Identity<'_>>,
+        offers: &Offers,
+    ) -> Option<Arc<Participation>> {
+        let first = *offers.order.first()?;
+        let identity = identity.filter(|_| !self.is_empty())?;
+        let suits = |it: &&ActiveExperiment| it.arms.contains(&first) && it.suits(hints, offers);
+        let active = self.active.iter().find(suits)?;
+        let experiment = &active.config.experiment;
+        let unit = identity.unit(&active.key, experiment.name());
+        let arm = experiment.assign(&active.key, unit);
+        active.participation(unit, arm)
+    }
+
+    /// The part that the client of a session takes, which began with an assignment to `variant`.
+    pub(crate) fn of_session(
+        &self,
+        variant: VariantIndex,
+        identity: Identity<'_>,
+    ) -> Option<Arc<Participation>> {
+        let active = self
+            .active
+            .iter()
+            .find(|active| active.arms.contains(&variant))?;
+        let arm = active.arms.iter().position(|it| *it == variant)?;
+        let unit = identity.unit(&active.key, active.config.experiment.name());
+        active.participation(unit, arm)
+    }
+
+    /// The experiments with what came of them so far.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = (&ExperimentConfig, &Arc<Tally>)> {
+        self.active.iter().map(|it| (&it.config, &it.tally.0))
+    }
+}
+
+impl ActiveExperiment {
+    /// `None` if a variant does not exist.
+    fn new(
+        experiment: &ExperimentConfig,
+        config: &Config,
+        variants: &VariantSet,
+        before: Option<&Experiments>,
+    ) -> Option<Self> {
+        let arms = experiment.experiment.arms().iter();
+        let arms = arms.map(|arm| variants.index_of(&arm.variant));
+        let arms: Vec<_> = arms.collect::<Option<_>>()?;
+        let is_experimental = |index: &VariantIndex| {
+            let variant = index.get(variants.variants.as_slice());
+            variant.is_some_and(|variant| variant.status == Status::Experimental)
+        };
+        let mut earlier = before.into_iter().flat_map(|before| &before.active);
+        let earlier = earlier.find(|earlier| earlier.config == *experiment);
+        let tally = earlier.map(|earlier| earlier.tally.clone());
+        let salt = experiment.salt.as_ref();
+        Some(Self {
+            is_experimental: arms.iter().any(is_experimental),
+            arms,
+            key: salt.map_or_else(|| config.key.0.to_vec(), |salt| salt.clone().into_bytes()),
+            tally: tally.unwrap_or_else(|| {
+                let tally = Tally::new(experiment.experiment.clone());
+                (Arc::new(tally), Instant::now())
+            }),
+            config: experiment.clone(),
+        })
+    }
+
+    fn suits(&self, hints: &VariantHints, offers: &Offers) -> bool {
+        let name = self.config.experiment.name();
+        let says = |key: &Option<String>, also: Option<&str>| {
+            let values = key.iter().flat_map(|key| hints.values(key));
+            let mut values = values.map(String::as_str);
+            values.any(|value| value == YES || value == name || Some(value) == also)
+        };
+        let opts_out = says(&self.config.opt_out, self.config.kind.as_deref());
+        let asks = match &self.config.opt_in {
+            Some(_) => says(&self.config.opt_in, None),
+            None => !self.is_experimental || hints.requests_experimental(),
+        };
+        asks && !opts_out && self.arms.iter().all(|arm| offers.allows(*arm))
+    }
+
+    fn participation(&self, unit: Unit, arm: usize) -> Option<Arc<Participation>> {
+        let variant = *self.arms.get(arm)?;
+        let participation = Participation::new(self.tally.clone(), (unit, arm), variant);
+        Some(Arc::new(participation))
+    }
+}

@@ -1,0 +1,111 @@
+//! The part that a client takes in an experiment.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use mcp_vary::error_code::INVALID_PARAMS;
+use mcp_vary_audit::Outcome;
+use mcp_vary_base::lock::ScopedLock;
+use mcp_vary_catalog::index::VariantIndex;
+use mcp_vary_experiment::{Call, CallOutcome, Tally, Unit};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Reply;
+use tokio::time::Instant;
+
+use crate::audit::outcome;
+
+/// The bytes of a token, as figures of results count them.
+const BYTES_OF_TOKEN: usize = 4;
+
+/// The part that the client of one request takes in an experiment, and its call, if the request is one.
+#[derive(Debug)]
+pub(crate) struct Participation {
+    /// What came of the experiment, since when.
+    tally: (Arc<Tally>, Instant),
+    unit: Unit,
+    arm: usize,
+    /// The variant of its arm.
+    variant: VariantIndex,
+    pending: ScopedLock<Option<PendingCall>>,
+}
+
+/// A call without an outcome.
+#[derive(Debug)]
+struct PendingCall {
+    tool: u64,
+    arguments: u64,
+    began: Instant,
+    is_invalid: bool,
+}
+
+impl Participation {
+    pub(crate) fn new(
+        tally: (Arc<Tally>, Instant),
+        (unit, arm): (Unit, usize),
+        variant: VariantIndex,
+    ) -> Self {
+        Self {
+            tally,
+            unit,
+            arm,
+            variant,
+            pending: ScopedLock::default(),
+        }
+    }
+
+    /// The variant of the client's arm.
+    pub(crate) fn variant(&self) -> VariantIndex {
+        self.variant
+    }
+
+    /// Counts the client, whether it will call anything or not.
+    pub(crate) fn count_client(&self) {
+        self.tally.0.take_part(self.unit, self.arm);
+    }
+
+    /// A call of a tool begins. One that ends without an outcome, because its client left, is not counted.
+    pub(crate) fn begin_call(&self, params: &Params<'_>) {
+        let hash = |member: &str| {
+            let mut hasher = DefaultHasher::new();
+            params.members.get(member).hash(&mut hasher);
+            hasher.finish()
+        };
+        *self.pending.lock() = Some(PendingCall {
+            tool: hash("name"),
+            arguments: hash("arguments"),
+            began: Instant::now(),
+            is_invalid: false,
+        });
+    }
+
+    /// The gateway refuses the arguments of the call.
+    pub(crate) fn refuse_arguments(&self) {
+        if let Some(call) = &mut *self.pending.lock() {
+            call.is_invalid = true;
+        }
+    }
+
+    /// Counts the call by the response to the client.
+    pub(crate) fn finish(&self, reply: &Reply) {
+        let Some(pending) = self.pending.lock().take() else {
+            return;
+        };
+        let outcome = match outcome(&reply.body, true) {
+            (Outcome::Allowed, _) => CallOutcome::Succeeded,
+            (_, Some(INVALID_PARAMS)) => CallOutcome::InvalidArguments,
+            _ if pending.is_invalid => CallOutcome::InvalidArguments,
+            _ => CallOutcome::Failed,
+        };
+        let (tally, since) = &self.tally;
+        tally.record(&Call {
+            unit: self.unit,
+            arm: self.arm,
+            tool: pending.tool,
+            arguments: pending.arguments,
+            outcome,
+            ended: since.elapsed(),
+            duration: pending.began.elapsed(),
+            tokens: (reply.body.len() / BYTES_OF_TOKEN) as u64,
+        });
+    }
+}

@@ -1,0 +1,203 @@
+//! How often clients may call, read, change their variant, or present a wrong credential.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mcp_vary::variant::VariantId;
+use mcp_vary_access::PrincipalId;
+use mcp_vary_rates::{
+    AddressGroup, Caller, Counted, DEFAULT_CAPACITY, Limit, LimitExceeded, Operation, RateLimiter,
+    RateLimiterError, SharedClock,
+};
+use mcp_vary_wire::client_id::ClientId;
+use quick_cache::sync::Cache;
+
+/// The rate limits of a configuration, with what they have counted; none by default.
+///
+/// # Properties
+///
+/// Clones count together. When a configuration is replaced by one with equal limits, what was counted stays; new limits
+/// begin at zero, all of them. Without limits nothing is counted and nothing is looked up.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::settings::rates::RateLimits;
+/// use mcp_vary_rates::{Counted, Limit, MonotonicClock, Per, SharedClock};
+///
+/// let clock = SharedClock::of(MonotonicClock::start());
+/// let limit = Limit::new("calls", Per::Principal, Counted::Calls, "600/min".parse()?)?;
+/// assert!(!RateLimits::new(vec![limit.clone()], clock.clone())?.is_empty());
+///
+/// // Clients see the name of the limit that refused them, so it must be the only one with it.
+/// let twice = RateLimits::new(vec![limit.clone(), limit], clock);
+/// assert_eq!(twice.unwrap_err().to_string(), "two limits have the name `calls`; rename one");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct RateLimits(Option<Arc<ActiveLimits>>);
+
+impl RateLimits {
+    /// Limits that have counted nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many, or two have one name.
+    pub fn new(limits: Vec<Limit>, clock: SharedClock) -> Result<Self, RateLimiterError> {
+        if limits.is_empty() {
+            return Ok(Self::default());
+        }
+        let limiter = RateLimiter::new(limits, DEFAULT_CAPACITY, clock)?;
+        Ok(Self(Some(Arc::new(ActiveLimits::new(limiter)))))
+    }
+
+    /// Whether there are no limits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The limits, if one of them counts this.
+    pub(crate) fn counting(&self, counted: Counted) -> Option<&ActiveLimits> {
+        let limits = self.0.as_deref()?;
+        limits.counts(counted).then_some(limits)
+    }
+
+    /// `before` with what it has counted, if its limits are the same; else these.
+    pub(crate) fn or_unchanged(self, before: &Self) -> Self {
+        let is_same = match (&self.0, &before.0) {
+            (Some(new), Some(old)) => new.limiter.limits().eq(old.limiter.limits()),
+            _ => false,
+        };
+        match is_same {
+            true => before.clone(),
+            false => self,
+        }
+    }
+
+    /// How many requests each limit has refused, by its name.
+    pub(crate) fn refused(&self) -> BTreeMap<String, u64> {
+        let limits = self.0.iter().flat_map(|limits| limits.refused.iter());
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        limits
+            .map(|(name, refused)| (name.clone(), count(refused)))
+            .collect()
+    }
+}
+
+/// Shows the names of the limits only: what was counted belongs to principals and addresses.
+impl fmt::Debug for RateLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = self.0.iter().flat_map(|limits| limits.refused.keys());
+        f.debug_tuple("RateLimits")
+            .field(&limits.collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// Limits, at least one.
+pub(crate) struct ActiveLimits {
+    limiter: RateLimiter<PrincipalId, SharedClock>,
+    /// By the names of the limits.
+    refused: BTreeMap<String, AtomicU64>,
+    /// The variant that each client used last.
+    latest_variants: Cache<VariantUser, Arc<VariantId>>,
+    /// Whether a limit depends on the names of tools.
+    pub(crate) uses_tool_names: bool,
+}
+
+/// Whose variant is remembered.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum VariantUser {
+    /// A session, or the client on stdio.
+    Connection(ClientId),
+    /// A principal whose requests belong to no session.
+    Principal(PrincipalId),
+    /// Clients without either.
+    Address(AddressGroup),
+}
+
+/// A client wants to change its variant, which a limit refuses.
+#[derive(Debug)]
+pub(crate) struct ChangeRefused<'a> {
+    /// The variant that stays active.
+    pub(crate) active: Arc<VariantId>,
+    pub(crate) limit: LimitExceeded<'a>,
+}
+
+impl ActiveLimits {
+    fn new(limiter: RateLimiter<PrincipalId, SharedClock>) -> Self {
+        let names = limiter.limits().map(|limit| limit.name().to_owned());
+        let refused = names.map(|name| (name, AtomicU64::new(0))).collect();
+        let uses_tool_names = limiter.limits().any(Limit::uses_tool_names);
+        Self {
+            limiter,
+            refused,
+            latest_variants: Cache::new(DEFAULT_CAPACITY),
+            uses_tool_names,
+        }
+    }
+
+    fn counts(&self, counted: Counted) -> bool {
+        let mut limits = self.limiter.limits();
+        limits.any(|limit| limit.counted() == counted)
+    }
+
+    /// Decides whether an operation may go on, and counts it if so. Every refusal of a limit comes from here, from
+    /// [`blocked`](Self::blocked) or from [`change_variant`](Self::change_variant).
+    ///
+    /// # Errors
+    ///
+    /// The limit that refuses. Then no limit has counted the operation.
+    pub(crate) fn check(
+        &self,
+        caller: &Caller<'_, PrincipalId>,
+        operation: &Operation<'_>,
+    ) -> Result<(), LimitExceeded<'_>> {
+        let checked = self.limiter.check(caller, operation);
+        checked.inspect_err(|limit| self.note_refused(limit))
+    }
+
+    /// The limit that refuses an operation, without counting it if none does.
+    pub(crate) fn blocked(
+        &self,
+        caller: &Caller<'_, PrincipalId>,
+        operation: &Operation<'_>,
+    ) -> Option<LimitExceeded<'_>> {
+        let blocked = self.limiter.blocked(caller, operation);
+        blocked.inspect(|limit| self.note_refused(limit))
+    }
+
+    /// Records that `user` uses `variant`, and counts that if it used another one before. A variant that is not
+    /// `available` any more was not left by choice.
+    ///
+    /// # Errors
+    ///
+    /// If a limit refuses the change. Then the other variant stays active.
+    pub(crate) fn change_variant(
+        &self,
+        caller: &Caller<'_, PrincipalId>,
+        user: VariantUser,
+        variant: &VariantId,
+        available: impl FnOnce(&VariantId) -> bool,
+    ) -> Result<(), ChangeRefused<'_>> {
+        let latest = self.latest_variants.get(&user);
+        if latest.as_deref() == Some(variant) {
+            return Ok(());
+        }
+        if let Some(active) = latest.filter(|latest| available(latest)) {
+            self.check(caller, &Operation::SwitchVariant)
+                .map_err(|limit| ChangeRefused { active, limit })?;
+        }
+        self.latest_variants.insert(user, Arc::new(variant.clone()));
+        Ok(())
+    }
+
+    fn note_refused(&self, limit: &LimitExceeded<'_>) {
+        if let Some(refused) = self.refused.get(limit.limit()) {
+            refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

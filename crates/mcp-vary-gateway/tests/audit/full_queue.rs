@@ -1,0 +1,118 @@
+//! What happens to requests whose records cannot be written.
+
+use std::time::{Duration, Instant};
+
+use mcp_vary_audit::{AuditConfig, OnFull};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{modern, tool};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use super::recorded::{Recorded, settings};
+
+/// A gateway whose sink is blocked and whose queue has room for one record.
+async fn blocked(on_full: OnFull) -> Recorded {
+    let mut log: AuditConfig = settings();
+    log.on_full = on_full;
+    log.capacity = 1;
+    let recorded = Recorded::with(log, |config| config.with_variants(false)).await;
+    recorded.sink.wait_for("audit.started", 1).await;
+    recorded.sink.block(true);
+    // One record is at the sink, the next in the queue.
+    let list = || ask(&recorded, "tools/list", json!({}));
+    list().await;
+    soon(async {
+        while status(&recorded)["queued"] != 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    list().await;
+    assert_eq!(status(&recorded)["queued"], 1);
+    recorded
+}
+
+async fn ask(recorded: &Recorded, method: &str, params: Value) -> Value {
+    let kind = ClientKind::HttpModern;
+    kind.ask(&recorded.harness, &json!({}), method, params)
+        .await
+}
+
+fn status(recorded: &Recorded) -> Value {
+    let status = serde_json::to_value(recorded.harness.gateway.status()).unwrap();
+    status["audit"].clone()
+}
+
+const REFUSED: &str = "the request cannot be recorded in the audit log at the moment";
+
+#[tokio::test]
+async fn refuse_refuses_before_anything_happens() {
+    let recorded = blocked(OnFull::Refuse).await;
+    let before = recorded.harness.peer.received().len();
+    for kind in [ClientKind::HttpModern, ClientKind::StdioModern] {
+        let answer = kind
+            .ask(&recorded.harness, &json!({}), "tools/call", tool("odd"))
+            .await;
+        let error = json!({"code": -32603, "message": REFUSED});
+        assert_eq!(answer["error"], error, "{kind:?}");
+    }
+    let message = modern(json!(1), "tools/call", tool("odd"), &json!({}));
+    let mut http = RawHttp::connect(recorded.harness.address).await;
+    let answer = http.ask(&HttpRequest::modern(&message)).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(recorded.harness.peer.received().len(), before);
+    assert_eq!(status(&recorded)["refused"], 3);
+    recorded.sink.block(false);
+    let lost = recorded.sink.wait_for("audit.lost", 1).await;
+    assert_eq!(
+        (&lost[0]["lost"], &lost[0]["refused"]),
+        (&json!(0), &json!(3))
+    );
+    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+#[tokio::test]
+async fn wait_waits_until_there_is_room() {
+    let recorded = blocked(OnFull::Wait(Duration::from_secs(20))).await;
+    let sink = recorded.sink.clone();
+    let unblocking = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        sink.block(false);
+    });
+    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    assert!(answer["result"].is_object(), "{answer}");
+    unblocking.await.unwrap();
+    recorded.sink.wait_for("request", 3).await;
+    assert_eq!(recorded.sink.of("audit.lost").len(), 0);
+}
+
+#[tokio::test]
+async fn wait_is_bounded() {
+    let limit = Duration::from_millis(60);
+    let recorded = blocked(OnFull::Wait(limit)).await;
+    let before = Instant::now();
+    let answer = ask(&recorded, "tools/call", tool("odd")).await;
+    assert!(before.elapsed() >= limit);
+    assert_eq!(answer["error"]["message"], REFUSED);
+    assert_eq!(recorded.harness.peer.of("tools/call").len(), 0);
+    recorded.sink.block(false);
+}
+
+#[tokio::test]
+async fn drop_delays_nobody_and_counts_what_is_lost() {
+    let recorded = blocked(OnFull::Drop).await;
+    for _ in 0..3 {
+        let answer = ask(&recorded, "tools/call", tool("odd")).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    assert_eq!(status(&recorded)["lost"], 3);
+    recorded.sink.block(false);
+    let lost = recorded.sink.wait_for("audit.lost", 1).await;
+    assert_eq!(
+        (&lost[0]["lost"], &lost[0]["refused"]),
+        (&json!(3), &json!(0))
+    );
+    recorded.sink.wait_for("request", 2).await;
+}

@@ -1,0 +1,172 @@
+//! What the operator does: reloads, requests to the administrative listener, rotations of the file.
+
+use std::time::Duration;
+
+use mcp_vary_access::ClaimMapping;
+use mcp_vary_auth::address::PublicUrl;
+use mcp_vary_auth::discovery::Issuer;
+use mcp_vary_auth::key::KeyTable;
+use mcp_vary_auth::metadata::ResourceForm;
+use mcp_vary_auth::provider::Provider;
+use mcp_vary_auth::token::TrustedIssuer;
+use mcp_vary_gateway::settings::audit::{AuditSettings, AuditTarget};
+use mcp_vary_gateway::settings::authentication::{
+    Authentication, IssuerConfig, KeySource, TokenConfig,
+};
+use mcp_vary_gateway::{Environment, Target};
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::recorded::Recorded;
+use crate::support::{Harness, config};
+
+/// Authentication by the tokens of `server`.
+pub(super) fn tokens(server: &AuthorizationServer) -> Authentication {
+    let trusted = TrustedIssuer {
+        issuer: Issuer::parse(&server.issuer()).unwrap(),
+        audiences: vec!["here".to_owned()],
+        scopes: Vec::new(),
+        claims: ClaimMapping::default(),
+    };
+    let tokens = TokenConfig {
+        provider: Provider::install().unwrap(),
+        public_url: PublicUrl::parse("https://mcp.example").unwrap(),
+        issuers: vec![IssuerConfig {
+            trusted,
+            keys: KeySource::Discovery,
+        }],
+        resource_form: ResourceForm::Endpoint,
+        documentation: None,
+    };
+    Authentication::new(KeyTable::default(), Some(tokens), false).unwrap()
+}
+
+/// The log goes on under the next configuration, whose digest its records have.
+#[tokio::test]
+async fn a_reload_is_recorded_with_the_digest_of_what_came_into_force() {
+    let recorded = Recorded::start().await;
+    let mut after = config(Target::http(recorded.harness.peer.url.clone()));
+    after.digest = Some("sha256:fedcba9876543210".into());
+    let reloaded = recorded.harness.gateway.reload(after).await.unwrap();
+    assert_eq!(reloaded.at_next_start, [""; 0]);
+    let record = recorded.sink.wait_for("config.reloaded", 1).await;
+    assert_eq!(record[0]["config"], "sha256:fedcba9876543210");
+    let kind = ClientKind::HttpModern;
+    kind.ask(&recorded.harness, &json!({}), "tools/list", json!({}))
+        .await;
+    let record = recorded.sink.request("tools/list").await;
+    assert_eq!(record["config"], "sha256:fedcba9876543210");
+}
+
+/// Another log needs a restart, and the reload says so.
+#[tokio::test]
+async fn a_changed_log_takes_effect_at_the_next_start() {
+    let recorded = Recorded::start().await;
+    let mut after = config(Target::http(recorded.harness.peer.url.clone()));
+    after.audit = Some(AuditSettings::new(AuditTarget::Stdout));
+    let reloaded = recorded.harness.gateway.reload(after).await.unwrap();
+    assert_eq!(reloaded.at_next_start, ["audit"]);
+}
+
+#[tokio::test]
+async fn a_request_of_the_operator_is_recorded() {
+    let recorded = Recorded::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let gateway = recorded.harness.gateway.clone();
+    tokio::spawn(async move { gateway.serve_admin(listener, std::future::pending()).await });
+    let mut http = RawHttp::connect(address).await;
+    for line in ["GET /status HTTP/1.1", "GET /else?key=s3cret HTTP/1.1"] {
+        http.ask(&HttpRequest::new("").line(line)).await;
+    }
+    let records = recorded.sink.wait_for("admin.request", 2).await;
+    let seen: Vec<_> = records
+        .iter()
+        .map(|it| (&it["method"], &it["outcome"], &it["status"]))
+        .collect();
+    let expected = [
+        (json!("GET /status"), json!("allowed"), Value::Null),
+        (json!("GET /else"), json!("error"), json!(404)),
+    ];
+    let expected: Vec<_> = expected.iter().map(|(a, b, c)| (a, b, c)).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(records[0]["client"]["address"], "127.0.0.1");
+    assert!(!recorded.sink.text().contains("s3cret"));
+}
+
+#[tokio::test]
+async fn the_status_counts_records_and_has_none_without_a_log() {
+    let recorded = Recorded::start().await;
+    let kind = ClientKind::StdioModern;
+    kind.ask(&recorded.harness, &json!({}), "tools/list", json!({}))
+        .await;
+    recorded.sink.request("tools/list").await;
+    let status = serde_json::to_value(recorded.harness.gateway.status()).unwrap();
+    let audit = &status["audit"];
+    // It started, a variant was selected, and a list requested.
+    let expected = json!({"written": 3, "lost": 0, "refused": 0, "queued": 0});
+    assert_eq!(*audit, expected);
+    let without = Harness::start().await;
+    let status = serde_json::to_value(without.gateway.status()).unwrap();
+    assert_eq!(status.get("audit"), None);
+}
+
+/// A rotation takes the file away; afterwards the records are in a new one, and none is lost.
+#[tokio::test]
+async fn a_rotated_file_is_followed_by_a_new_one() {
+    let folder = std::env::temp_dir().join(format!("vary-audit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (path, rotated) = (folder.join("audit.jsonl"), folder.join("audit.jsonl.1"));
+    let settings = AuditSettings::new(AuditTarget::File(path.clone()));
+    let environment = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    let log = settings.start(|| 0, environment).unwrap();
+    let harness = Harness::with(|mut config| {
+        config.audit_log = Some(log);
+        config
+    });
+    let harness = harness.await;
+    let ask = async || {
+        ClientKind::HttpModern
+            .ask(&harness, &json!({}), "prompts/list", json!({}))
+            .await
+    };
+    let contains = async |path: &std::path::Path, count: usize| {
+        let there = async {
+            loop {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                if text.matches("prompts/list").count() >= count {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        soon(there).await;
+    };
+    ask().await;
+    contains(&path, 1).await;
+    std::fs::rename(&path, &rotated).unwrap();
+    harness.gateway.reopen_audit_log();
+    soon(async {
+        while !path.exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    ask().await;
+    contains(&path, 1).await;
+    harness.gateway.close().await;
+    let whole = [&rotated, &path].map(|path| std::fs::read_to_string(path).unwrap());
+    let numbers = whole.concat();
+    let numbers = numbers.lines().map(|line| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        record["seq"].as_u64().unwrap()
+    });
+    let numbers: Vec<_> = numbers.collect();
+    let expected: Vec<u64> = (1..=numbers.len() as u64).collect();
+    assert_eq!(numbers, expected);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,153 @@
+//! SV-22: selections and refusals of variants.
+
+use mcp_vary_testkit::client::{ClientKind, Endpoint as _, LegacyClient};
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{initialize, modern, request, under};
+use serde_json::{Value, json};
+
+use super::recorded::Recorded;
+
+/// The variants that clients got, with the reasons.
+fn selections(records: &[Value]) -> Vec<(&str, &str)> {
+    let selections = records.iter().map(|record| &record["variant"]);
+    let texts = selections.map(|it| (it["id"].as_str().unwrap(), it["reason"].as_str().unwrap()));
+    texts.collect()
+}
+
+/// SV-22: a session's variant is recorded at its first request, and again whenever it is another one.
+#[tokio::test]
+async fn a_session_is_recorded_when_its_variant_changes() {
+    let recorded = Recorded::start().await;
+    let mut client = LegacyClient::open(&recorded.harness, "2025-11-25", &json!({})).await;
+    for params in [
+        json!({}),
+        json!({}),
+        under("compact", json!({})),
+        under("compact", json!({})),
+        json!({}),
+    ] {
+        client.ask("tools/list", params).await;
+    }
+    let records = recorded.sink.wait_for("variant.selected", 3).await;
+    let expected = [
+        ("standard", "session"),
+        ("compact", "selector"),
+        ("standard", "session"),
+    ];
+    assert_eq!(selections(&records), expected);
+    assert!(records.iter().all(|record| record["session"].is_string()));
+    // Another session is another client.
+    let mut other = LegacyClient::open(&recorded.harness, "2025-11-25", &json!({})).await;
+    other.ask("tools/list", json!({})).await;
+    recorded.sink.wait_for("variant.selected", 4).await;
+}
+
+/// SV-22: modern clients are told apart by their address and name.
+#[tokio::test]
+async fn a_client_without_a_session_is_recorded_when_its_variant_changes() {
+    let recorded = Recorded::start().await;
+    let mut http = recorded.harness.connect().await;
+    let list = |name: &str, params: Value| {
+        let mut list = modern(json!(1), "tools/list", params, &json!({}));
+        list["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] =
+            json!({"name": name, "version": "1"});
+        list
+    };
+    for message in [
+        list("a", json!({})),
+        list("a", json!({})),
+        list("b", json!({})),
+        list("a", under("compact", json!({}))),
+        list("b", json!({})),
+    ] {
+        http.ask(&HttpRequest::modern(&message)).await;
+    }
+    let records = recorded.sink.wait_for("variant.selected", 3).await;
+    let names: Vec<_> = records.iter().map(|it| &it["client"]["name"]).collect();
+    assert_eq!(names, ["a", "b", "a"]);
+    let expected = [
+        ("standard", "ranking"),
+        ("standard", "ranking"),
+        ("compact", "selector"),
+    ];
+    assert_eq!(selections(&records), expected);
+}
+
+/// SV-22: by a selector in `_meta`, for every kind of client.
+#[tokio::test]
+async fn a_refused_selector_is_recorded() {
+    for kind in ClientKind::ALL {
+        for (selector, name) in [(json!("gone\u{1b}[2J"), "gone\u{1b}[2J"), (json!(7), "7")] {
+            let recorded = Recorded::start().await;
+            let params = under(selector, json!({}));
+            let answer = kind
+                .ask(&recorded.harness, &json!({}), "tools/list", params)
+                .await;
+            assert_eq!(answer["error"]["code"], -32602);
+            let refused = recorded.sink.wait_for("variant.refused", 1).await;
+            let target = json!({"kind": "variant", "name": name});
+            assert_eq!(refused[0]["target"], target, "{kind:?}");
+            assert_eq!(refused[0]["outcome"], "denied");
+            let record = recorded.sink.request("tools/list").await;
+            let found = (&record["outcome"], &record["code"], &record["variant"]);
+            assert_eq!(
+                found,
+                (&json!("denied"), &json!(-32602), &Value::Null),
+                "{kind:?}"
+            );
+        }
+    }
+}
+
+/// SV-22: by the address and by the header, in both eras.
+#[tokio::test]
+async fn a_refused_address_or_header_is_recorded() {
+    let post = |is_modern: bool| match is_modern {
+        true => HttpRequest::modern(&modern(json!(1), "tools/list", json!({}), &json!({}))),
+        false => HttpRequest::new(initialize("2025-11-25", &json!({})).to_string()),
+    };
+    for is_modern in [false, true] {
+        for by_address in [false, true] {
+            let recorded = Recorded::start().await;
+            let post = match by_address {
+                true => post(is_modern).line("POST /mcp/v/gone HTTP/1.1"),
+                false => post(is_modern).with("MCP-Server-Variant", "gone"),
+            };
+            let mut http = recorded.harness.connect().await;
+            let answer = http.ask(&post).await.json();
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            let refused = recorded.sink.wait_for("variant.refused", 1).await;
+            assert_eq!(refused[0]["target"]["name"], "gone");
+            let record = recorded.sink.wait_for("request", 1).await;
+            assert_eq!(record[0]["outcome"], "denied");
+        }
+    }
+}
+
+/// A variant by the address is recorded with that reason.
+#[tokio::test]
+async fn the_reason_of_a_selection_is_recorded() {
+    let recorded = Recorded::start().await;
+    let mut http = recorded.harness.connect().await;
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    let post = HttpRequest::modern(&list).line("POST /mcp/v/compact HTTP/1.1");
+    http.ask(&post).await;
+    let record = recorded.sink.request("tools/list").await;
+    assert_eq!(
+        record["variant"],
+        json!({"id": "compact", "reason": "address"})
+    );
+}
+
+/// Where variants are off, no record has one.
+#[tokio::test]
+async fn without_variants_there_is_nothing_to_select() {
+    let log = super::recorded::settings();
+    let recorded = Recorded::with(log, |config| config.with_variants(false)).await;
+    let mut pipe = recorded.harness.open_pipe();
+    pipe = pipe.initialize("2025-11-25", &json!({})).await;
+    pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+    let record = recorded.sink.request("tools/list").await;
+    assert_eq!(record.get("variant"), None);
+    assert_eq!(recorded.sink.of("variant.selected").len(), 0);
+}

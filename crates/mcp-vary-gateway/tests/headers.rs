@@ -1,0 +1,12 @@
+//! Headers of servers whose values come from the claims of the client.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+mod headers {
+    mod every_method;
+    mod people;
+    mod refreshed;
+    mod refused;
+}

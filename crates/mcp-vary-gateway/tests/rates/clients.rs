@@ -1,0 +1,217 @@
+//! Gateways with limits, and clients that say who they are.
+
+use mcp_vary_access::Claims;
+use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_gateway::Config;
+use mcp_vary_gateway::settings::authentication::Authentication;
+use mcp_vary_gateway::settings::rates::RateLimits;
+use mcp_vary_rates::{Counted, FakeRelativeClock, Limit, Per, SharedClock};
+use mcp_vary_testkit::client::{ClientKind, Endpoint as _};
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, modern, request};
+use mcp_vary_testkit::stdio_pipe::StdioPipe;
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+/// A limit of calls.
+pub(super) fn calls(name: &str, per: Per, rate: &str) -> Limit {
+    Limit::new(name, per, Counted::Calls, rate.parse().unwrap()).unwrap()
+}
+
+/// Limits, and the clock that they go by.
+pub(super) fn limits(limits: Vec<Limit>) -> (RateLimits, FakeRelativeClock) {
+    let clock = FakeRelativeClock::default();
+    let limits = RateLimits::new(limits, SharedClock::of(clock.clone())).unwrap();
+    (limits, clock)
+}
+
+/// A gateway with these limits, and its clock.
+pub(super) async fn limited(all: Vec<Limit>) -> (Harness, FakeRelativeClock) {
+    limited_with(all, |config| config).await
+}
+
+/// The same with another configuration.
+pub(super) async fn limited_with(
+    all: Vec<Limit>,
+    adapt: impl FnOnce(Config) -> Config,
+) -> (Harness, FakeRelativeClock) {
+    let (rates, clock) = limits(all);
+    let harness = Harness::with(|config| {
+        let mut config = adapt(config);
+        config.rates = rates;
+        config
+    });
+    (harness.await, clock)
+}
+
+/// The API key of somebody.
+pub(super) fn key(name: &str) -> String {
+    let mut random = [7; 32];
+    random[..name.len()].copy_from_slice(name.as_bytes());
+    ApiKey::from_random(random).expose().to_owned()
+}
+
+/// `config` with keys for ann, whose group is `dev`, and bob. Clients without a key are served as well.
+pub(super) fn with_keys(mut config: Config) -> Config {
+    let entries = ["ann", "bob"].map(|name| KeyEntry {
+        name: name.to_owned(),
+        digest: ApiKey::parse(&key(name)).unwrap().digest(),
+        claims: Claims::from_json(r#"{"groups": ["dev"]}"#).unwrap(),
+        expires_at: None,
+    });
+    let table = KeyTable::new(entries.into()).unwrap();
+    config.authentication = Some(Authentication::new(table, None, true).unwrap());
+    config
+}
+
+/// A client of one era on one transport.
+pub(super) struct Client {
+    kind: ClientKind,
+    way: Way,
+    headers: Vec<(&'static str, String)>,
+    path: &'static str,
+}
+
+enum Way {
+    Http(RawHttp, Option<String>),
+    Pipe(StdioPipe),
+}
+
+/// What a client gets.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// None on stdio.
+    pub(super) status: Option<u16>,
+    pub(super) retry_after: Option<String>,
+    pub(super) message: Value,
+}
+
+impl Client {
+    /// A client without a credential.
+    pub(super) async fn open(harness: &Harness, kind: ClientKind) -> Self {
+        Self::open_with(harness, kind, &[]).await
+    }
+
+    /// A client with the key of somebody.
+    pub(super) async fn of(harness: &Harness, kind: ClientKind, name: &str) -> Self {
+        let bearer = format!("Bearer {}", key(name));
+        Self::open_with(harness, kind, &[("Authorization", &bearer)]).await
+    }
+
+    /// A client that sends these headers with each request.
+    pub(super) async fn open_with(
+        harness: &Harness,
+        kind: ClientKind,
+        headers: &[(&'static str, &str)],
+    ) -> Self {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()));
+        let mut client = Self {
+            kind,
+            way: match kind {
+                ClientKind::HttpLegacy | ClientKind::HttpModern => {
+                    Way::Http(RawHttp::connect(harness.address()).await, None)
+                }
+                ClientKind::StdioLegacy | ClientKind::StdioModern => Way::Pipe(harness.open_pipe()),
+            },
+            headers: headers.collect(),
+            path: "/mcp",
+        };
+        if !kind.is_modern() {
+            client.initialize().await;
+        }
+        client
+    }
+
+    async fn initialize(&mut self) {
+        let message = initialize("2025-11-25", &json!({}));
+        match &mut self.way {
+            Way::Http(http, session) => {
+                let mut post = HttpRequest::new(message.to_string());
+                for (name, value) in &self.headers {
+                    post = post.with(name, value);
+                }
+                let answer = http.ask(&post).await;
+                assert_eq!(answer.status, 200, "{}", answer.text());
+                *session = answer.header("mcp-session-id").map(str::to_owned);
+            }
+            Way::Pipe(pipe) => {
+                let answer = pipe.ask(&message).await;
+                assert!(answer["result"].is_object(), "{answer}");
+            }
+        }
+    }
+
+    /// The same client at the address of a variant.
+    pub(super) fn at(mut self, path: &'static str) -> Self {
+        self.path = path;
+        self
+    }
+
+    pub(super) async fn ask(&mut self, method: &str, params: Value) -> Answer {
+        let message = match self.kind.is_modern() {
+            true => modern(json!(1), method, params, &json!({})),
+            false => request(json!(1), method, params),
+        };
+        let (http, session) = match &mut self.way {
+            Way::Pipe(pipe) => {
+                return Answer {
+                    status: None,
+                    retry_after: None,
+                    message: pipe.ask(&message).await,
+                };
+            }
+            Way::Http(http, session) => (http, session),
+        };
+        let mut post = match session {
+            Some(session) => HttpRequest::of(session, message.to_string()),
+            None => HttpRequest::modern(&message),
+        };
+        post = post.line(&format!("POST {} HTTP/1.1", self.path));
+        for (name, value) in &self.headers {
+            post = post.with(name, value);
+        }
+        let answer = http.ask(&post).await;
+        Answer {
+            status: Some(answer.status),
+            retry_after: answer.header("retry-after").map(str::to_owned),
+            message: answer.json(),
+        }
+    }
+
+    /// The answer to a call of a tool without arguments.
+    pub(super) async fn call(&mut self, tool: &str) -> Answer {
+        self.ask("tools/call", json!({"name": tool, "arguments": {}}))
+            .await
+    }
+}
+
+impl Answer {
+    #[track_caller]
+    pub(super) fn passes(&self) {
+        assert!(self.message["result"].is_object(), "{self:?}");
+        assert!(matches!(self.status, None | Some(200)), "{self:?}");
+    }
+
+    /// Checks that a limit refused, everywhere that it says so.
+    #[track_caller]
+    pub(super) fn is_refused_by(&self, limit: &str, retry_after: u64) {
+        let message = format!("the limit `{limit}` is reached; retry after {retry_after} s");
+        let data = json!({"limit": limit, "retryAfter": retry_after, "activeVariant": "standard"});
+        let error = json!({"code": -32005, "message": message, "data": data});
+        let expected = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+        assert_eq!(self.message, expected);
+        self.has_status_429(retry_after);
+    }
+
+    /// Checks status and header, which there are over HTTP.
+    #[track_caller]
+    pub(super) fn has_status_429(&self, retry_after: u64) {
+        if let Some(status) = self.status {
+            assert_eq!(status, 429, "{self:?}");
+            assert_eq!(self.retry_after, Some(retry_after.to_string()), "{self:?}");
+        }
+    }
+}

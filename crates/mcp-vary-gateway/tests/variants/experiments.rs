@@ -1,0 +1,298 @@
+//! SV-24: experiments assign clients to arms, count what comes of it, and override nothing.
+
+use mcp_vary::variant::{ServerVariant, Status};
+use mcp_vary_access::Claims;
+use mcp_vary_auth::key::{ApiKey, KeyEntry, KeyTable};
+use mcp_vary_experiment::{Arm, Experiment, Metric};
+use mcp_vary_gateway::settings::authentication::Authentication;
+use mcp_vary_gateway::settings::experiments::ExperimentConfig;
+use mcp_vary_gateway::{Config, VariantConfig};
+use mcp_vary_testkit::client::Endpoint as _;
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::{HttpRequest, HttpResponse, RawHttp};
+use mcp_vary_testkit::message::{initialize, modern, request};
+use serde_json::{Value, json};
+
+use crate::support::Harness;
+
+const SERVER_VARIANTS: &str = "io.modelcontextprotocol/server-variants";
+const PEOPLE: usize = 24;
+
+fn key(person: usize) -> String {
+    let mut random = [7; 32];
+    random[0] = u8::try_from(person).unwrap();
+    ApiKey::from_random(random).expose().to_owned()
+}
+
+fn everybody() -> Authentication {
+    let entries = (0..PEOPLE).map(|person| KeyEntry {
+        name: format!("person-{person}"),
+        digest: ApiKey::parse(&key(person)).unwrap().digest(),
+        claims: Claims::default(),
+        expires_at: None,
+    });
+    let keys = KeyTable::new(entries.collect()).unwrap();
+    Authentication::new(keys, None, true).unwrap()
+}
+
+/// Standard words against an experimental variant, half of the clients each.
+fn words() -> ExperimentConfig {
+    let arm = |variant: &str| Arm {
+        variant: variant.to_owned(),
+        weight: 50,
+    };
+    ExperimentConfig {
+        experiment: Experiment::new("words", vec![arm("standard"), arm("verbose")]).unwrap(),
+        salt: Some("a text".to_owned()),
+        opt_in: Some("com.acme/experimentOptIn".to_owned()),
+        opt_out: Some("com.acme/experimentExclude".to_owned()),
+        kind: Some("latency-sensitive".to_owned()),
+        metric: Metric::Failed,
+        effect: 0.05,
+    }
+}
+
+fn variants() -> Vec<VariantConfig> {
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
+    let mut verbose = variant("verbose");
+    verbose.status = Status::Experimental;
+    let all = [variant("standard"), verbose, variant("other")];
+    all.map(VariantConfig::new).into()
+}
+
+fn adapt(config: Config) -> Config {
+    let mut config = config.with_variants_of(variants()).unwrap();
+    config.authentication = Some(everybody());
+    config.experiments = vec![words()];
+    config
+}
+
+async fn harness() -> Harness {
+    Harness::before(Era::Modern, adapt).await
+}
+
+/// What a client declares that is willing to take part, and says `more`.
+fn willing(more: &Value) -> Value {
+    let mut hints = json!({"com.acme/experimentOptIn": "true"});
+    for (key, value) in more.as_object().unwrap() {
+        hints[key] = value.clone();
+    }
+    declared(&hints)
+}
+
+fn declared(hints: &Value) -> Value {
+    json!({"extensions": {SERVER_VARIANTS: {"variantHints": {"hints": hints}}}})
+}
+
+struct Client<'a> {
+    harness: &'a Harness,
+    person: Option<usize>,
+    declared: Value,
+}
+
+impl Client<'_> {
+    async fn post(&self, path: &str, post: HttpRequest) -> HttpResponse {
+        let mut post = post.line(&format!("POST {path} HTTP/1.1"));
+        if let Some(person) = self.person {
+            post = post.with("Authorization", format!("Bearer {}", key(person)));
+        }
+        let mut http = RawHttp::connect(self.harness.address()).await;
+        http.ask(&post).await
+    }
+
+    async fn modern(&self, path: &str, method: &str, params: Value) -> Value {
+        let message = modern(json!(1), method, params, &self.declared);
+        self.post(path, HttpRequest::modern(&message)).await.json()
+    }
+
+    /// The first variant that the client is offered, and so its default.
+    async fn variant(&self) -> String {
+        first(&self.modern("/mcp", "server/discover", json!({})).await)
+    }
+
+    /// A session: its id and its default variant.
+    async fn open(&self) -> (String, String) {
+        let open = initialize("2025-11-25", &self.declared).to_string();
+        let opened = self.post("/mcp", HttpRequest::new(open)).await;
+        let id = opened.header("mcp-session-id").unwrap().to_owned();
+        (id, first(&opened.json()))
+    }
+}
+
+fn first(answer: &Value) -> String {
+    let variants =
+        &answer["result"]["capabilities"]["extensions"][SERVER_VARIANTS]["availableVariants"];
+    let id = variants[0]["id"].as_str();
+    id.unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+fn client(harness: &Harness, person: usize) -> Client<'_> {
+    Client {
+        harness,
+        person: Some(person),
+        declared: willing(&json!({})),
+    }
+}
+
+async fn arms(harness: &Harness) -> Vec<String> {
+    let mut arms = Vec::new();
+    for person in 0..PEOPLE {
+        arms.push(client(harness, person).variant().await);
+    }
+    arms
+}
+
+/// A person of each arm.
+async fn one_of_each(harness: &Harness) -> [usize; 2] {
+    let arms = arms(harness).await;
+    ["standard", "verbose"].map(|arm| arms.iter().position(|it| it == arm).unwrap())
+}
+
+#[tokio::test]
+async fn a_principal_gets_the_same_arm_in_both_eras_and_on_every_replica() {
+    let (one, replica) = (harness().await, harness().await);
+    let arms = arms(&one).await;
+    let verbose = arms.iter().filter(|arm| *arm == "verbose").count();
+    assert!((4..PEOPLE - 4).contains(&verbose), "{arms:?}");
+    for (person, arm) in arms.iter().enumerate() {
+        let there = client(&replica, person);
+        assert_eq!(there.variant().await, *arm, "{person}");
+        assert_eq!(there.open().await.1, *arm, "{person}");
+    }
+}
+
+#[tokio::test]
+async fn clients_without_a_principal_are_assigned_by_session_and_else_get_the_control() {
+    let harness = harness().await;
+    let mut sessions = Vec::new();
+    for _ in 0..PEOPLE {
+        let anonymous = Client {
+            person: None,
+            ..client(&harness, 0)
+        };
+        assert_eq!(anonymous.variant().await, "standard");
+        sessions.push(anonymous.open().await.1);
+    }
+    sessions.sort();
+    sessions.dedup();
+    assert_eq!(sessions, ["standard", "verbose"]);
+}
+
+#[tokio::test]
+async fn only_clients_that_ask_for_experiments_get_an_experimental_arm() {
+    let harness = harness().await;
+    let [_, verbose] = one_of_each(&harness).await;
+    for (declares, variant) in [
+        (json!({}), "standard"),
+        (
+            declared(&json!({"com.acme/experimentOptIn": "false"})),
+            "standard",
+        ),
+        (
+            declared(&json!({"com.acme/experimentOptIn": "words"})),
+            "verbose",
+        ),
+        (
+            willing(&json!({"com.acme/experimentExclude": "latency-sensitive"})),
+            "standard",
+        ),
+        (
+            willing(&json!({"com.acme/experimentExclude": "words"})),
+            "standard",
+        ),
+        (
+            willing(&json!({"com.acme/experimentExclude": "destructive"})),
+            "verbose",
+        ),
+    ] {
+        let client = Client {
+            declared: declares.clone(),
+            ..client(&harness, verbose)
+        };
+        assert_eq!(client.variant().await, variant, "{declares}");
+    }
+}
+
+#[tokio::test]
+async fn a_variant_that_is_named_wins() {
+    let harness = harness().await;
+    let [standard, verbose] = one_of_each(&harness).await;
+    let variant = async |person: usize, path: &str| {
+        let client = client(&harness, person);
+        first(&client.modern(path, "server/discover", json!({})).await)
+    };
+    assert_eq!(variant(verbose, "/mcp/v/standard").await, "standard");
+    assert_eq!(variant(standard, "/mcp/v/verbose").await, "verbose");
+    assert_eq!(variant(verbose, "/mcp/v/other").await, "other");
+}
+
+#[tokio::test]
+async fn the_operators_default_wins() {
+    let harness = Harness::before(Era::Modern, |config| {
+        let mut config = adapt(config);
+        config.selection.default = Some("other".parse().unwrap());
+        config
+    });
+    let harness = harness.await;
+    assert!(arms(&harness).await.iter().all(|arm| arm == "other"));
+}
+
+/// The counts of both arms by a metric: numerator and denominator.
+fn counts(harness: &Harness, metric: Metric) -> [(f64, f64); 2] {
+    let status = harness.gateway.status();
+    let arms = &status.experiments[0].totals.arms;
+    [0, 1].map(|arm| {
+        let sums = arms[arm].sums(metric);
+        (sums.x, sums.n)
+    })
+}
+
+#[tokio::test]
+async fn calls_are_counted_for_the_arm_of_their_client() {
+    let harness = harness().await;
+    let people = one_of_each(&harness).await;
+    let call = |name: &str| json!({"name": name, "arguments": {"text": "x"}});
+    for (person, tools) in people.into_iter().zip([&["say", "fail"][..], &["say"]]) {
+        let client = client(&harness, person);
+        for tool in tools {
+            client.modern("/mcp", "tools/call", call(tool)).await;
+        }
+        // The same client in the other era.
+        let (id, _) = client.open().await;
+        let message = request(json!(2), "tools/call", call("say")).to_string();
+        client.post("/mcp", HttpRequest::of(&id, message)).await;
+    }
+    assert_eq!(counts(&harness, Metric::Failed), [(1.0, 3.0), (0.0, 2.0)]);
+    assert_eq!(counts(&harness, Metric::Calls), [(3.0, 1.0), (2.0, 1.0)]);
+    let [(milliseconds, _), _] = counts(&harness, Metric::Duration);
+    assert!(milliseconds > 0.0);
+}
+
+/// Else an arm whose descriptions keep its clients from calling anything would seem to have fewer clients.
+#[tokio::test]
+async fn a_client_that_only_lists_is_counted_once() {
+    let harness = harness().await;
+    let [standard, _] = one_of_each(&harness).await;
+    let client = client(&harness, standard);
+    for _ in 0..2 {
+        client.modern("/mcp", "tools/list", json!({})).await;
+    }
+    assert_eq!(counts(&harness, Metric::Calls), [(0.0, 1.0), (0.0, 0.0)]);
+    assert_eq!(counts(&harness, Metric::Failed), [(0.0, 0.0), (0.0, 0.0)]);
+}
+
+#[tokio::test]
+async fn calls_of_clients_that_do_not_take_part_are_not_counted() {
+    let harness = harness().await;
+    let [_, verbose] = one_of_each(&harness).await;
+    let before = counts(&harness, Metric::Calls);
+    let call = json!({"name": "say", "arguments": {"text": "x"}});
+    let silent = Client {
+        declared: json!({}),
+        ..client(&harness, verbose)
+    };
+    silent.modern("/mcp", "tools/call", call.clone()).await;
+    let willing = client(&harness, verbose);
+    willing.modern("/mcp/v/verbose", "tools/call", call).await;
+    assert_eq!(counts(&harness, Metric::Calls), before);
+}

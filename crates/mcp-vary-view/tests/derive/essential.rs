@@ -1,0 +1,291 @@
+//! What `compact` keeps of the prose in recorded lists, measured with the labelled sentences in `tests/corpus`.
+
+#![expect(clippy::print_stdout, reason = "precision and recall are printed")]
+
+use std::fs;
+use std::path::Path;
+
+use mcp_vary_view::derive::compact_tool;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{list, tools, value};
+
+/// A labelled sentence: see `tests/corpus/README.md`.
+#[derive(Debug, Deserialize)]
+struct Labelled {
+    list: String,
+    tool: String,
+    place: String,
+    sentence: String,
+    keep: bool,
+}
+
+/// How the rules do on one half of the corpus.
+#[derive(Debug, Default)]
+struct Score {
+    sentences: usize,
+    essential: usize,
+    kept: usize,
+    kept_essential: usize,
+    lost: Vec<String>,
+}
+
+impl Score {
+    fn of(half: &str) -> Self {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+        let text = fs::read_to_string(corpus.join(half)).expect("a half of the corpus");
+        let labelled: Vec<Labelled> = serde_json::from_str(&text).expect("labelled sentences");
+        let mut score = Self::default();
+        for item in &labelled {
+            let is_kept = is_kept(item);
+            score.sentences += 1;
+            score.essential += usize::from(item.keep);
+            score.kept += usize::from(is_kept);
+            score.kept_essential += usize::from(is_kept && item.keep);
+            let at = || {
+                format!(
+                    "{} {} {}: {}",
+                    item.list, item.tool, item.place, item.sentence
+                )
+            };
+            // Nobody should read the misses of the half that is held out.
+            let is_shown = half == "open.json";
+            match (item.keep, is_kept) {
+                (true, false) => score.lost.push(at()),
+                (false, true) if is_shown => println!("kept in vain: {}", at()),
+                _ => {}
+            }
+        }
+        println!(
+            "{half}: {} sentences, {} essential, precision {:.3}, recall {:.3}",
+            score.sentences,
+            score.essential,
+            score.precision(),
+            score.recall()
+        );
+        score
+    }
+
+    fn recall(&self) -> f64 {
+        self.kept_essential as f64 / self.essential as f64
+    }
+
+    fn precision(&self) -> f64 {
+        self.kept_essential as f64 / self.kept as f64
+    }
+}
+
+/// Whether the compact form of the tool has the sentence in its place.
+fn is_kept(item: &Labelled) -> bool {
+    let tools = tools(&list(&format!("{}.json", item.list)));
+    let mut named = tools.iter().filter(|it| value(it)["name"] == *item.tool);
+    let compact = value(&compact_tool(named.next().expect("a recorded tool")).expect("a tool"));
+    let described = match item.place.as_str() {
+        "" => &compact,
+        place => match compact["inputSchema"].pointer(place) {
+            Some(schema) => schema,
+            None => &Value::Null,
+        },
+    };
+    let description = described["description"].as_str().unwrap_or_default();
+    let sentence = item.sentence.trim_start_matches("Note to LLM: ");
+    let labelled = sentence
+        .strip_prefix("**")
+        .and_then(|it| it.split_once(":** "));
+    let sentence = labelled.map_or(sentence, |(_label, rest)| rest);
+    plain(description).contains(&plain(sentence))
+}
+
+/// The words of a text without those of its links.
+fn plain(text: &str) -> String {
+    let mut words = String::new();
+    for (at, part) in text.split("](").enumerate() {
+        let part = match at {
+            0 => part,
+            _ => part.split_once(')').map_or(part, |(_, after)| after),
+        };
+        let letters = part.split(|c: char| !c.is_alphanumeric());
+        for word in letters.filter(|word| !word.is_empty()) {
+            words.push_str(word);
+            words.push(' ');
+        }
+    }
+    words
+}
+
+#[test]
+fn the_rules_keep_what_callers_need_also_of_sentences_held_out() {
+    let open = Score::of("open.json");
+    let held_out = Score::of("held-out.json");
+    assert!(open.sentences >= 75 && held_out.sentences >= 75);
+    println!("lost: {:#?}", open.lost);
+    assert!(open.recall() >= 0.95 && open.precision() >= 0.7);
+    assert!(
+        held_out.recall() >= 0.95,
+        "{} are lost",
+        held_out.lost.len()
+    );
+}
+
+/// Lists `description` and an argument `a` with this schema as `compact` does: the description of the tool, and of `a`.
+fn compacts(description: &str, argument: &Value) -> (String, String) {
+    let tool = json!({
+        "name": "send", "description": description,
+        "inputSchema": {"type": "object", "properties": {"a": argument}},
+    });
+    let compact = value(&compact_tool(&tool.to_string()).expect("a tool"));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let argument = &compact["inputSchema"]["properties"]["a"];
+    (
+        text(&compact["description"]),
+        text(&argument["description"]),
+    )
+}
+
+#[track_caller]
+fn keeps(cases: &[(&str, Value, &str)]) {
+    for (description, schema, kept) in cases {
+        let mut schema = schema.clone();
+        schema["description"] = json!(description);
+        assert_eq!(compacts("Sends.", &schema).1, *kept, "of {description}");
+    }
+}
+
+#[test]
+fn of_a_tool_the_first_sentence_and_conditions_stay() {
+    let cases = [
+        ("Sends. It is fast.", "Sends."),
+        ("Sends. Call `login` first.", "Sends. Call `login` first."),
+        (
+            "Sends. It is nice. The text is untrusted data.",
+            "Sends. The text is untrusted data.",
+        ),
+        (
+            "Sends. Exactly one of the two is needed. Returns the id.",
+            "Sends. Exactly one of the two is needed.",
+        ),
+        (
+            "Sends.\n\nReturns:\n  Only an id.\n\nIt must be open.",
+            "Sends. It must be open.",
+        ),
+        ("Sends.\n```\nmust\n```\n# Must", "Sends."),
+        (
+            "Sends. Use the [guide](https://example.com/x) only at night.",
+            "Sends. Use the guide only at night.",
+        ),
+        (
+            "Sends. **Paths:** **MUST** be like `**/*.rs`.",
+            "Sends. **Paths:** **MUST** be like `**/*.rs`.",
+        ),
+        (
+            "Sends. **Paths:** **MUST** be absolute.",
+            "Sends. MUST be absolute.",
+        ),
+        (
+            "Sends. If in doubt, consult https://example.com/x.",
+            "Sends.",
+        ),
+        (
+            "Envoie un message. Le fichier existe.",
+            "Envoie un message. Le fichier existe.",
+        ),
+        (
+            "送信します。ファイルが必要です。",
+            "送信します。 ファイルが必要です。",
+        ),
+    ];
+    for (description, kept) in cases {
+        assert_eq!(compacts(description, &json!({})).0, kept);
+    }
+}
+
+#[test]
+fn of_an_argument_what_the_schema_lacks_stays() {
+    let text = json!({"type": "string"});
+    let number = json!({"type": "number"});
+    keeps(&[
+        ("The text. A JSON string.", text.clone(), "A JSON string."),
+        (
+            "The time to wait, in seconds.",
+            number.clone(),
+            "The time to wait, in seconds.",
+        ),
+        ("The number of things.", number.clone(), ""),
+        ("One of `x` and `y`.", text.clone(), "One of `x` and `y`."),
+        (
+            "Either `x` or `y`.",
+            json!({"enum": ["x", "y"]}),
+            "Either `x` or `y`.",
+        ),
+        ("The mode is `x` or `y`.", json!({"enum": ["x", "y"]}), ""),
+        (
+            "The list has 5 rows.",
+            number.clone(),
+            "The list has 5 rows.",
+        ),
+        (
+            "The list has 5 rows.",
+            json!({"type": "number", "maximum": 5}),
+            "",
+        ),
+        ("Default is css.", json!({"default": "css"}), ""),
+        ("Default is css.", text.clone(), "Default is css."),
+        (
+            "The person who receives parcels.",
+            text,
+            "The person who receives parcels.",
+        ),
+        ("The person who receives parcels.", number, ""),
+        (
+            "Der Name der Datei.",
+            json!({"type": "number"}),
+            "Der Name der Datei.",
+        ),
+    ]);
+}
+
+#[test]
+fn sections_about_arguments_become_their_descriptions() {
+    let written = "Sends.\n\nArgs:\n  a (str): The text.\n    Only JSON.\n  b: Must stay.\n\nReturns:\n  An id.";
+    let (tool, argument) = compacts(written, &json!({"type": "string"}));
+    assert_eq!(
+        (tool.as_str(), argument.as_str()),
+        ("Sends. b: Must stay.", "Only JSON.")
+    );
+    let (tool, argument) = compacts("Sends.\n:param a: In seconds.", &json!({"type": "number"}));
+    assert_eq!(
+        (tool.as_str(), argument.as_str()),
+        ("Sends.", "In seconds.")
+    );
+    // A description in the schema is not replaced.
+    let own = json!({"type": "number", "description": "In meters."});
+    assert_eq!(
+        compacts("Sends.\nArgs:\n  a: In feet only.", &own).1,
+        "In meters."
+    );
+}
+
+#[test]
+fn sections_about_arguments_are_not_lost_where_a_schema_stays_as_it_is() {
+    let tool = json!({
+        "name": "send", "description": "Sends.\nArgs:\n  a: In feet only.\n  b: In meters only.",
+        "inputSchema": {"$schema": "https://example.com/x", "properties": {"a": {"type": "number"}, "b": true}},
+    });
+    let compact = value(&compact_tool(&tool.to_string()).expect("a tool"));
+    assert_eq!(compact["description"], "Sends. b: In meters only.");
+    let argument = &compact["inputSchema"]["properties"]["a"];
+    assert_eq!(argument["description"], "In feet only.");
+}
+
+#[test]
+fn a_choice_describes_the_same_argument_once() {
+    let branch = json!({"properties": {
+        "x": {"type": "number", "description": "In seconds."}, "y": {"type": "number", "description": "In seconds."},
+    }});
+    let tool = json!({"name": "send", "inputSchema": {"anyOf": [branch, branch]}});
+    let compact = value(&compact_tool(&tool.to_string()).expect("a tool"));
+    let at = |path: &str| compact["inputSchema"]["anyOf"].pointer(path).is_some();
+    assert!(at("/0/properties/x/description") && at("/0/properties/y/description"));
+    assert!(!at("/1/properties/x/description") && at("/1/properties/x"));
+}

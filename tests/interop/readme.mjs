@@ -1,0 +1,96 @@
+// README.md and the tutorial: their commands work as printed, one after the other, in an empty directory. Recorded lists
+// play the servers that npx and uvx would download.
+
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { told } from "./sdks.mjs";
+
+const { vary, replay, root } = JSON.parse(process.argv[2]);
+const PAGES = ["README.md", "docs/tutorial/first-steps.md"];
+const SERVERS = { uvx: "git", npx: "filesystem" };
+/** What the tutorial shows to fail, and how. */
+const REFUSED = {
+  '"repo_path":"/"': "there is no argument `repo_path`",
+  write_file: "Unknown tool: write_file",
+};
+
+/** An empty directory with the programs that the pages name. */
+function place() {
+  const home = mkdtempSync(join(tmpdir(), "vary-readme-"));
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  copyFileSync(vary, join(bin, "vary"));
+  for (const [program, list] of Object.entries(SERVERS)) {
+    const recorded = join(root, `crates/mcp-vary-view/tests/fixtures/tool-lists/${list}.json`);
+    writeFileSync(join(bin, program), `#!/bin/sh\nexec '${replay}' '${recorded}'\n`);
+    chmodSync(join(bin, program), 0o755);
+  }
+  return { home, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config"), PATH: `${bin}:${process.env.PATH}` } };
+}
+
+/** The commands and files of a page, in its order. */
+function steps(page) {
+  const blocks = [...readFileSync(join(root, page), "utf8").matchAll(/```(sh|json|yaml)\n(.*?)```/gs)];
+  return blocks.flatMap(([, language, text]) => {
+    if (language === "json") return text.includes("mcpServers") ? [{ file: ".mcp.json", text }] : [];
+    if (language === "yaml") return [{ file: "vary.yaml", text }];
+    const lines = text.split("\n").map((line) => line.replace(/\s+# .*/, "").trim());
+    return lines.filter((line) => line.startsWith("vary ")).map((command) => ({ command }));
+  });
+}
+
+let serving;
+
+async function stop() {
+  const running = serving;
+  serving = undefined;
+  if (!running) return;
+  const ended = new Promise((done) => running.once("exit", done));
+  running.kill("SIGINT");
+  await ended;
+}
+
+/** Starts `vary serve`, in place of the one before, and waits until it serves. */
+async function serve(command, { home, env }) {
+  await stop();
+  serving = spawn("sh", ["-c", `exec ${command}`], { cwd: home, env });
+  let said = "";
+  await new Promise((done, failed) => {
+    const hear = (part) => {
+      said += part;
+      if (said.includes("serving at http://")) done();
+    };
+    serving.stdout.on("data", hear);
+    serving.stderr.on("data", hear);
+    serving.once("exit", () => failed(new Error(said)));
+  });
+}
+
+async function run(command, where) {
+  if (command.startsWith("vary serve")) return serve(command, where);
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd: where.home, env: where.env, encoding: "utf8" });
+  const refusal = Object.entries(REFUSED).find(([part]) => command.includes(part));
+  const found = `${stdout}${stderr}`;
+  const isRight = refusal ? found.includes(refusal[1]) : status === 0;
+  if (!isRight) throw new Error(`exit code ${status}: ${found}`);
+}
+
+for (const page of PAGES) {
+  const where = place();
+  const all = steps(page);
+  await told(`${page} has commands`, async () => {
+    if (all.filter(({ command }) => command).length < 8) throw new Error(`only ${all.length} steps`);
+  });
+  // The first commands of the README use a file that it shows later.
+  const listed = all.find(({ file }) => file === ".mcp.json");
+  if (listed) writeFileSync(join(where.home, ".mcp.json"), listed.text);
+  for (const { command, file, text } of all) {
+    if (file) writeFileSync(join(where.home, file), text);
+    else await told(`${page}: ${command}`, () => run(command, where));
+  }
+  await stop();
+  rmSync(where.home, { recursive: true, force: true });
+}

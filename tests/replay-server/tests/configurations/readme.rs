@@ -1,0 +1,70 @@
+//! The figures of the README: what its configuration lists, in tokens.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::front::{Front, REPLAY_SERVER, root};
+
+/// The servers of the README's configuration, and their recorded lists.
+const SERVERS: &[(&str, &str)] = &[
+    ("command: uvx\n    args: [mcp-server-git]", "git"),
+    (
+        "command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", \".\"]",
+        "filesystem",
+    ),
+];
+
+/// The README's configuration, with recorded lists in place of its servers.
+fn configuration(readme: &str) -> String {
+    let (_, rest) = readme.split_once("```yaml\n").unwrap();
+    let (yaml, _) = rest.split_once("```").unwrap();
+    let root = root();
+    let root = root.to_str().unwrap();
+    SERVERS
+        .iter()
+        .fold(yaml.to_owned(), |text, (server, list)| {
+            assert!(text.contains(server), "{text}");
+            let file = format!("{root}/crates/mcp-vary-view/tests/fixtures/tool-lists/{list}.json");
+            text.replace(
+                server,
+                &format!("command: {REPLAY_SERVER}\n    args: [{file}]"),
+            )
+        })
+}
+
+fn tokens(tools: &[Value]) -> usize {
+    let text = serde_json::to_string(tools).unwrap();
+    tiktoken_rs::o200k_base_singleton().count_ordinary(&text)
+}
+
+/// A figure with a comma between thousands.
+fn with_comma(figure: usize) -> String {
+    match figure {
+        0..1000 => figure.to_string(),
+        _ => format!("{},{:03}", figure / 1000, figure % 1000),
+    }
+}
+
+#[tokio::test]
+async fn the_readme_has_the_tokens_of_each_variant() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut front = Front::with("readme.yaml", &configuration(&readme)).await;
+    assert_eq!(front.gateway.unmatched_overrides(), []);
+    let whole = tokens(&front.list("standard", "tools").await);
+    for variant in ["standard", "compact", "reviewer", "agent"] {
+        let tools = front.list(variant, "tools").await;
+        let tokens = tokens(&tools);
+        let percent = (tokens * 200 + whole) / (whole * 2);
+        let (count, tokens) = (tools.len(), with_comma(tokens));
+        let end = format!("| {count} | {tokens} | {percent} % |");
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{variant}` |")));
+        assert!(
+            row.is_some_and(|row| row.ends_with(&end)),
+            "`{variant}`: {end}"
+        );
+    }
+    front.gateway.close().await;
+}
