@@ -1,5 +1,6 @@
 //! The parsers behind private modules, for the fuzz targets and for property tests. Not part of the API.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -17,6 +18,7 @@ use crate::pipeline::member_check;
 use crate::pipeline::router;
 use crate::session::{BASE_CLASS, Negotiated, Sessions};
 use crate::settings::config::Config;
+use crate::subscriptions::SubscriptionHub;
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
 #[must_use]
@@ -35,6 +37,7 @@ impl Default for SessionIds {
         Self(Sessions::new(
             &Config::new(server, outside),
             vec![[1; 32], [2; 32]],
+            Arc::<SubscriptionHub>::default(),
         ))
     }
 }

@@ -11,6 +11,7 @@ mod support;
 mod access {
     mod calls;
     mod groups;
+    mod logs;
     mod non_interference;
     mod variants;
     mod visibility;

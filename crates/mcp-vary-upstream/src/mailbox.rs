@@ -197,7 +197,7 @@ impl Mailbox {
 }
 
 impl NotificationSink for Mailbox {
-    fn receive(&self, message: &Bytes) {
+    fn receive(&self, _: &str, message: &Bytes) {
         self.post(message);
     }
 }

@@ -63,8 +63,8 @@ impl OutOfBand {
 
 /// Receives notifications without a call.
 pub trait NotificationSink: fmt::Debug + Send + Sync {
-    /// Receives one notification: the whole message as it was sent.
-    fn receive(&self, message: &Bytes);
+    /// Receives one notification of `server`: the whole message as it was sent.
+    fn receive(&self, server: &str, message: &Bytes);
 }
 
 impl Request {

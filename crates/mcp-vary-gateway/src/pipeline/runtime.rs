@@ -190,7 +190,7 @@ impl Services {
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
         Self {
-            sessions: Sessions::new(config, session_keys.collect()),
+            sessions: Sessions::new(config, session_keys.collect(), Arc::clone(&hub) as _),
             authentication: CurrentAuthentication::default(),
             pool: shared.pool(config, observer, &counters),
             exchange: shared.exchange(config, &tasks),

@@ -40,10 +40,6 @@ pub(crate) trait ConnectionObserver: fmt::Debug + Send + Sync {
         connection: Option<ConnectionId>,
     );
 
-    /// Whether `client`, which has a session, may know that `server` exists: where there are access rules, if they show
-    /// something of it.
-    fn may_know(&self, client: ClientId, server: &str) -> bool;
-
     /// Whether a server request belongs to a task that reports it in its status, so that it is not forwarded.
     fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool;
 

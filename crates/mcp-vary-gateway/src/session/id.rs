@@ -18,13 +18,14 @@ use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{BASE_CLASS, Negotiated};
+use super::{BASE_CLASS, Negotiated, ServerVisibility};
 
 /// The parts that sessions with the same negotiation share.
 #[derive(Debug)]
 pub(super) struct SharedNegotiation {
     pub(super) negotiated: Arc<Negotiated>,
     pub(super) views: ArcSwapOption<VariantOrder>,
+    pub(super) visibility: Arc<dyn ServerVisibility>,
     /// The letters of their ids after the seal, as far as they are the same.
     letters: Box<str>,
 }
@@ -128,15 +129,16 @@ struct SealedTail {
 const SEPARATOR: &str = ",\"e\":";
 
 impl SharedNegotiation {
-    pub(super) fn of(fixed: Negotiated) -> Self {
+    pub(super) fn of(fixed: Negotiated, visibility: Arc<dyn ServerVisibility>) -> Self {
         Self {
             negotiated: Arc::new(fixed),
             views: ArcSwapOption::empty(),
+            visibility,
             letters: Box::default(),
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    fn read(text: &str, visibility: &Arc<dyn ServerVisibility>) -> Option<Self> {
         let beginning: SealedNegotiation = serde_json::from_str(&format!("{text}}}")).ok()?;
         let fixed = Negotiated {
             revision: Revision::parse(&beginning.r)?,
@@ -161,7 +163,7 @@ impl SharedNegotiation {
         let (groups, _) = text.as_bytes().get(1..)?.as_chunks::<3>();
         Some(Self {
             letters: URL_SAFE_NO_PAD.encode(groups.as_flattened()).into(),
-            ..Self::of(fixed)
+            ..Self::of(fixed, Arc::clone(visibility))
         })
     }
 }
@@ -198,12 +200,14 @@ pub(super) struct SessionKeys {
     /// The first one seals, all of them open.
     keys: Vec<[u8; 32]>,
     shared: Memo<Option<Arc<SharedNegotiation>>>,
+    visibility: Arc<dyn ServerVisibility>,
 }
 
 impl SessionKeys {
-    pub(super) fn new(keys: Vec<[u8; 32]>) -> Self {
+    pub(super) fn new(keys: Vec<[u8; 32]>, visibility: Arc<dyn ServerVisibility>) -> Self {
         Self {
             keys,
+            visibility,
             shared: Memo::new(NEGOTIATIONS_MEMORY),
         }
     }
@@ -226,7 +230,7 @@ impl SessionKeys {
         let mac = mac(&self.keys[0], payload.as_bytes()).finalize();
         let id = URL_SAFE_NO_PAD.encode([&mac.into_bytes()[..], payload.as_bytes()].concat());
         let shared = self.shared_negotiation(&begin);
-        let shared = shared.unwrap_or_else(|| Arc::new(SharedNegotiation::of(fixed)));
+        let shared = shared.unwrap_or_else(|| Arc::new(self.unsealed(fixed)));
         let tail = SessionTail::of(&ending, &shared, &id);
         (id, shared, tail)
     }
@@ -248,8 +252,13 @@ impl SessionKeys {
         Some((shared, tail))
     }
 
+    /// What a session without an id has in common with nobody.
+    pub(super) fn unsealed(&self, fixed: Negotiated) -> SharedNegotiation {
+        SharedNegotiation::of(fixed, Arc::clone(&self.visibility))
+    }
+
     fn shared_negotiation(&self, text: &str) -> Option<Arc<SharedNegotiation>> {
-        let read = |text: &str| SharedNegotiation::read(text).map(Arc::new);
+        let read = |text: &str| SharedNegotiation::read(text, &self.visibility).map(Arc::new);
         Option::clone(&self.shared.get_or_read(text, read))
     }
 }
@@ -315,6 +324,16 @@ pub(super) mod tests {
 
     use super::*;
 
+    /// Hides no server.
+    #[derive(Debug)]
+    pub(in super::super) struct AllServers;
+
+    impl ServerVisibility for AllServers {
+        fn may_know(&self, _: ClientId, _: &str) -> bool {
+            true
+        }
+    }
+
     pub(in super::super) fn fixed(tags: &[String]) -> Negotiated {
         let tags = tags.iter().map(String::as_str);
         Negotiated {
@@ -329,7 +348,7 @@ pub(super) mod tests {
     }
 
     fn keys() -> SessionKeys {
-        SessionKeys::new(vec![[1; 32], [2; 32]])
+        SessionKeys::new(vec![[1; 32], [2; 32]], Arc::new(AllServers))
     }
 
     fn seal(fixed: Negotiated) -> (String, Arc<SharedNegotiation>, SessionTail) {
@@ -493,7 +512,7 @@ pub(super) mod tests {
     #[test]
     fn an_earlier_key_still_opens() {
         let sealed_with = |key| {
-            SessionKeys::new(vec![[key; 32]])
+            SessionKeys::new(vec![[key; 32]], Arc::new(AllServers))
                 .seal(fixed(&[]), 1, [1; 16])
                 .0
         };

@@ -27,6 +27,7 @@ mod store;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -65,6 +66,15 @@ pub(crate) struct Negotiated {
     pub(crate) principal: Option<PrincipalId>,
     /// Whether its default variant is its arm of an experiment.
     pub(crate) takes_part: bool,
+}
+
+/// Decides which servers the clients of sessions may know.
+///
+/// Sessions know neither rules nor catalogs; this is implemented where both are known.
+pub(crate) trait ServerVisibility: fmt::Debug + Send + Sync {
+    /// Whether `client`, which has a session, may know that `server` exists: where there are access rules, if they show
+    /// something of it.
+    fn may_know(&self, client: ClientId, server: &str) -> bool;
 }
 
 /// The class of a client without forwardable capabilities.
@@ -156,12 +166,18 @@ impl Session {
 
     /// The same client's next session, without an id, with a new negotiation.
     pub(crate) fn renegotiated(&self, fixed: Negotiated) -> Arc<Self> {
-        let shared = Arc::new(SharedNegotiation::of(fixed));
+        let visibility = Arc::clone(&self.shared.visibility);
+        let shared = Arc::new(SharedNegotiation::of(fixed, visibility));
         let session = Self::new(shared, SessionTail::unnamed(), self.client);
         session
             .log_level
             .store(self.log_level.load(Ordering::Relaxed), Ordering::Relaxed);
         Arc::new(session)
+    }
+
+    /// Whether its client may know that `server` exists.
+    pub(crate) fn may_know(&self, server: &str) -> bool {
+        self.shared.visibility.may_know(self.client, server)
     }
 
     /// The session with an id.

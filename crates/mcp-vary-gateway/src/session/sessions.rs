@@ -8,8 +8,8 @@ use mcp_vary_base::environment::Environment;
 use mcp_vary_base::lock::ScopedLock;
 use mcp_vary_wire::client_id::ClientId;
 
-use super::id::{Seal, SessionKeys, SessionTail, SharedNegotiation, SplitId};
-use super::{Negotiated, Session};
+use super::id::{Seal, SessionKeys, SessionTail, SplitId};
+use super::{Negotiated, ServerVisibility, Session};
 use crate::session::store::SessionStore;
 use crate::settings::config::Config;
 
@@ -33,9 +33,13 @@ impl std::fmt::Debug for Sessions {
 
 impl Sessions {
     /// The first of `keys` seals, all of them open.
-    pub(crate) fn new(config: &Config, keys: Vec<[u8; 32]>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        keys: Vec<[u8; 32]>,
+        visibility: Arc<dyn ServerVisibility>,
+    ) -> Self {
         Self {
-            keys: SessionKeys::new(keys),
+            keys: SessionKeys::new(keys, visibility),
             environment: config.environment,
             clients: AtomicU64::new(0),
             shards: shards(config.limits.sessions),
@@ -62,7 +66,7 @@ impl Sessions {
 
     /// A session without an id: that of a stdio client.
     pub(crate) fn open_stdio(&self, fixed: Negotiated) -> Arc<Session> {
-        let shared = Arc::new(SharedNegotiation::of(fixed));
+        let shared = Arc::new(self.keys.unsealed(fixed));
         Arc::new(Session::new(
             shared,
             SessionTail::unnamed(),
@@ -164,7 +168,7 @@ const REMEMBERED_DELETIONS: usize = 100_000;
 pub(super) mod tests {
     use std::sync::atomic::AtomicU8;
 
-    use super::super::id::tests::fixed;
+    use super::super::id::tests::{AllServers, fixed};
     use super::*;
     use mcp_vary_upstream::{Target, UpstreamConfig};
 
@@ -178,7 +182,7 @@ pub(super) mod tests {
         let outside = Environment::new(|| 1_000, random);
         let mut config = Config::new(UpstreamConfig::new("none", target), outside);
         config.limits.sessions = limit;
-        Sessions::new(&config, vec![[1; 32]])
+        Sessions::new(&config, vec![[1; 32]], Arc::new(AllServers))
     }
 
     fn places(sessions: &Sessions) -> usize {

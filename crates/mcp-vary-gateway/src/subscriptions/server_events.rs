@@ -51,10 +51,6 @@ impl ConnectionObserver for ServerEvents {
         self.tasks.registry.changed(&key, params, connection);
     }
 
-    fn may_know(&self, client: ClientId, server: &str) -> bool {
-        self.hub.may_know(client, server)
-    }
-
     fn belongs_to_task(&self, server: &str, request: &ServerRequest) -> bool {
         self.tasks.proxied.owns_request(server, request)
     }

@@ -83,7 +83,7 @@ mod tests {
     struct Receiver;
 
     impl NotificationSink for Receiver {
-        fn receive(&self, _: &Bytes) {}
+        fn receive(&self, _: &str, _: &Bytes) {}
     }
 
     /// Whether something is for the receiver of the latest call, or for that of the client.

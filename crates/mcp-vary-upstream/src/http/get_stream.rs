@@ -29,7 +29,7 @@ impl Connection {
     fn deliver_to_sole_client(&self, message: &Bytes) -> bool {
         let one = self.call_table.sole_receiver();
         if let Some(one) = &one {
-            one.receive(message);
+            one.receive(&self.server, message);
         }
         one.is_some()
     }

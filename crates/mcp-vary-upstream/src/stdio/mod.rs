@@ -366,7 +366,7 @@ impl Shared {
         drop(flights);
         let is_log = method == LOG_MESSAGE;
         if let Some(receiver) = receiver.filter(|_| is_log && !self.is_dedicated) {
-            receiver.receive(message);
+            receiver.receive(&self.server, message);
             return;
         }
         // On a pooled connection, a log message may be about an earlier request.

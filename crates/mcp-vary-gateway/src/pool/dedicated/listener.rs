@@ -112,8 +112,7 @@ impl EventListener {
             let params = self.observer.task_progress(session.client, params)?;
             return Some(era::progress_notification(&params));
         }
-        if !is_for_session(&bytes, session) || !self.observer.may_know(session.client, &self.server)
-        {
+        if !is_for_session(&bytes, session) || !session.may_know(&self.server) {
             return None;
         }
         let task_id = |id: &str| self.observer.task_id(&self.server, id, session.client);
@@ -136,9 +135,12 @@ pub(crate) async fn wait(pending: ForwardedServerRequest, session: &Session) {
 }
 
 impl NotificationSink for Session {
-    fn receive(&self, message: &Bytes) {
+    fn receive(&self, server: &str, message: &Bytes) {
+        if !is_for_session(message, self) || !self.may_know(server) {
+            return;
+        }
         // Copied, since a slice would keep the whole read buffer alive.
-        if is_for_session(message, self) && !self.enqueue(Bytes::copy_from_slice(message)) {
+        if !self.enqueue(Bytes::copy_from_slice(message)) {
             debug!("notification dropped: the client has no open stream");
         }
     }

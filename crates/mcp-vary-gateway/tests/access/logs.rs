@@ -1,0 +1,127 @@
+//! What a server logs is for those who may use something of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary_gateway::Target;
+use mcp_vary_testkit::authorization_server::AuthorizationServer;
+use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
+use mcp_vary_testkit::message::{initialize, introduced, notification, request};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer, event};
+use mcp_vary_testkit::wait::soon;
+use mcp_vary_upstream::Isolation;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::groups::{claims, for_group, named, tokens, with_rules};
+use crate::support::{Harness, config};
+
+/// The `GET` streams of a server, on which it logs.
+type Streams = Arc<Mutex<Vec<UnboundedSender<Bytes>>>>;
+
+fn answer(streams: &Streams, seen: &ReceivedRequest) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => {
+            let capabilities = json!({"tools": {}, "logging": {}});
+            let reply = seen.answer(&introduced("logs", capabilities));
+            return Some(reply.with_header("mcp-session-id", "s-1"));
+        }
+        "GET" => {
+            let (sender, reply) = Reply::stream();
+            streams.lock().unwrap().push(sender);
+            return Some(reply);
+        }
+        "tools/list" => json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}),
+        "logging/setLevel" => json!({}),
+        "tools/call" => json!({"content": []}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// What is logged on a stream of events, up to the message `last`.
+async fn logged_until(stream: &mut RawHttp, last: &str) -> Vec<Value> {
+    let mut logged = Vec::new();
+    while logged.last().is_none_or(|data| data != last) {
+        let message = soon(stream.event()).await.unwrap();
+        if message["method"] == "notifications/message" {
+            logged.push(message["params"]["data"].clone());
+        }
+    }
+    logged
+}
+
+async fn reach_who_may_use_the_server(isolation: Isolation) {
+    let streams = Streams::default();
+    let server = {
+        let streams = Arc::clone(&streams);
+        ScriptedServer::start(move |seen| answer(&streams, seen)).await
+    };
+    let issuer = AuthorizationServer::start().await;
+    let rules = [for_group("sre").with_allow([named("*")])];
+    let mut config = with_rules(config(Target::http(server.url.clone())), rules);
+    config.authentication = Some(tokens(&issuer));
+    config.servers[0].isolation = isolation;
+    let harness = Harness::behind(server, config).await;
+    let bearer_of = |group: &str| format!("Bearer {}", issuer.sign(claims(group)));
+
+    let mut http = harness.connect().await;
+    let open = HttpRequest::new(initialize("2025-11-25", &json!({})).to_string());
+    let opened = open.with("Authorization", bearer_of("sre"));
+    let opened = http.ask(&opened).await;
+    let id = opened.header("mcp-session-id").unwrap().to_owned();
+    let get = HttpRequest::of(&id, "").line("GET /mcp HTTP/1.1");
+    let get = get.with("Authorization", bearer_of("sre"));
+    let mut stream = harness.connect().await;
+    stream.send(&get.bytes()).await;
+    assert_eq!(stream.head().await.status, 200);
+    let mut ask = async |group: &str, method: &str, params: Value| {
+        let message = request(json!(1), method, params).to_string();
+        let post = HttpRequest::of(&id, message).with("Authorization", bearer_of(group));
+        http.ask(&post).await.json()
+    };
+    let log = |data: &str| {
+        let message = notification(
+            "notifications/message",
+            json!({"level": "error", "data": data}),
+        );
+        let streams = streams.lock().unwrap();
+        assert!(!streams.is_empty(), "the gateway reads the server's stream");
+        for stream in &*streams {
+            let _ = stream.send(event(&message).into());
+        }
+    };
+
+    let called = ask(
+        "sre",
+        "tools/call",
+        json!({"name": "work", "arguments": {}}),
+    )
+    .await;
+    assert!(called["result"].is_object(), "{called}");
+    log("one, for sre");
+    let logged = logged_until(&mut stream, "one, for sre").await;
+    assert_eq!(logged, ["one, for sre"]);
+
+    let listed = ask("dev", "tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"], json!([]), "{listed}");
+    log("two, for dev");
+    // Nothing shows that the gateway has read it and told nobody.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let listed = ask("sre", "tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "work", "{listed}");
+    log("three, for sre");
+    let logged = logged_until(&mut stream, "three, for sre").await;
+    assert_eq!(logged, ["three, for sre"]);
+}
+
+#[tokio::test]
+async fn logs_on_a_shared_connection_reach_who_may_use_the_server() {
+    reach_who_may_use_the_server(Isolation::Shared).await;
+}
+
+#[tokio::test]
+async fn logs_on_a_connection_per_principal_reach_who_may_use_the_server() {
+    reach_who_may_use_the_server(Isolation::Principal).await;
+}
