@@ -583,13 +583,13 @@ async fn what_nobody_answers_is_refused_once_it_is_let_go() {
 
 #[tokio::test]
 async fn a_call_does_not_time_out_while_the_client_is_asked() {
-    let upstream = held(|limits| limits.idle = Duration::from_millis(50)).await;
+    let upstream = held(|limits| limits.idle = Duration::from_secs(1)).await;
     let mut exchange = upstream
         .request(relay(&json!({"method": "elicitation/create"})))
         .await
         .unwrap();
     let request = asked(&mut exchange).await;
-    let waiting = tokio::time::timeout(Duration::from_millis(200), exchange.next());
+    let waiting = tokio::time::timeout(Duration::from_millis(1_500), exchange.next());
     assert!(waiting.await.is_err());
     request.reply(Ok("{}"));
     assert!(all(exchange).await.1.is_ok());

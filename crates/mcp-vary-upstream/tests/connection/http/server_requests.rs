@@ -46,7 +46,7 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
     })
     .await;
     let mut config = config(&peer).dedicated();
-    config.limits.idle = Duration::from_millis(50);
+    config.limits.idle = Duration::from_secs(1);
     let upstream = UpstreamConnection::connect(config).await.unwrap();
     let mut events = upstream.events();
     let outside = loop {
@@ -59,7 +59,7 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
     let Ok(Message::Request(inside)) = exchange.next().await else {
         panic!("the server asks");
     };
-    let waiting = tokio::time::timeout(Duration::from_millis(200), exchange.next());
+    let waiting = tokio::time::timeout(Duration::from_millis(1_500), exchange.next());
     assert!(waiting.await.is_err());
     outside.reply(Ok(r#"{"roots":[]}"#));
     inside.reply(Err(r#"{"code":-1,"message":"no"}"#));
