@@ -1,15 +1,26 @@
 //! The reference page agrees with the program.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::*;
 
-const PAGE: &str = include_str!("../../../../docs/reference/configuration.md");
+/// The pages on the configuration, one after the other.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/configuration");
+    let pages = pages(&folder);
+    assert!(pages.len() >= 18, "{pages:?}");
+    let texts = pages
+        .iter()
+        .map(|page| std::fs::read_to_string(page).unwrap());
+    texts.collect::<Vec<_>>().join("\n")
+});
+
 const README: &str = include_str!("../../../../README.md");
 const AUTHENTICATION: &str = include_str!("../../../../docs/reference/authentication.md");
 
 /// The blocks of one language on a page.
-pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+pub(super) fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let starts = page
         .split(&format!("```{language}\n"))
         .skip(1)
@@ -23,7 +34,7 @@ pub(super) fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
 #[test]
 fn every_example_of_the_reference_can_be_read() {
     let any = |name: &str| Some(name.to_owned());
-    let (yaml, toml) = (blocks(PAGE, "yaml"), blocks(PAGE, "toml"));
+    let (yaml, toml) = (blocks(&PAGE, "yaml"), blocks(&PAGE, "toml"));
     let (first, authentication) = (blocks(README, "yaml"), blocks(AUTHENTICATION, "yaml"));
     assert!(yaml.len() >= 5 && !toml.is_empty() && !first.is_empty() && authentication.len() >= 4);
     let files = yaml.iter().chain(&first).chain(&authentication);
@@ -43,9 +54,11 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
         true => pages(&path),
         false => vec![path],
     });
-    pages
+    let mut pages: Vec<PathBuf> = pages
         .filter(|path| path.extension().is_some_and(|end| end == "md"))
-        .collect()
+        .collect();
+    pages.sort();
+    pages
 }
 
 #[test]
@@ -75,7 +88,7 @@ fn every_configuration_in_the_book_can_be_read() {
 
 /// The rows of the table under a heading: key and default.
 fn rows(after: &str) -> Vec<(&'static str, Option<&'static str>)> {
-    let (_, rest) = PAGE.split_once(after).unwrap();
+    let (_, rest) = PAGE.split_once(&format!("\n{after}")).unwrap();
     let table = rest.split("|---|---|---|\n").nth(1).unwrap();
     let lines = table.lines().take_while(|line| line.starts_with('|'));
     lines
@@ -150,11 +163,11 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
 fn every_default_of_the_reference_is_the_programs() {
     let plain = format!("{:?}", read("x", "servers: {a: {command: x}}"));
     let tables = [
-        ("top", "## Top level"),
-        ("server", "## A server"),
+        ("top", "# Top level"),
+        ("server", "# A server"),
         ("restart", "| key of `restart`"),
-        ("ranking", "## `ranking`"),
-        ("limits", "## `limits`"),
+        ("ranking", "# `ranking`"),
+        ("limits", "# `limits`"),
     ];
     for (place, heading) in tables {
         for (key, default) in rows(heading) {
@@ -175,20 +188,20 @@ fn every_default_of_the_reference_is_the_programs() {
 #[test]
 fn every_setting_is_in_the_reference() {
     for (place, heading) in [
-        ("top", "## Top level"),
-        ("server", "## A server"),
+        ("top", "# Top level"),
+        ("server", "# A server"),
         ("restart", "| key of `restart`"),
         ("rule", "| key of a rule"),
         ("variant", "| key of a variant"),
         ("condition", "| key of a condition"),
         ("deprecation", "| key of `deprecation`"),
         ("argument", "| key of an argument"),
-        ("ranking", "## `ranking`"),
+        ("ranking", "# `ranking`"),
         ("weight", "| key of a weight"),
-        ("limits", "## `limits`"),
+        ("limits", "# `limits`"),
         ("access", "| key of an access rule"),
         ("pattern", "| key of an access pattern"),
-        ("auth", "## `auth`"),
+        ("auth", "# `auth`"),
         ("key", "| key of an API key"),
         ("issuer", "| key of an issuer"),
         ("stdio", "| key of `stdio-principal`"),

@@ -1,6 +1,7 @@
 //! The schema says what the reader does.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,22 @@ use crate::document::{self, Node};
 use crate::schema_builder::as_written;
 
 const COMMITTED: &str = include_str!("../../../../../docs/vary.schema.json");
-const PAGE: &str = include_str!("../../../../../docs/reference/configuration.md");
+
+/// The pages on the configuration, one after the other.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/configuration"
+    );
+    let pages = std::fs::read_dir(folder).unwrap();
+    let mut pages: Vec<_> = pages.map(|page| page.unwrap().path()).collect();
+    pages.sort();
+    let texts = pages
+        .iter()
+        .map(|page| std::fs::read_to_string(page).unwrap());
+    texts.collect::<Vec<_>>().join("\n")
+});
+
 const README: &str = include_str!("../../../../../README.md");
 
 #[test]
@@ -50,7 +66,7 @@ fn json_of(name: &str, text: &str) -> Value {
 }
 
 /// The blocks of one language on a page.
-fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let starts = page
         .split(&format!("```{language}\n"))
         .skip(1)
@@ -68,9 +84,9 @@ fn every_example_is_valid() {
         let blocks = blocks.into_iter().map(move |text| (name, text.to_owned()));
         blocks.collect::<Vec<(&str, String)>>()
     };
-    let mut files = named("x.yaml", blocks(PAGE, "yaml"));
+    let mut files = named("x.yaml", blocks(&PAGE, "yaml"));
     files.extend(named("x.yaml", blocks(README, "yaml")));
-    files.extend(named("x.toml", blocks(PAGE, "toml")));
+    files.extend(named("x.toml", blocks(&PAGE, "toml")));
     assert!(files.len() >= 8, "{}", files.len());
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/configurations");
     let before = files.len();
@@ -90,7 +106,7 @@ fn every_example_is_valid() {
 
 /// The rows of the table under a heading: key, default, and what it is, without links.
 fn rows(heading: &str) -> Vec<(&'static str, &'static str, String)> {
-    let (_, rest) = PAGE.split_once(heading).unwrap();
+    let (_, rest) = PAGE.split_once(&format!("\n{heading}")).unwrap();
     let table = rest.split("|---|---|---|\n").nth(1).unwrap();
     let lines = table.lines().take_while(|line| line.starts_with('|'));
     let cell = |cell: &'static str| cell.trim().trim_matches('`');
@@ -119,8 +135,8 @@ fn unlinked(text: &str) -> String {
 
 /// The tables of the reference, and where each stands in [`base`].
 const TABLES: &[(&str, &str)] = &[
-    ("## Top level", ""),
-    ("## A server", "/servers/a"),
+    ("# Top level", ""),
+    ("# A server", "/servers/a"),
     ("| key of `restart`", "/servers/a/restart"),
     ("| key of a variant", "/variants/standard"),
     ("| key of a condition", "/variants/standard/tools/include/0"),
@@ -130,13 +146,13 @@ const TABLES: &[(&str, &str)] = &[
         "/variants/standard/overrides/tools/t/arguments/a",
     ),
     ("| key of a rule", "/clients/0"),
-    ("## `ranking`", "/ranking"),
+    ("# `ranking`", "/ranking"),
     ("| key of a weight", "/ranking/weights/useCase"),
-    ("## `limits`", "/limits"),
+    ("# `limits`", "/limits"),
     ("| key of an access rule", "/access/0"),
     ("| key of an access pattern", "/access/0/allow/0"),
     ("| key of a rate limit", "/rates/0"),
-    ("## `auth`", "/auth"),
+    ("# `auth`", "/auth"),
     ("| key of an API key", "/auth/keys/0"),
     ("| key of an issuer", "/auth/issuers/0"),
     ("| key of `stdio-principal`", "/stdio-principal"),
