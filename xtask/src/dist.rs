@@ -8,6 +8,7 @@ mod oci;
 mod platform;
 mod release;
 mod sbom;
+mod six_commands;
 mod wheel;
 
 use std::fs;
@@ -78,7 +79,7 @@ pub(crate) fn dist(workspace: &Workspace, options: &Dist) -> Result<(), String> 
 }
 
 /// The phase of `cargo xtask test`: what is packed of the binary that the tests use can be installed into an empty
-/// place, and runs there. Its files are removed again.
+/// place, and runs there; the tutorial works with the npm package and with the wheel. Their files are removed again.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     let scratch = || {
         let built = workspace.binary("vary")?;
@@ -113,7 +114,9 @@ fn check(workspace: &Workspace, built: &Path, directory: &Path) -> Result<Outcom
         &out,
         Compression::fast(),
     )?;
-    Ok(install::all(workspace, &out, &names))
+    let mut outcome = install::all(workspace, &out, &names);
+    outcome.add(&six_commands::check(workspace, &out, &names));
+    Ok(outcome)
 }
 
 /// Makes an empty directory below target/xtask, whatever it had.

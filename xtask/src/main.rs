@@ -20,6 +20,7 @@ mod modules;
 mod names;
 mod npm;
 mod outcome;
+mod page;
 mod phases;
 mod process;
 mod python;

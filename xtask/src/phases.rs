@@ -104,7 +104,7 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "dist",
-        about: "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is",
+        about: "the archive, the npm package, the wheel, the Debian package and the image run where nothing else is, two of them as in the tutorial",
         run: dist::phase,
     },
     Phase {
@@ -130,7 +130,7 @@ const PHASES: &[Phase] = &[
 ];
 
 /// The phases that need packages from npm and PyPI.
-const NEED_PACKAGES: &[&str] = &["packages", "conformance", "interop", "auth"];
+const NEED_PACKAGES: &[&str] = &["dist", "packages", "conformance", "interop", "auth"];
 
 /// A phase that has run.
 struct Row {

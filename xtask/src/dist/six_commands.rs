@@ -1,0 +1,252 @@
+//! The tutorial with `npx` or `uvx` alone: its commands run in the printed order, with the packed files, from an
+//! `.mcp.json` with four servers to a client with its own variant.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::outcome::Outcome;
+use crate::page::{Block, blocks, texts};
+use crate::server::Server;
+use crate::workspace::Workspace;
+use crate::{npm, process, python};
+
+const PAGE: &str = "docs/tutorial/six-commands.md";
+
+/// How many commands the page promises.
+const PROMISED: usize = 6;
+
+/// How the page runs Vary from each file.
+const LAUNCHERS: [(&str, &str); 2] = [
+    ("npx", "npx -y ./mcp-vary-cli-0.1.0.tgz"),
+    ("uvx", "uvx --from ./mcp_vary-*.whl vary"),
+];
+
+/// `uv`, pinned.
+const UV: &str = "tests/interop/requirements-uv.txt";
+
+/// The versions of the servers that `uvx` starts.
+const SERVERS: &str = "tests/interop/requirements-uvx.txt";
+
+/// Enough to download the servers once.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// Runs the page with the npm package, then with the wheel.
+pub(super) fn check(workspace: &Workspace, out: &Path, names: &[String]) -> Outcome {
+    let page = match prepared(workspace) {
+        Ok(page) => page,
+        Err(error) => return Outcome::failure(format!("{PAGE}: {error}")),
+    };
+    let mut outcome = Outcome::default();
+    for (tool, launcher) in LAUNCHERS {
+        let tried = place(workspace, tool, out, names, &page)
+            .and_then(|place| tried(workspace, launcher, place, &page));
+        outcome.add(&tried.unwrap_or_else(|error| Outcome::failure(format!("{tool}: {error}"))));
+    }
+    outcome
+}
+
+/// Runs the page with one way to run Vary, and removes the place.
+fn tried(
+    workspace: &Workspace,
+    launcher: &str,
+    place: PathBuf,
+    page: &str,
+) -> Result<Outcome, String> {
+    let tutorial = Tutorial {
+        workspace,
+        launcher,
+        place,
+        page,
+    };
+    let outcome = tutorial.run();
+    let removed = fs::remove_dir_all(&tutorial.place);
+    removed.map_err(|error| format!("cannot remove {}: {error}", tutorial.place.display()))?;
+    Ok(outcome)
+}
+
+/// The page, with all that its commands need installed.
+fn prepared(workspace: &Workspace) -> Result<String, String> {
+    workspace.npm()?;
+    python::install_into(workspace, "uv", UV)?;
+    let page = workspace.read(PAGE)?;
+    for (tool, launcher) in LAUNCHERS {
+        if !page.contains(&format!("`{launcher}`")) {
+            return Err(format!("it does not show `{launcher}` for {tool}"));
+        }
+    }
+    Ok(page)
+}
+
+/// An empty repository with the packed file and the `.mcp.json` of the page.
+fn place(
+    workspace: &Workspace,
+    tool: &str,
+    out: &Path,
+    names: &[String],
+    page: &str,
+) -> Result<PathBuf, String> {
+    let place = workspace.scratch(&format!("six-commands/{tool}"))?;
+    super::empty(&place)?;
+    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
+    let ending = if tool == "npx" { ".tgz" } else { ".whl" };
+    let name = names.iter().find(|name| name.ends_with(ending));
+    let name = name.ok_or_else(|| format!("no {ending} was packed"))?;
+    fs::copy(out.join(name), place.join(name)).map_err(failed)?;
+    // `npx` finds the pinned servers and the Inspector there.
+    let packages = workspace.path(npm::DIRECTORY).join("node_modules");
+    std::os::unix::fs::symlink(packages, place.join("node_modules")).map_err(failed)?;
+    let servers = texts(&blocks(page), "json");
+    let servers = servers.first().ok_or("no .mcp.json")?;
+    fs::write(place.join(".mcp.json"), servers).map_err(failed)?;
+    let mut git = process::command("git");
+    git.args(["init", "--quiet"]).current_dir(&place);
+    process::output(&mut git, LIMIT)?;
+    Ok(place)
+}
+
+/// The page with one way to run Vary.
+struct Tutorial<'a> {
+    workspace: &'a Workspace,
+    launcher: &'a str,
+    place: PathBuf,
+    page: &'a str,
+}
+
+impl Tutorial<'_> {
+    /// Runs every command of the page; `serve` keeps running until the end.
+    fn run(&self) -> Outcome {
+        let blocks = blocks(self.page);
+        let tools = tools(&blocks);
+        let mut checks = Vec::new();
+        let mut _serving = None;
+        for block in &blocks {
+            let command = self.shown(block.text.trim());
+            let ran = match block.language {
+                "yaml" => self.append(block.text),
+                "sh" if command.contains(" serve ") => {
+                    self.serve(&command).map(|server| _serving = Some(server))
+                }
+                "sh" if command.contains(" tools/list") => self.lists(&command, &tools),
+                "sh" => self.output(&command).map(drop),
+                _ => continue,
+            };
+            checks.push((command, ran));
+        }
+        let commands = texts(&blocks, "sh").concat().lines().count();
+        if commands != PROMISED {
+            let error = format!("it has {commands} commands instead of {PROMISED}");
+            checks.push((PAGE.to_owned(), Err(error)));
+        }
+        Outcome::of_all(&checks)
+    }
+
+    /// The command of the page with this way to run Vary.
+    fn shown(&self, command: &str) -> String {
+        command.replacen(LAUNCHERS[0].1, self.launcher, 1)
+    }
+
+    fn append(&self, variants: &str) -> Result<(), String> {
+        let file = self.place.join("vary.yaml");
+        let mut text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+        text.push_str(variants);
+        fs::write(&file, text).map_err(|error| error.to_string())
+    }
+
+    fn output(&self, command: &str) -> Result<String, String> {
+        let log = self.log("errors")?;
+        let mut shell = self.shell(&format!("{command} 2>'{}'", log.display()))?;
+        let printed = process::output(&mut shell, LIMIT);
+        printed.map_err(|error| format!("{error}\n{}", process::tail(&log)))
+    }
+
+    fn serve(&self, command: &str) -> Result<Server, String> {
+        let mut shell = self.shell(&format!("exec {command}"))?;
+        Server::start(&mut shell, &self.log("serve")?)
+    }
+
+    /// Checks that a client lists `tools`. Servers that are still starting get time.
+    fn lists(&self, command: &str, tools: &[String]) -> Result<(), String> {
+        let started = Instant::now();
+        loop {
+            let printed = self.output(command)?;
+            let list: Value = serde_json::from_str(&printed).map_err(|error| error.to_string())?;
+            let listed = list["tools"].as_array().into_iter().flatten();
+            let mut names: Vec<&str> = listed.filter_map(|tool| tool["name"].as_str()).collect();
+            names.sort_unstable();
+            if names == tools {
+                return Ok(());
+            }
+            if started.elapsed() > LIMIT {
+                return Err(format!("the client lists {names:?} instead of {tools:?}"));
+            }
+            thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// A shell in the place, with nothing of the user's but the programs.
+    fn shell(&self, command: &str) -> Result<Command, String> {
+        let scratch = |name: &str| self.workspace.scratch(name);
+        let mut shell = process::command("sh");
+        shell.args(["-c", command]).current_dir(&self.place);
+        shell
+            .env("PATH", self.path()?)
+            .env("HOME", &self.place)
+            .env("MCP_INSPECTOR_SECRET_STORE", "memory")
+            .env("UV_CACHE_DIR", scratch("six-commands/uv")?)
+            .env("UV_CONSTRAINT", self.workspace.path(SERVERS))
+            .env("npm_config_cache", self.place.join("npm"))
+            .env("npm_config_offline", "true");
+        Ok(shell)
+    }
+
+    /// `PATH` with `uvx`, and with the pinned Node.
+    fn path(&self) -> Result<OsString, String> {
+        let uvx = python::program(self.workspace, "uv", "uvx")?;
+        let node = self
+            .workspace
+            .path(npm::DIRECTORY)
+            .join("node_modules/.bin");
+        let before = env::var_os("PATH").unwrap_or_default();
+        let first = uvx.parent().map(Path::to_owned).into_iter().chain([node]);
+        env::join_paths(first.chain(env::split_paths(&before))).map_err(|error| error.to_string())
+    }
+
+    fn log(&self, name: &str) -> Result<PathBuf, String> {
+        let tool = self.launcher.split(' ').next().unwrap_or_default();
+        let name = format!("six-commands/{tool}-{name}.log");
+        self.workspace.scratch(&name)
+    }
+}
+
+/// The tools of the variant on the page, sorted.
+fn tools(blocks: &[Block<'_>]) -> Vec<String> {
+    let variants = texts(blocks, "yaml").concat();
+    let variants: Value = serde_saphyr::from_str(&variants).unwrap_or_default();
+    let tools = variants["variants"]["agent"]["tools"].as_array();
+    let names = tools.into_iter().flatten().filter_map(Value::as_str);
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_six_commands_and_five_tools() {
+        let page = Workspace::here().read(PAGE).unwrap();
+        let blocks = blocks(&page);
+        assert_eq!(texts(&blocks, "sh").concat().lines().count(), PROMISED);
+        assert_eq!(tools(&blocks).len(), 5);
+        let servers: Value = serde_json::from_str(texts(&blocks, "json")[0]).unwrap();
+        assert_eq!(servers["mcpServers"].as_object().unwrap().len(), 4);
+    }
+}
