@@ -1,4 +1,4 @@
-//! The guide: its examples are part of compiled code, and the tests that it names exist.
+//! The guide: its examples are part of compiled code, the tests that it names exist, and each library has a README.
 
 use crate::outcome::{Outcome, no_findings};
 use crate::requirements::has_test;
@@ -6,6 +6,15 @@ use crate::workspace::Workspace;
 
 /// The page about the library. A link to its file follows each example.
 const LIBRARY: &str = "docs/how-to/library.md";
+
+/// The pages whose examples are followed by links to their files.
+const LINKED: &[&str] = &[LIBRARY, "docs/how-to/embed.md"];
+
+/// The page whose examples the phase `library` compiles.
+const TUTORIAL: &str = "docs/tutorial/library.md";
+
+/// The crate that is for the tests of this workspace only.
+const FOR_TESTS: &str = "crates/mcp-vary-testkit/";
 
 /// The behaviour that the reference implementations test, and our tests of it.
 const REFERENCES: &str = "docs/internals/references.md";
@@ -22,26 +31,71 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
         ("examples", examples(workspace)),
         ("named tests", named_tests(workspace)),
         ("rows", rows(workspace)),
+        ("READMEs of crates", readmes(workspace)),
     ])
 }
 
-/// Checks that each example is part of one that the tests compile.
+/// Checks that each example in Rust is part of compiled code.
 fn examples(workspace: &Workspace) -> Result<(), String> {
-    let page = workspace.read(LIBRARY)?;
-    let blocks = blocks(&page);
-    if blocks.is_empty() {
-        return Err("no example in Rust".to_owned());
-    }
     let mut broken = Vec::new();
-    for (example, place) in blocks {
-        let first = example.lines().next().unwrap_or_default();
-        let place = links(place).into_iter().next().map(|(_, file)| file);
-        let Some(file) = place.filter(|file| file.ends_with(".rs")) else {
-            broken.push(format!("`{first}`: no link to its file stands below it"));
-            continue;
-        };
-        if !documented(&workspace.read(file)?).contains(&format!("\n{example}\n")) {
-            broken.push(format!("`{first}`: not so in the documentation of {file}"));
+    let pages = workspace.files("docs")?;
+    for page in pages.iter().filter(|page| page.ends_with(".md")) {
+        let text = workspace.read(page)?;
+        let blocks = blocks(&text);
+        if LINKED.contains(&page.as_str()) {
+            for (example, place) in blocks {
+                let wrong = without_code(workspace, example, place)?;
+                broken.extend(wrong.map(|wrong| format!("{page}: {wrong}")));
+            }
+        } else if !blocks.is_empty() && page != TUTORIAL {
+            broken.push(format!(
+                "{page}: nothing compiles its examples in Rust; add it to the pages of this check"
+            ));
+        }
+    }
+    no_findings(&broken)
+}
+
+/// Why `example` is not compiled: `place`, the line below it, has to link to a file of which it is a documented example,
+/// or the whole.
+fn without_code(
+    workspace: &Workspace,
+    example: &str,
+    place: &str,
+) -> Result<Option<String>, String> {
+    let first = example.lines().next().unwrap_or_default();
+    let file = links(place).into_iter().next().map(|(_, file)| file);
+    let Some(file) = file.filter(|file| file.ends_with(".rs")) else {
+        return Ok(Some(format!(
+            "`{first}`: no link to its file stands below it"
+        )));
+    };
+    let text = workspace.read(file)?;
+    let is_part = documented(&text).contains(&format!("\n{example}\n"));
+    let wrong = format!("`{first}`: not so in {file}, nor in its documentation");
+    Ok((!is_part && text.trim_end() != example).then_some(wrong))
+}
+
+/// Checks that each crate that others can use has a README, and names it for crates.io.
+fn readmes(workspace: &Workspace) -> Result<(), String> {
+    let mut broken = Vec::new();
+    let files = workspace.files("crates")?;
+    let manifests = files
+        .iter()
+        .filter_map(|file| file.strip_suffix("Cargo.toml"));
+    for folder in manifests.filter(|folder| *folder != FOR_TESTS) {
+        let name = folder
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        let manifest = workspace.read(&format!("{folder}Cargo.toml"))?;
+        if !manifest.contains("\nreadme = \"README.md\"\n") {
+            broken.push(format!("{folder}Cargo.toml: no `readme = \"README.md\"`"));
+        }
+        let readme = workspace.read(&format!("{folder}README.md"));
+        if !readme.is_ok_and(|readme| readme.starts_with(&format!("# {name}\n\n"))) {
+            broken.push(format!("{folder}README.md: does not begin with `# {name}`"));
         }
     }
     no_findings(&broken)

@@ -16,6 +16,7 @@ mod faults;
 mod guide;
 mod interop;
 mod layout;
+mod library;
 mod modules;
 mod names;
 mod npm;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, auth, book, cargo, check, conformance, dist, faults, guide, interop, layout, names,
-    requirements, soak, tokens,
+    amplify, auth, book, cargo, check, conformance, dist, faults, guide, interop, layout, library,
+    names, requirements, soak, tokens,
 };
 
 /// A part of the tests that can run alone.
@@ -113,6 +113,11 @@ const PHASES: &[Phase] = &[
         run: |workspace| Outcome::of_all(&[("npm", workspace.npm()), ("PyPI", workspace.python())]),
     },
     Phase {
+        name: "library",
+        about: "the program of the library's tutorial compiles as printed, and the Inspector calls its tool",
+        run: library::phase,
+    },
+    Phase {
         name: "conformance",
         about: "the official suite reports no new failures through Vary",
         run: conformance::phase,
@@ -130,7 +135,14 @@ const PHASES: &[Phase] = &[
 ];
 
 /// The phases that need packages from npm and PyPI.
-const NEED_PACKAGES: &[&str] = &["dist", "packages", "conformance", "interop", "auth"];
+const NEED_PACKAGES: &[&str] = &[
+    "dist",
+    "packages",
+    "library",
+    "conformance",
+    "interop",
+    "auth",
+];
 
 /// A phase that has run.
 struct Row {

@@ -2,6 +2,24 @@
 //!
 //! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client configures its servers) into
 //! a [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
+//!
+//! # Examples
+//!
+//! ```
+//! use mcp_vary_config::{Diagnostics, Source};
+//! use mcp_vary_gateway::{Config, Environment};
+//!
+//! fn configure(text: &str, environment: Environment) -> Result<Config, Diagnostics> {
+//!     // Nothing but the text is read: the closure decides what `${VARIABLE}` is.
+//!     let file = Source::new("vary.yaml", text).read(&|_variable| None)?;
+//!     Ok(file.into_config(environment))
+//! }
+//!
+//! let environment = Environment::new(|| 0, |bytes| bytes.fill(7));
+//! let config = configure("servers: {files: {command: file-server}}", environment)?;
+//! assert_eq!(config.servers.len(), 1);
+//! # Ok::<(), Diagnostics>(())
+//! ```
 
 mod access;
 mod audit;

@@ -3,6 +3,62 @@
 //! A [`Gateway`] connects to servers, reads what they offer and serves any number of clients over
 //! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
 //! and the transports ask for is touched.
+//!
+//! # Serve one server
+//!
+//! The gateway reads neither a clock nor randomness; the [`Environment`] has both.
+//!
+//! ```no_run
+//! use mcp_vary_gateway::{Config, Environment, Gateway, Target, UpstreamConfig};
+//! use tokio::net::TcpListener;
+//!
+//! # async fn serve(environment: Environment) -> Result<(), Box<dyn std::error::Error>> {
+//! let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
+//! let config = Config::new(UpstreamConfig::new("everything", target), environment);
+//! let gateway = Gateway::start(config).await?;
+//! let listener = TcpListener::bind("127.0.0.1:8800").await?;
+//! gateway.serve_http(listener, std::future::pending()).await?;
+//! gateway.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Offer your own variants
+//!
+//! Without this, clients get `standard`, `compact`, `directory` and `read-only`.
+//!
+//! ```
+//! use mcp_vary::variant::ServerVariant;
+//! use mcp_vary_gateway::{Base, Config, VariantConfig};
+//!
+//! fn with_reviewer(config: Config) -> Result<Config, Box<dyn std::error::Error>> {
+//!     let everything = ServerVariant::new("everything".parse()?, "All tools");
+//!     let reviewer = ServerVariant::new("reviewer".parse()?, "Tools that only read");
+//!     Ok(config.with_variants_of(vec![
+//!         VariantConfig::new(everything),
+//!         VariantConfig::new(reviewer).with_base(Base::ReadOnly),
+//!     ])?)
+//! }
+//! ```
+//!
+//! # Change the configuration while clients are served
+//!
+//! Servers and variants that are the same keep their connections and sessions.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use mcp_vary_gateway::{Config, Gateway, ReloadError};
+//!
+//! async fn replace(gateway: &Arc<Gateway>, config: Config) -> Result<(), ReloadError> {
+//!     let changes = gateway.reload(config).await?;
+//!     tracing::info!("{changes}");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The crate `mcp-vary-config` reads the configuration from files. `examples/embed.rs` is a whole
+//! program.
 
 mod audit;
 mod authentication;
@@ -40,3 +96,7 @@ pub use mcp_vary_wire::headers::call_headers;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
 pub use status::{AuditStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -5,6 +5,7 @@
 mod support;
 
 mod operations {
+    mod embed;
     #[cfg(debug_assertions)]
     mod locks;
     mod reload;

@@ -77,7 +77,17 @@
 //! ```
 //!
 //! Start with [`server`] for servers and with [`client`] for clients.
+//!
+//! # Versions
+//!
+//! `rmcp` 3.8 or later, below 4, with its default features. Your server enables the transports that
+//! it uses, such as `transport-io`. There must be one `rmcp` in your dependencies: if `cargo tree -d`
+//! lists two, traits of one are not those of the other. Rust 1.95 or later.
 
 pub mod client;
 pub mod server;
 mod switch_limit;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

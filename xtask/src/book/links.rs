@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use crate::outcome::no_findings;
 use crate::workspace::Workspace;
 
-/// Where links are checked, besides all pages in `docs`.
+/// Where links are checked, besides all pages in `docs` and the READMEs of the crates.
 const OTHERS: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -29,6 +29,7 @@ struct Link<'a> {
 /// One line per link that leads nowhere: the page, the line, the link, and what is missing.
 pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     let mut pages = workspace.files("docs")?;
+    pages.extend(workspace.files("crates")?);
     pages.retain(|file| is_markdown(file));
     pages.extend(OTHERS.iter().map(|&file| file.to_owned()));
     let mut texts = BTreeMap::new();
