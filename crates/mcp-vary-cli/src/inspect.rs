@@ -25,6 +25,10 @@ use crate::target_args::ServerTarget;
 use crate::target_session::TargetSession;
 use crate::tokens;
 
+mod task_cost;
+
+use task_cost::{DescriptionCost, TOOLS_OF_A_TASK};
+
 /// Reads the variants and their tools, and prints them with their cost. Always closes the server.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = ClientIdentity::from_args(args.features.as_deref(), &args.hints)?;
@@ -72,6 +76,9 @@ async fn inspect(
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
     let mut variants = variant_tools(&client, configured, args.client.variant.as_deref()).await?;
+    for face in &mut variants {
+        face.descriptions = DescriptionCost::read(&client, face.id(), &face.listed).await;
+    }
     let whole = baseline(&variants).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
         variants.retain(|face| face.id().is_none_or(|id| id == only));
@@ -103,6 +110,10 @@ pub(crate) struct VariantTools {
     source: Source,
     pub(crate) tokens: usize,
     tools: Vec<Tool>,
+    /// The tools as they are listed.
+    listed: Vec<String>,
+    /// The cost of what clients get on demand, if schemas are on demand.
+    descriptions: Option<DescriptionCost>,
 }
 
 /// The source of the knowledge about a variant.
@@ -127,7 +138,7 @@ impl VariantTools {
         self.variant.as_ref().map(|variant| variant.id.as_str())
     }
 
-    fn read(variant: Option<ServerVariant>, source: Source, listed: &[String]) -> Self {
+    fn read(variant: Option<ServerVariant>, source: Source, listed: Vec<String>) -> Self {
         let name = |tool: &String| {
             Members::parse(tool)
                 .ok()
@@ -140,11 +151,18 @@ impl VariantTools {
         Self {
             variant,
             source,
-            tools: tools.collect(),
+            tools: tools.collect::<Vec<_>>(),
             tokens: tokens::count_array(
                 &listed.iter().map(|tool| compact(tool)).collect::<Vec<_>>(),
             ),
+            listed,
+            descriptions: None,
         }
+    }
+
+    /// The tokens that a task reads which uses `tools` distinct tools.
+    fn task_tokens(&self, tools: usize) -> usize {
+        self.tokens + self.descriptions.map_or(0, |cost| cost.of(tools))
     }
 }
 
@@ -163,7 +181,7 @@ pub(crate) async fn variant_tools(
     let offered = client.variants();
     if let (true, None) = (offered.is_empty(), only) {
         let listed = client.tools(None).await?;
-        return Ok(vec![VariantTools::read(None, Source::Advertised, &listed)]);
+        return Ok(vec![VariantTools::read(None, Source::Advertised, listed)]);
     }
     client.check_selectable(only)?;
     let all = with_configured(offered, configured);
@@ -178,7 +196,7 @@ pub(crate) async fn variant_tools(
         }
         let _progress = Progress::show(&format!("counting the tokens of {} ...", variant.id));
         let listed = client.tools(Some(variant.id.as_str())).await?;
-        variants.push(VariantTools::read(Some(variant), source, &listed));
+        variants.push(VariantTools::read(Some(variant), source, listed));
     }
     if let Some(id) = only.filter(|id| variants.iter().all(|face| face.id() != Some(id))) {
         variants.push(selected(client, id).await?);
@@ -205,7 +223,7 @@ async fn selected(client: &Client, id: &str) -> Result<VariantTools, Failure> {
         .parse()
         .map_err(|error| Failure::command(format!("`{id}` is not a valid variant id: {error}")))?;
     let variant = ServerVariant::new(id, "");
-    Ok(VariantTools::read(Some(variant), Source::Selected, &listed))
+    Ok(VariantTools::read(Some(variant), Source::Selected, listed))
 }
 
 /// The variant that the others are compared with: `standard`, or else the first.
@@ -294,6 +312,12 @@ impl Inspection {
             "percent".to_owned(),
             json!(tokens::percent(face.tokens, self.whole)),
         );
+        let tasks = self.task_sizes().into_iter();
+        let tasks = tasks.map(|size| (size.to_string(), json!(face.task_tokens(size))));
+        let tasks: Map<String, Value> = tasks.collect();
+        if !tasks.is_empty() {
+            members.insert("taskTokens".to_owned(), tasks.into());
+        }
         members.insert("tools".to_owned(), tools.collect());
         Value::Object(members)
     }
@@ -409,7 +433,22 @@ impl Inspection {
                 format!("{} %", tokens::percent(face.tokens, self.whole))
             }));
         }
+        for size in self.task_sizes() {
+            let plural = if size == 1 { "" } else { "s" };
+            rows.push(row(&format!("a task with {size} tool{plural}"), &|face| {
+                face.task_tokens(size).to_string()
+            }));
+        }
         rows
+    }
+
+    /// The numbers of distinct tools for which the cost of a task is shown: none if no variant has schemas on demand,
+    /// since each task then costs its list.
+    fn task_sizes(&self) -> Vec<usize> {
+        let costs = self.variants.iter().filter_map(|face| face.descriptions);
+        let most = costs.map(|cost| cost.tools()).max().unwrap_or(0);
+        let sizes = TOOLS_OF_A_TASK.into_iter();
+        sizes.filter(|size| *size <= most).collect()
     }
 
     /// The tools of all variants, each once, in the order of the first variant that has it; grouped by server if there

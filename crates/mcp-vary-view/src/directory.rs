@@ -62,4 +62,4 @@ pub fn describe_tools(name: &str) -> String {
     format!(r#"{{"name":{},{DESCRIBE_TOOLS}"#, string(name))
 }
 
-const DESCRIBE_TOOLS: &str = r#""description":"Returns the full descriptions and input schemas of tools, at most 20. Call it before a tool whose arguments you do not know.","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":20}},"required":["names"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}}"#;
+const DESCRIBE_TOOLS: &str = r#""description":"Returns full descriptions and schemas of tools. Call it before a tool whose arguments you do not know.","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"},"maxItems":20}},"required":["names"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;

@@ -9,7 +9,7 @@ use mcp_vary_view::{describe_tools, directory_tool};
 use super::{names, percent};
 use crate::workspace::Workspace;
 
-/// A row for each list, and one for all of them.
+/// A row for each list, the sum of all of them, and a row for one gateway in front of all of their servers.
 pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
     let mut table = String::from(
         "| list | server | tools | `standard` | `compact` | | `directory` | | a tool | `read-only` tools | tokens | |\n\
@@ -20,7 +20,35 @@ pub(super) fn table(workspace: &Workspace) -> Result<String, String> {
         let _ = writeln!(table, "{}", cost.row(name, server));
     }
     let _ = writeln!(table, "{}", sum(&costs).row("all", ""));
+    let _ = writeln!(
+        table,
+        "{}",
+        together(workspace)?.row("all, in one list", "")
+    );
     Ok(table)
+}
+
+/// The cost of the tools of all lists in one list, which has `describe_tools` once.
+fn together(workspace: &Workspace) -> Result<Cost, String> {
+    let mut all = Vec::new();
+    for name in names(workspace, LISTS)? {
+        let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
+        let (_, tools) = read(&text).map_err(|error| format!("{LISTS}/{name}.json: {error}"))?;
+        all.extend(tools);
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    Cost::of(&all).map_err(|error| error.to_string())
+}
+
+/// The server of the recorded list `text`, and its tools.
+fn read(text: &str) -> Result<(String, Vec<String>), JsonError> {
+    let list = Json::parse(text)?.to_json();
+    let list = Members::parse(&list)?;
+    let tools = elements(list.get("tools").unwrap_or_default())?;
+    Ok((
+        server(&list),
+        tools.into_iter().map(str::to_owned).collect(),
+    ))
 }
 
 /// The cost of every recorded list: its name, its server, and its tokens.
@@ -28,8 +56,13 @@ pub(super) fn costs(workspace: &Workspace) -> Result<Vec<(String, String, Cost)>
     let names = names(workspace, LISTS)?.into_iter();
     let costs = names.map(|name| {
         let text = workspace.read(&format!("{LISTS}/{name}.json"))?;
+        let cost = || {
+            let (server, tools) = read(&text)?;
+            let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+            Ok((server, Cost::of(&tools)?))
+        };
         let (server, cost) =
-            Cost::of(&text).map_err(|error| format!("{LISTS}/{name}.json: {error}"))?;
+            cost().map_err(|error: JsonError| format!("{LISTS}/{name}.json: {error}"))?;
         Ok((name, server, cost))
     });
     costs.collect()
@@ -64,11 +97,8 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// The server of the recorded list `text`, and the cost of its tools.
-    fn of(text: &str) -> Result<(String, Self), JsonError> {
-        let list = Json::parse(text)?.to_json();
-        let list = Members::parse(&list)?;
-        let standard = elements(list.get("tools").unwrap_or_default())?;
+    /// The cost of a list of these tools.
+    fn of(standard: &[&str]) -> Result<Self, JsonError> {
         let compact: Result<Vec<String>, _> =
             standard.iter().map(|tool| compact_tool(tool)).collect();
         let directory: Result<Vec<String>, _> =
@@ -79,18 +109,17 @@ impl Cost {
             .iter()
             .map(|tool| without_annotations(tool))
             .collect();
-        let mut read_only = standard.clone();
+        let mut read_only = standard.to_vec();
         read_only.retain(|tool| is_read_only(tool));
-        let cost = Self {
+        Ok(Self {
             tools: standard.len(),
-            standard: count(&standard),
+            standard: count(standard),
             compact: count(&compact?),
             directory: count(&directory),
             unannotated: count(&unannotated?),
             read_only_tools: read_only.len(),
             read_only: count(&read_only),
-        };
-        Ok((server(&list), cost))
+        })
     }
 
     fn row(&self, name: &str, server: &str) -> String {
@@ -139,25 +168,32 @@ pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";
 mod tests {
     use super::*;
 
-    /// All lists, also those with little prose. The goal is a half; the lists are at 50.7 %.
+    /// All lists, also those with little prose. The goal is a half; the lists are at 50.1 %.
     #[test]
     fn compact_costs_little_more_than_half_of_all_lists() {
         let sum = sum(&costs(&Workspace::here()).unwrap());
-        assert!(sum.compact * 100 <= sum.standard * 51, "{sum:?}");
+        assert!(sum.compact * 200 <= sum.standard * 101, "{sum:?}");
     }
 
     /// Annotations, `describe_tools` and the compact schemas of tools that declare `destructiveHint: true` counted.
     #[test]
-    fn a_directory_costs_little_more_than_a_quarter_of_all_lists() {
+    fn a_directory_of_all_lists_costs_at_most_a_quarter() {
+        let together = together(&Workspace::here()).unwrap();
+        assert!(together.directory * 4 <= together.standard, "{together:?}");
+        assert!(together.directory <= together.tools * 91, "{together:?}");
+        assert!(together.unannotated <= together.tools * 72, "{together:?}");
+    }
+
+    /// Ten directories have `describe_tools` ten times.
+    #[test]
+    fn directories_of_single_lists_cost_little_more_than_a_quarter() {
         let costs = costs(&Workspace::here()).unwrap();
         let sum = sum(&costs);
-        assert!(sum.directory * 100 <= sum.standard * 28, "{sum:?}");
-        assert!(sum.directory <= sum.tools * 100, "{sum:?}");
-        assert!(sum.unannotated <= sum.tools * 85, "{sum:?}");
+        assert!(sum.directory * 100 <= sum.standard * 27, "{sum:?}");
         for (name, _, cost) in &costs {
             let is_long = ["mongo", "notion"].contains(&name.as_str());
             assert!(
-                !is_long || cost.directory * 100 <= cost.standard * 18,
+                !is_long || cost.directory * 100 <= cost.standard * 17,
                 "{name}: {cost:?}"
             );
         }

@@ -471,16 +471,18 @@ fn who_serves_what_is_shown() {
                  Only the tools that declare that they change nothing. For analysis and review. A
                  selection by the server's own word, no protection against the server.
 
-    tokens per tool     standard  compact  directory  read-only
-    sky                      871      471        201        871
-      sky_get_weather        313      236        114        313
-      sky_get_forecast       558      235         87        558
-    sea                      871      471        201        871
-      sea_get_weather        313      236        114        313
-      sea_get_forecast       558      235         87        558
-    describe_tools             -        -         99          -
-    all                     1744      944        503       1744
-                           100 %     54 %       29 %      100 %
+    tokens per tool      standard  compact  directory  read-only
+    sky                       871      471        201        871
+      sky_get_weather         313      236        114        313
+      sky_get_forecast        558      235         87        558
+    sea                       871      471        201        871
+      sea_get_weather         313      236        114        313
+      sea_get_forecast        558      235         87        558
+    describe_tools              -        -         75          -
+    all                      1744      944        479       1744
+                            100 %     54 %       27 %      100 %
+    a task with 1 tool       1744      944        782       1744
+    a task with 3 tools      1744      944       1343       1744
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea

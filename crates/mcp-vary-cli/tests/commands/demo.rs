@@ -37,7 +37,7 @@ fn the_demo_shows_what_three_clients_get() {
                                                                         }
 
     Its list of tools, by variant: standard 871 tokens (100 %) · compact 471 tokens (54 %) · directory
-    300 tokens (34 %) · read-only 871 tokens (100 %)
+    276 tokens (32 %) · read-only 871 tokens (100 %)
     "#);
 }
 

@@ -25,13 +25,41 @@ fn variants_are_shown_in_ranked_order_with_their_tokens() {
                  Only the tools that declare that they change nothing. For analysis and review. A
                  selection by the server's own word, no protection against the server.
 
-    tokens per tool  standard  compact  directory  read-only
-    get_weather           312      235        113        312
-    get_forecast          557      234         86        557
-    describe_tools          -        -         99          -
-    all                   871      471        300        871
-                        100 %     54 %       34 %      100 %
+    tokens per tool     standard  compact  directory  read-only
+    get_weather              312      235        113        312
+    get_forecast             557      234         86        557
+    describe_tools             -        -         75          -
+    all                      871      471        276        871
+                           100 %     54 %       32 %      100 %
+    a task with 1 tool       871      471        578        871
     "#);
+}
+
+/// A task reads the list, and in `directory` the descriptions of its tools.
+#[test]
+fn the_cost_of_a_task_includes_descriptions() {
+    let shown = with_weather(&["inspect", "--json"]).data(0);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let cost = |at: usize| {
+        let variant = &shown["variants"][at];
+        let task = variant["taskTokens"]["1"].as_u64().unwrap();
+        (
+            variant["id"].as_str().unwrap(),
+            task - variant["tokens"].as_u64().unwrap(),
+        )
+    };
+    assert_eq!(cost(0), ("standard", 0));
+    assert_eq!(cost(1), ("compact", 0));
+    let (id, descriptions) = cost(2);
+    assert_eq!(id, "directory");
+    assert!((200..400).contains(&descriptions), "{descriptions}");
+    assert_eq!(
+        shown["variants"][0]["taskTokens"]
+            .as_object()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]

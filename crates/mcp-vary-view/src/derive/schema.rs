@@ -11,6 +11,8 @@ use mcp_vary::json::{Json, JsonError};
 
 use super::essential::{self, SchemaFacts, Vocabulary};
 
+mod simplify;
+
 /// How much of the prose in a schema is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Prose<'w> {
@@ -79,11 +81,14 @@ fn compact_in_place(schema: &mut Json<'_>, prose: Prose<'_>) -> Option<()> {
     if !(bases && references.iter().all(found)) {
         return None;
     }
+    simplify::remove_repetitions(schema, &references, dialect == DRAFT_4);
     if !references.contains(&Reference::Anchor) {
         let used = used_definitions(schema);
+        let is_used = |name: &(String, String)| used.contains(name);
         DEFINITIONS
             .iter()
-            .for_each(|keyword| retain_definitions(schema, keyword, &used));
+            .for_each(|keyword| retain_definitions(schema, keyword, is_used));
+        simplify::inline_definitions(schema);
     }
     if PORTABLE_DIALECTS.contains(&dialect) && is_portable(schema, true) {
         retain(schema, |keyword, _| keyword != "$schema");
@@ -377,12 +382,16 @@ fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
     used
 }
 
-fn retain_definitions(schema: &mut Json<'_>, keyword: &str, used: &BTreeSet<(String, String)>) {
+fn retain_definitions(
+    schema: &mut Json<'_>,
+    keyword: &str,
+    keep: impl Fn(&(String, String)) -> bool,
+) {
     retain(schema, |key, value| {
         let (true, Json::Object(named)) = (key == keyword, value) else {
             return true;
         };
-        named.retain(|(name, _)| used.contains(&(keyword.to_owned(), name.to_string())));
+        named.retain(|(name, _)| keep(&(keyword.to_owned(), name.to_string())));
         !named.is_empty()
     });
 }

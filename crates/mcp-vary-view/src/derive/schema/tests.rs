@@ -41,7 +41,7 @@ fn properties_with_the_names_of_keywords_stay() {
     stays(&[
         r#"{"properties":{"description":{"type":"string"},"title":{},"default":{},"examples":{},"$comment":{},"properties":{"type":"object"},"$ref":{"type":"string"}}}"#,
         r#"{"dependentSchemas":{"title":{"required":["description"]}}}"#,
-        r##"{"$defs":{"title":{"type":"null"}},"properties":{"a":{"$ref":"#/$defs/title"}}}"##,
+        r##"{"$defs":{"title":{"type":"null"}},"properties":{"a":{"$ref":"#/$defs/title"},"b":{"$ref":"#/$defs/title"}}}"##,
         r##"{"properties":{"description":{"type":"string"},"a":{"$ref":"#/properties/description"}}}"##,
     ]);
 }
@@ -85,8 +85,8 @@ fn what_allows_everything_goes_unless_it_is_evaluated() {
 fn definitions_that_nothing_uses_go() {
     compacts(&[
         (
-            r##"{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b~1%62"}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}"##,
-            r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$ref":"#/$defs/b~1%62"},"b/b":{}}}"##,
+            r##"{"items": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#/$defs/b~1%62", "not": {}}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}"##,
+            r##"{"items":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/b~1%62","not":{}},"b/b":{}}}"##,
         ),
         (
             r#"{"type": "object", "definitions": {"a": {}}}"#,
@@ -164,5 +164,69 @@ fn a_dialect_goes_only_where_all_read_the_same() {
         r#"{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer"}"#,
         r#"{"$schema":"https://example.com/dialect","title":"T"}"#,
         r#"{"$schema":7,"title":"T"}"#,
+    ]);
+}
+
+#[test]
+fn a_definition_with_one_reference_is_where_the_reference_was() {
+    compacts(&[
+        (
+            r##"{"$defs": {"a": {"type": "string"}}, "properties": {"p": {"$ref": "#/$defs/a"}}}"##,
+            r#"{"properties":{"p":{"type":"string"}}}"#,
+        ),
+        (
+            r##"{"properties": {"p": {"items": {"$ref": "#/definitions/a"}}}, "definitions": {"a": {"not": {"$ref": "#/definitions/b"}}, "b": {"type": "null"}}}"##,
+            r#"{"properties":{"p":{"items":{"not":{"type":"null"}}}}}"#,
+        ),
+        (
+            r##"{"$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"minimum": 1}}, "anyOf": [{"$ref": "#/$defs/a"}, {"items": {"$ref": "#/$defs/a"}}]}"##,
+            r##"{"$defs":{"a":{"items":{"minimum":1}}},"anyOf":[{"$ref":"#/$defs/a"},{"items":{"$ref":"#/$defs/a"}}]}"##,
+        ),
+    ]);
+}
+
+#[test]
+fn a_definition_stays_with_other_references_and_beside_other_keywords() {
+    stays(&[
+        r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a"},"q":{"$ref":"#/$defs/a"}}}"##,
+        r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a","default":null}}}"##,
+        r##"{"$defs":{"a":{"items":{"type":"null"}}},"properties":{"p":{"$ref":"#/$defs/a/items"}}}"##,
+        r##"{"$defs":{"a":{"type":"null"}},"properties":{"p":{"$ref":"#/$defs/a"}},"enum":[{"$ref":"#/$defs/a"}]}"##,
+        r##"{"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"items":{"$ref":"#/$defs/a"}}"##,
+        r##"{"$defs":{"a":{"$anchor":"x"}},"items":[{"$ref":"#x"},{"$ref":"#/$defs/a"}]}"##,
+    ]);
+}
+
+#[test]
+fn definitions_that_would_nest_too_deep_stay() {
+    let definition = |at: u32| format!(r##""d{at}":{{"items":{{"$ref":"#/$defs/d{}"}}}}"##, at + 1);
+    let chain = |length: u32| {
+        let all: Vec<String> = (0..length).map(definition).collect();
+        format!(
+            r##"{{"$defs":{{{},"d{length}":{{"type":"null"}}}},"items":{{"$ref":"#/$defs/d0"}}}}"##,
+            all.join(",")
+        )
+    };
+    assert!(!compact(&chain(10), Prose::None).unwrap().contains("$defs"));
+    stays(&[&chain(200)]);
+}
+
+#[test]
+fn what_is_there_twice_or_empty_goes() {
+    compacts(&[
+        (
+            r#"{"anyOf": [{"type": "string"}, {"type": "string", "title": "T"}, {"type": "object"}]}"#,
+            r#"{"anyOf":[{"type":"string"},{"type":"object"}]}"#,
+        ),
+        (
+            r#"{"properties": {}, "required": [], "items": {"properties": {}, "required": []}}"#,
+            r#"{"properties":{},"items":{}}"#,
+        ),
+    ]);
+    stays(&[
+        r##"{"properties":{"a":{"anyOf":[{"type":"null"},{"type":"null"},true]},"b":{"$ref":"#/properties/a/anyOf/2"}}}"##,
+        r#"{"oneOf":[{"type":"string"},{"type":"string"}]}"#,
+        r#"{"$schema":"http://json-schema.org/draft-04/schema#","required":[]}"#,
+        r#"{"properties":{"required":{"properties":{"a":{}}}},"default":{"properties":{}}}"#,
     ]);
 }
