@@ -231,6 +231,71 @@ async fn a_call_that_does_not_fit_is_answered_with_its_errors_and_the_schema() {
     );
 }
 
+/// A file of the recorded lists and calls of `mcp-vary-view`.
+fn recorded(path: &str) -> Value {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../mcp-vary-view/tests/fixtures"
+    );
+    let text = std::fs::read_to_string(format!("{folder}/{path}")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A server with the tools of the recorded lists that are called.
+fn recorded_answer(seen: &ReceivedRequest) -> Option<Reply> {
+    if seen.method() != "tools/list" {
+        return answer(seen);
+    }
+    let mut tools = Vec::new();
+    for list in RECORDED {
+        let list = recorded(&format!("tool-lists/{list}.json"));
+        tools.extend(list["tools"].as_array().unwrap().clone());
+    }
+    Some(seen.answer(&json!({"tools": tools})))
+}
+
+const RECORDED: [&str; 9] = [
+    "everything",
+    "filesystem",
+    "git",
+    "memory",
+    "mongo",
+    "notion",
+    "playwright",
+    "sqlite",
+    "time",
+];
+
+/// Each answer to a wrong call names the argument and has its schema, and the server is not called.
+#[tokio::test]
+async fn wrong_calls_of_recorded_tools_are_answered_with_the_argument_and_its_schema() {
+    let peer = ScriptedServer::start(recorded_answer).await;
+    let harness = Harness::behind_one(peer, |config| config).await;
+    let calls = recorded("wrong-calls.json");
+    let calls = calls.as_array().unwrap();
+    assert_eq!(calls.len(), 40);
+    for (at, wrong) in calls.iter().enumerate() {
+        let kind = ClientKind::ALL[at % ClientKind::ALL.len()];
+        let (tool, named) = (wrong["tool"].as_str().unwrap(), &wrong["named"]);
+        let result = call(
+            &harness,
+            kind,
+            "directory",
+            tool,
+            wrong["arguments"].clone(),
+        )
+        .await;
+        assert_eq!(result["isError"], true, "{wrong}");
+        let (errors, schema) = text(&result)
+            .split_once("\nthe tool was not called; its arguments: ")
+            .expect("an answer has errors and a schema");
+        assert!(errors.starts_with("invalid arguments: "), "{errors}");
+        assert!(errors.contains(named.as_str().unwrap()), "{errors}");
+        assert!(schema.contains(&format!("{named}:{{")), "{tool}: {schema}");
+    }
+    assert!(harness.peer.of("tools/call").is_empty());
+}
+
 /// `standard` says nothing of arguments: the server answers.
 #[tokio::test]
 async fn a_call_that_fits_reaches_the_server_as_in_standard() {
