@@ -18,7 +18,7 @@ use crate::clients::{Came, Table};
 use crate::outcome::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{behind, npm, process, python, shaped};
+use crate::{behind, npm, process, python, shaped, verdicts};
 
 /// The time limit of a job: the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -166,6 +166,7 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         argument: json!({"targets": targets, "vary": vary, "root": workspace.path("")}),
     });
     jobs.push_back(readme(workspace, &vary)?);
+    jobs.extend(verdicts::jobs(workspace)?);
     Ok((jobs, running))
 }
 

@@ -32,6 +32,7 @@ mod server;
 mod shaped;
 mod soak;
 mod tokens;
+mod verdicts;
 mod workspace;
 
 use std::process::ExitCode;

@@ -4,7 +4,6 @@
 //! original and the compact input schema, which have to agree.
 
 mod essential;
-mod mutants;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,10 +17,10 @@ use mcp_vary_view::derive::{
 use proptest::proptest;
 use serde_json::{Value, json};
 
+use mcp_vary_testkit::generate::mutants::mutants;
 use mcp_vary_testkit::generate::random::Random;
 use mcp_vary_testkit::generate::schemas;
 use mcp_vary_testkit::generate::values::Values;
-use mutants::mutants;
 
 /// The text of a recorded list.
 fn list(name: &str) -> String {

@@ -2,19 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use mcp_vary_testkit::generate::values::{resolve, size, strings};
+use crate::generate::values::{resolve, size, strings};
 
 /// A value of the whole schema in which one constraint may be broken.
-pub(crate) struct Mutant {
+#[derive(Clone, Debug)]
+pub struct Mutant {
     /// Where the constraint stands in the schema.
-    pub(crate) constraint: String,
-    pub(crate) value: Value,
+    pub constraint: String,
+    /// The value.
+    pub value: Value,
 }
 
 /// Every way to break one constraint on a part of `value`.
 ///
 /// Where a choice (`anyOf`) has another branch, what breaks one branch may still be valid.
-pub(crate) fn mutants(root: &Value, value: &Value) -> Vec<Mutant> {
+pub fn mutants(root: &Value, value: &Value) -> Vec<Mutant> {
     let mut walk = Walk {
         root,
         whole: value,
