@@ -81,6 +81,17 @@ pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
     process::run(cargo(workspace).args(arguments), &log, LIMIT)
 }
 
+/// Compiles the binaries of one package.
+///
+/// # Errors
+///
+/// When something does not compile; the message ends with cargo's last lines.
+pub(crate) fn compile_package(workspace: &Workspace, package: &str) -> Result<(), String> {
+    let log = workspace.scratch(&format!("build-{package}.log"))?;
+    let arguments = ["build", "--package", package, "--bins"];
+    process::run(cargo(workspace).args(arguments), &log, LIMIT)
+}
+
 /// Runs and counts all Rust tests.
 pub(crate) fn tests(workspace: &Workspace) -> Outcome {
     // A failing test must not keep the other crates' tests from running.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cargo::cargo;
+use crate::directory_clients;
 use crate::outcome::Outcome;
 use crate::process;
 use crate::soak;
@@ -64,6 +65,11 @@ const EXTRAS: &[Extra] = &[
         name: "soak",
         about: "ten thousand clients that come and go in every way leave nothing in the gateway (`cargo xtask soak`)",
         run: |workspace, _| soak::phase(workspace, soak::CLIENTS),
+    },
+    Extra {
+        name: "directory",
+        about: "frameworks for agents list a `directory`, and all arguments arrive (installs 2 GB of packages)",
+        run: |workspace, _| directory_clients::phase(workspace),
     },
 ];
 

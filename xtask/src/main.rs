@@ -10,6 +10,7 @@ mod cargo;
 mod check;
 mod clients;
 mod conformance;
+mod directory_clients;
 mod dist;
 mod extra;
 mod faults;

@@ -22,9 +22,18 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 ///
 /// When npm is missing or fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
-    let lockfile = workspace.read("tests/interop/package-lock.json")?;
+    install_from(workspace, DIRECTORY)
+}
+
+/// Installs exactly the packages of the lockfile in `directory`, unless they are installed.
+///
+/// # Errors
+///
+/// When npm is missing or fails.
+pub(crate) fn install_from(workspace: &Workspace, directory: &str) -> Result<(), String> {
+    let lockfile = workspace.read(&format!("{directory}/package-lock.json"))?;
     // A copy of the lockfile that was installed last: npm has no cheap way to check that.
-    let installed = workspace.path("tests/interop/node_modules/.installed-lock.json");
+    let installed = workspace.path(&format!("{directory}/node_modules/.installed-lock.json"));
     if fs::read_to_string(&installed).is_ok_and(|before| before == lockfile) {
         return Ok(());
     }
@@ -32,7 +41,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
     let mut npm = process::command("npm");
     // No package needs its install script here, and third-party code should not run at install time.
     npm.args(["ci", "--ignore-scripts", "--no-progress"])
-        .current_dir(workspace.path(DIRECTORY));
+        .current_dir(workspace.path(directory));
     process::run(&mut npm, &log, LIMIT)?;
     fs::write(&installed, lockfile).map_err(|error| format!("{}: {error}", installed.display()))
 }

@@ -75,6 +75,17 @@ impl Workspace {
         Ok(this.with_file_name(name))
     }
 
+    /// The binary `name` of `package`, without the other packages.
+    ///
+    /// # Errors
+    ///
+    /// When it does not compile.
+    pub(crate) fn binary_of(&self, package: &str, name: &str) -> Result<PathBuf, String> {
+        cargo::compile_package(self, package)?;
+        let this = env::current_exe().map_err(|error| error.to_string())?;
+        Ok(this.with_file_name(name))
+    }
+
     /// A path in the workspace.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)

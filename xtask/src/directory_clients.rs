@@ -1,0 +1,299 @@
+//! Clients that make tool objects of what is listed, with the variant `directory`: do all arguments arrive?
+//!
+//! Without a model: each client calls the tools of `tests/interop/directory/tools.json` through its own objects. The
+//! replay server answers with the arguments that arrived.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::outcome::Outcome;
+use crate::server::Server;
+use crate::workspace::Workspace;
+use crate::{npm, process, python};
+
+/// A client: its name, and the function of `clients.py` or `clients.mjs` that uses it.
+struct Client {
+    name: &'static str,
+    function: &'static str,
+    runtime: Runtime,
+    /// The client gives `null` for every argument that the caller omits, so that the call does not fit the schema.
+    fills_in_null: bool,
+}
+
+/// Where the packages of a client are.
+enum Runtime {
+    /// In an environment of its own, with these requirements.
+    Python(&'static str, &'static str),
+    /// Among the npm packages.
+    Node,
+}
+
+const CLIENTS: &[Client] = &[
+    Client::node("Inspector", "inspector"),
+    Client::node("TypeScript SDK 1", "typescript1"),
+    Client::node("TypeScript SDK 2", "typescript2"),
+    Client::python(
+        "Python SDK",
+        "sdk",
+        "python",
+        "tests/interop/requirements.txt",
+    ),
+    Client::python(
+        "langchain-mcp-adapters",
+        "langchain",
+        "directory-langchain",
+        "tests/interop/directory/requirements-langchain.txt",
+    ),
+    Client::node("@langchain/mcp-adapters", "langchain"),
+    Client::python(
+        "openai-agents",
+        "openai_agents",
+        "directory-openai-agents",
+        "tests/interop/directory/requirements-openai-agents.txt",
+    ),
+    Client::python(
+        "pydantic-ai",
+        "pydantic_ai",
+        "directory-pydantic-ai",
+        "tests/interop/directory/requirements-pydantic-ai.txt",
+    ),
+    Client::python(
+        "llama-index-tools-mcp",
+        "llama_index",
+        "directory-llama-index",
+        "tests/interop/directory/requirements-llama-index.txt",
+    ),
+    Client {
+        fills_in_null: true,
+        ..Client::python(
+            "crewai-tools",
+            "crewai",
+            "directory-crewai",
+            "tests/interop/directory/requirements-crewai.txt",
+        )
+    },
+    Client::node("Vercel AI SDK", "vercel"),
+];
+
+impl Client {
+    const fn python(
+        name: &'static str,
+        function: &'static str,
+        environment: &'static str,
+        requirements: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            function,
+            runtime: Runtime::Python(environment, requirements),
+            fills_in_null: false,
+        }
+    }
+
+    const fn node(name: &'static str, function: &'static str) -> Self {
+        Self {
+            name,
+            function,
+            runtime: Runtime::Node,
+            fills_in_null: false,
+        }
+    }
+
+    /// Installs the client, and returns the command that runs it.
+    fn command(&self, workspace: &Workspace, url: &str) -> Result<Command, String> {
+        let mut command = match self.runtime {
+            Runtime::Python(environment, requirements) => {
+                python::install_into(workspace, environment, requirements)?;
+                let python = python::program(workspace, environment, "python")?;
+                let mut command = process::command(python);
+                command.arg(workspace.path(DIRECTORY).join("clients.py"));
+                command
+            }
+            Runtime::Node => {
+                let mut command = npm::node(workspace)?;
+                command.arg(workspace.path(DIRECTORY).join("clients.mjs"));
+                command
+            }
+        };
+        command.args([self.function, url]);
+        Ok(command)
+    }
+}
+
+/// A call of `calls.json`.
+#[derive(Debug, Deserialize)]
+struct Call {
+    call: String,
+    name: String,
+    arguments: Value,
+}
+
+/// What a client reports of a call.
+#[derive(Debug, Deserialize)]
+struct Report {
+    call: String,
+    text: Option<String>,
+    error: Option<String>,
+}
+
+/// Every client with a `directory`.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    let prepared = || {
+        workspace.npm()?;
+        npm::install_from(workspace, DIRECTORY)?;
+        let calls = workspace.read(&format!("{DIRECTORY}/calls.json"))?;
+        let calls: Vec<Call> = serde_json::from_str(&calls).map_err(|error| error.to_string())?;
+        Ok::<_, String>((calls, served(workspace)?))
+    };
+    let (calls, server) = match prepared() {
+        Ok(prepared) => prepared,
+        Err(error) => return Outcome::failure(error),
+    };
+    let url = format!("{}/v/directory", server.url);
+    let mut outcome = Outcome::default();
+    for client in CLIENTS {
+        let reports = reports(workspace, client, &url);
+        let checks: Vec<_> = calls
+            .iter()
+            .map(|call| {
+                let reports = reports.as_ref().map_err(Clone::clone);
+                let checked = reports.and_then(|reports| check(client, call, reports));
+                (format!("{}: {}", client.name, call.call), checked)
+            })
+            .collect();
+        let checked = Outcome::of_all(&checks);
+        println!(
+            "  {:<24} {} of {}",
+            client.name,
+            checked.passed,
+            calls.len()
+        );
+        outcome.add(&checked);
+    }
+    outcome
+}
+
+/// Vary in front of the replay server.
+fn served(workspace: &Workspace) -> Result<Server, String> {
+    let mut command = process::command(workspace.binary_of("mcp-vary-cli", "vary")?);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
+    command.arg(workspace.binary_of("replay-server", "replay-server")?);
+    command.arg(workspace.path(DIRECTORY).join("tools.json"));
+    let log: PathBuf = workspace.scratch("directory/vary.log")?;
+    Server::start(&mut command, &log)
+}
+
+/// What the client reports of all calls.
+fn reports(workspace: &Workspace, client: &Client, url: &str) -> Result<Vec<Report>, String> {
+    let mut command = client.command(workspace, url)?;
+    let log = workspace.scratch(&format!("directory/{}.log", client.function))?;
+    process::run(&mut command, &log, LIMIT)?;
+    let text = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    // Clients write other lines as well.
+    let lines = text.lines();
+    Ok(lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect())
+}
+
+/// Whether the arguments of `call` arrived, or what happened instead.
+fn check(client: &Client, call: &Call, reports: &[Report]) -> Result<(), String> {
+    let report = reports.iter().find(|report| report.call == call.call);
+    let report = report.ok_or("the client reported nothing")?;
+    let text = match (&report.text, &report.error) {
+        (Some(text), _) => text,
+        (None, error) => return Err(error.clone().unwrap_or_default()),
+    };
+    let arrived: Option<Value> = serde_json::from_str(text).ok();
+    let is_expected = match call.name.as_str() {
+        "describe_tools" => arrived
+            .is_some_and(|answer| answer["tools"][0]["inputSchema"]["properties"].is_object()),
+        _ if client.fills_in_null && call.call == "required only" => {
+            text.starts_with("invalid arguments: ") && text.contains("got null")
+        }
+        _ => arrived.is_some_and(|arrived| arrived["arguments"] == call.arguments),
+    };
+    match is_expected {
+        true => Ok(()),
+        false => Err(format!("{:.400}", text)),
+    }
+}
+
+const DIRECTORY: &str = "tests/interop/directory";
+
+/// Of one client, its calls together.
+const LIMIT: Duration = Duration::from_secs(3 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn checked(client: &Client, name: &str, call: &str, text: &str) -> bool {
+        let wanted = Call {
+            call: call.to_owned(),
+            name: name.to_owned(),
+            arguments: json!({"a": 1}),
+        };
+        let report = Report {
+            call: call.to_owned(),
+            text: Some(text.to_owned()),
+            error: None,
+        };
+        check(client, &wanted, &[report]).is_ok()
+    }
+
+    #[test]
+    fn arguments_must_arrive_as_they_were_given() {
+        let client = Client::node("c", "c");
+        assert!(checked(
+            &client,
+            "t",
+            "x",
+            r#"{"name":"t","arguments":{"a":1}}"#
+        ));
+        assert!(!checked(
+            &client,
+            "t",
+            "x",
+            r#"{"name":"t","arguments":{"a":"1"}}"#
+        ));
+        assert!(!checked(
+            &client,
+            "t",
+            "x",
+            "invalid arguments: `/a`: got null"
+        ));
+        assert!(!checked(&client, "describe_tools", "x", r#"{"tools":[]}"#));
+    }
+
+    #[test]
+    fn a_client_that_fills_in_null_is_refused() {
+        let client = Client {
+            fills_in_null: true,
+            ..Client::node("c", "c")
+        };
+        let refused = "invalid arguments: `/a`: expected a number, got null";
+        assert!(checked(&client, "t", "required only", refused));
+        assert!(!checked(&client, "t", "every type", refused));
+    }
+
+    /// The table of the documentation has each client.
+    #[test]
+    fn every_client_is_documented() {
+        let page = Workspace::here()
+            .read("docs/how-to/small-contexts.md")
+            .unwrap();
+        for client in CLIENTS {
+            assert!(
+                page.contains(&format!("| {} ", client.name)),
+                "{}",
+                client.name
+            );
+        }
+    }
+}
