@@ -108,6 +108,17 @@ impl Item {
         }
     }
 
+    /// The tool as if the server listed it with this `outputSchema`.
+    #[must_use]
+    pub fn with_output_schema(&self, schema: &str) -> Self {
+        let json: Arc<str> = edit::set(&self.json, "outputSchema", schema).into();
+        Self {
+            tool: Some(UpstreamTool::read(&self.id, &json)),
+            json,
+            ..self.clone()
+        }
+    }
+
     /// Whether [`new`](Self::new) would return the same item.
     pub fn matches(
         &self,

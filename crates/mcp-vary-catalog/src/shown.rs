@@ -100,16 +100,22 @@ impl ViewItem {
         results: &[ResultRule],
     ) -> Self {
         let mut diagnostics = Vec::new();
-        let shown = face.show(names, kind, item, server, &mut diagnostics);
+        let rules = (kind == ListKind::Tools)
+            .then(|| ToolResultRules::new(results, candidate(item, server), &face.variant.id))
+            .flatten();
+        // What the operator declares replaces the server's own `outputSchema` before the variant's style applies.
+        let declared = rules.as_ref().and_then(|rules| rules.output());
+        let declared = declared.map(|output| item.with_output_schema(output.schema()));
+        let listed = declared.as_ref().unwrap_or(item);
+        let shown = face.show(names, kind, listed, server, &mut diagnostics);
         let visible = shown.map(|shown| {
             let json = match shown.json {
-                Cow::Borrowed(_) => Arc::clone(&item.json),
+                Cow::Borrowed(_) => Arc::clone(&listed.json),
                 Cow::Owned(json) => json.into(),
             };
-            let results = ToolResultRules::new(results, candidate(item, server));
             VisibleItem {
-                legacy: for_legacy(kind, item, &json),
-                kind: ItemKind::new(kind, item, &shown.id, &json, shown.call, results),
+                legacy: for_legacy(kind, listed, &json),
+                kind: ItemKind::new(kind, listed, &shown.id, &json, shown.call, rules),
                 id: shown.id,
                 json,
             }

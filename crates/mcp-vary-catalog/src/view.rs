@@ -62,7 +62,9 @@ impl View {
         let names = face.names(merged);
         let same = before.filter(|view| view.names.visible_overrides == names.visible_overrides);
         let showings = view_items((face, &names), merged, layout, same.map(AsRef::as_ref));
-        let is_whole = face.is_plain() && layout.page_size.is_none();
+        let mut rules = layout.results.iter();
+        let has_output = rules.any(|rule| rule.declares_output_in(&face.variant.id));
+        let is_whole = face.is_plain() && !has_output && layout.page_size.is_none();
         let whole = merged.passthrough.as_ref().filter(|_| is_whole);
         if let Some(view) = before.filter(|view| view.is_current(&showings, merged, whole)) {
             return Arc::clone(view);

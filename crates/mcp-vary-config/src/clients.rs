@@ -57,6 +57,30 @@ pub(super) fn variant(
     Some(id)
 }
 
+/// Reads a list of the ids of variants, likewise.
+pub(super) fn variants(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> Vec<VariantId> {
+    let items = reader.list(field);
+    if items.is_empty() && matches!(field.node.value, Value::List(_)) {
+        let fix = "name at least one variant, or leave it out";
+        reader.report(field, "is empty", fix);
+    }
+    let ids = items.iter();
+    ids.filter_map(|item| variant(reader, item, named))
+        .collect()
+}
+
+/// The schema of such a list.
+pub(super) fn variants_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
+    let id = schema.variant_id();
+    let mut ids = schema.list(&id);
+    ids["minItems"] = serde_json::json!(1);
+    ids
+}
+
 /// Reports references to variants that are not declared.
 pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();

@@ -157,7 +157,10 @@ impl Gateway {
     pub fn failed_results(&self) -> u64 {
         let setup = self.current();
         let config = &setup.config;
-        let results = config.results.0.iter().map(|rule| &rule.transform.failures);
+        let rules = config.results.0.iter();
+        let outputs = rules.clone().filter_map(|rule| rule.output.as_deref());
+        let results = rules.map(|rule| &rule.transform.failures);
+        let results = results.chain(outputs.map(|output| output.failures()));
         let resources = config.resource_results.0.iter().map(|rule| &rule.failures);
         let prompts = config.prompt_results.0.iter().map(|rule| &rule.failures);
         let all = results.chain(resources).chain(prompts);

@@ -19,6 +19,7 @@ mod variants {
     mod names;
     mod offers;
     mod pagination;
+    mod rules_by_variant;
     mod selection;
     mod server_names;
     mod several_servers;

@@ -7,6 +7,7 @@
     reason = "the crates of this workspace build and match these values, and are released together"
 )]
 
+mod declared_output;
 mod failures;
 mod limits;
 pub mod negotiation_log;
@@ -19,7 +20,9 @@ mod rule;
 pub mod rules;
 pub mod shaper;
 mod template;
+mod variant_scope;
 
+pub use self::declared_output::DeclaredOutput;
 pub use self::failures::RuleFailures;
 pub use self::limits::LARGEST;
 pub use self::output::OutputValidator;
@@ -32,3 +35,4 @@ pub use self::rule::{
     CallContext, ResultRule, ResultTransform, ToolResultRules, TransformedResult,
 };
 pub use self::template::{Scope, Template};
+pub use self::variant_scope::VariantScope;

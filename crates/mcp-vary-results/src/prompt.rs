@@ -3,19 +3,24 @@
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::predicate::{Predicate, choose_with_condition};
-use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result};
+use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result, replace_prompt};
+use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
 use super::rule::CallContext;
-use super::{RuleFailures, Scope, Template};
+use super::{RuleFailures, Scope, Template, VariantScope};
 
 /// A rule of the operator for prompts.
 #[derive(Debug)]
 pub struct PromptRule {
     /// The prompts that the rule applies to.
     pub prompts: Selection,
+    /// The variants that the rule applies in.
+    pub variants: VariantScope,
     /// The condition on the client.
     pub when: Predicate,
+    /// Whether the rule also applies to clients that declared no features.
+    pub applies_to_all: bool,
     /// The role of the message.
     pub role: Role,
     /// The description that replaces the server's.
@@ -26,10 +31,11 @@ pub struct PromptRule {
     pub failures: RuleFailures,
 }
 
-/// Applies `rules` to the result of `prompts/get` for a client with `features`. `id` is the name of the prompt before a
-/// variant renames it.
+/// Applies `rules` to the result of `prompts/get` in `variant`, for a client with `features`. `id` is the name of the
+/// prompt before a variant renames it.
 pub fn apply_prompt_rules(
     rules: &[PromptRule],
+    variant: &VariantId,
     (id, called): (&str, &CallContext),
     result: &str,
     features: &Features,
@@ -41,11 +47,17 @@ pub fn apply_prompt_rules(
         server: &called.server,
         hints: None,
     };
-    let about = rules.iter().filter(|rule| rule.prompts.selects(candidate));
+    let negotiates = !features.is_empty();
+    let about = rules.iter().filter(|rule| {
+        (negotiates || rule.applies_to_all)
+            && rule.variants.contains(variant)
+            && rule.prompts.selects(candidate)
+    });
     let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
-    let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
+    let chosen = choose_with_condition(&about, features);
     let alternative = chosen.and_then(|(when, rule)| Some((when, rule.render(called, result)?)));
     match alternative {
+        Some((_, alternative)) if !negotiates => replace_prompt(result, &alternative),
         // Passes the condition of the rule along, because it determines what the report contains.
         Some((when, alternative)) => {
             prompt_result(result, features, &[(when.clone(), alternative)], report)

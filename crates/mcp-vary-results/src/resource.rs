@@ -6,18 +6,23 @@ use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
     MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
 };
+use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection, UriMap};
 
-use super::{RuleFailures, Scope, Template};
+use super::{RuleFailures, Scope, Template, VariantScope};
 
 /// A rule of the operator for resources.
 #[derive(Debug)]
 pub struct ResourceRule {
     /// The resources that the rule applies to, by URI.
     pub uris: Selection,
+    /// The variants that the rule applies in.
+    pub variants: VariantScope,
     /// The condition on the client, independent of the format that it asks for. Without a condition, the rule applies
     /// to clients that ask for its format.
     pub when: Option<Predicate>,
+    /// Whether all clients receive the format, those that declared no features, too.
+    pub applies_to_all: bool,
     /// The format that the client receives.
     pub format: ResourceFormat,
     /// How often the rule failed.
@@ -35,19 +40,25 @@ pub enum ResourceFormat {
     Template(Template, MediaType),
 }
 
-/// Applies `rules` to the result of `resources/read` of the server named `server`, for a client with `features`. The
-/// result has the URIs of a view; rules match the server's own URIs.
+/// Applies `rules` to the result of `resources/read` of the server named `server` in `variant`, for a client with
+/// `features`. The result has the URIs of a view; rules match the server's own URIs.
 pub fn apply_resource_rules(
     rules: &[ResourceRule],
+    variant: &VariantId,
     (server, uris): (&str, &UriMap),
     result: &str,
     features: &Features,
     report: Option<Report<'_>>,
 ) -> Shaped {
-    if features.is_empty() {
+    let negotiates = !features.is_empty();
+    let applies = |rule: &&ResourceRule| {
+        (negotiates || rule.applies_to_all) && rule.variants.contains(variant)
+    };
+    let rules: Vec<_> = rules.iter().filter(applies).collect();
+    if rules.is_empty() {
         return Shaped::Unchanged;
     }
-    let known = representations(rules, (server, uris), result);
+    let known = representations(&rules, (server, uris), result);
     let of = |uri: &str| {
         let mut known = known.iter();
         known.find(|(known, _)| known == uri).map(|(_, all)| all)
@@ -80,7 +91,7 @@ pub fn any_rule_matches_contents(rules: &[ResourceRule], server: &str, result: &
 
 /// The representations that `rules` give each of the contents.
 fn representations(
-    rules: &[ResourceRule],
+    rules: &[&ResourceRule],
     (server, uris): (&str, &UriMap),
     result: &str,
 ) -> Vec<(String, Representations)> {
@@ -106,6 +117,9 @@ fn representations(
         {
             if let Some(one) = rule.representation(&uri, &text, server) {
                 all = match &rule.when {
+                    when if rule.applies_to_all => {
+                        all.with_for_all(when.clone().unwrap_or_default(), one)
+                    }
                     Some(when) => all.with_under(when.clone(), one),
                     // If two rules give the same format, the first one counts.
                     None => all.clone().with(one).unwrap_or(all),

@@ -6,21 +6,34 @@ use mcp_vary::feature::{Features, Format, Verbosity};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::shape::{Alternative, Bounds, ToolOutput};
+use mcp_vary::variant::VariantId;
 use mcp_vary_view::{Candidate, Selection};
 
-use super::{Projection, RuleFailures, Scope, Template};
+use super::{DeclaredOutput, Projection, RuleFailures, Scope, Template, VariantScope};
 
 /// A rule of the operator for results.
 #[derive(Debug)]
 pub struct ResultRule {
     /// The tools that the rule applies to.
     pub tools: Selection,
+    /// The variants that the rule applies in.
+    pub variants: VariantScope,
     /// The condition on the client.
     pub when: Predicate,
     /// Whether the rule also applies to clients that declared no features.
     pub applies_to_all: bool,
     /// What the rule does with a result.
     pub transform: Arc<ResultTransform>,
+    /// The value that the tools have instead of the server's, for all clients. The other rules start from it.
+    pub output: Option<Arc<DeclaredOutput>>,
+}
+
+impl ResultRule {
+    /// Whether the rule changes what tools list in `variant`.
+    #[must_use]
+    pub fn declares_output_in(&self, variant: &VariantId) -> bool {
+        self.output.is_some() && self.variants.contains(variant)
+    }
 }
 
 /// How a result is transformed.
@@ -68,28 +81,44 @@ pub struct TransformedResult {
     original_text: String,
 }
 
-/// The rules that apply to one tool.
+/// The rules that apply to one tool in one variant.
 #[derive(Debug)]
 pub struct ToolResultRules {
     /// For clients that declared features.
     negotiated: Vec<(Predicate, Arc<ResultTransform>)>,
     /// For clients that declared none.
     undeclared: Vec<(Predicate, Arc<ResultTransform>)>,
+    /// The value that the tool has instead of the server's.
+    output: Option<Arc<DeclaredOutput>>,
 }
 
 impl ToolResultRules {
-    /// Selects the rules that apply to `tool`. `None` if there are none.
-    pub fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
-        let about = rules.iter().filter(|rule| rule.tools.selects(tool));
+    /// Selects the rules that apply to `tool` in `variant`. `None` if there are none.
+    pub fn new(
+        rules: &[ResultRule],
+        tool: Candidate<'_>,
+        variant: &VariantId,
+    ) -> Option<Arc<Self>> {
+        let about = rules.iter().filter(|rule| rule.variants.contains(variant));
+        let about = about.filter(|rule| rule.tools.selects(tool));
+        let mut outputs = about.clone().filter_map(|rule| rule.output.as_ref());
+        let output = outputs.next().map(Arc::clone);
+        let about = about.filter(|rule| rule.output.is_none());
         let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.transform));
         let negotiated: Vec<_> = about.clone().map(of).collect();
         let others = about.filter(|rule| rule.applies_to_all).map(of).collect();
-        (!negotiated.is_empty()).then(|| {
+        (!negotiated.is_empty() || output.is_some()).then(|| {
             Arc::new(Self {
                 negotiated,
                 undeclared: others,
+                output,
             })
         })
+    }
+
+    /// The value that the tool has instead of the server's.
+    pub fn output(&self) -> Option<&Arc<DeclaredOutput>> {
+        self.output.as_ref()
     }
 
     /// The transformation of the tool's results for a client with `features`.

@@ -20,8 +20,8 @@ use serde_json::Value;
 use crate::negotiation_log;
 use crate::result_store::{ResultOwner, ResultStore};
 use crate::{
-    CallContext, OutputValidator, PromptRule, ResourceRule, ResultTransform, TransformedResult,
-    apply_prompt_rules, apply_resource_rules,
+    CallContext, DeclaredOutput, OutputValidator, PromptRule, ResourceRule, ResultTransform,
+    TransformedResult, apply_prompt_rules, apply_resource_rules,
 };
 
 /// Shapes the results of a tool call.
@@ -31,6 +31,8 @@ pub struct ResultShaper {
     pub features: Option<Arc<Features>>,
     /// Whether the client receives a report of what was applied.
     pub report: bool,
+    /// The value that the tool has instead of the server's, if the operator declared one, and the call.
+    pub declared_output: Option<(Arc<DeclaredOutput>, CallContext)>,
     /// The operator's rule for the result, if one matches.
     pub matched_rule: Option<MatchedRule>,
     /// Where the whole result is stored if the client receives less.
@@ -88,8 +90,10 @@ pub struct ShapeTarget {
     pub features: Arc<Features>,
     /// Whether it receives a report of what was applied.
     pub report: bool,
-    /// The variant that the request runs under.
+    /// The variant that the request runs under, as the report names it.
     pub variant: Option<VariantId>,
+    /// The variant that rules compare.
+    pub rules_of: VariantId,
 }
 
 impl ShapeTarget {
@@ -117,6 +121,7 @@ impl ResourceShaper {
         let ShapeTarget { features, .. } = &self.target;
         apply_resource_rules(
             &self.rules,
+            &self.target.rules_of,
             (&self.server, &self.uris),
             result,
             features,
@@ -143,6 +148,7 @@ impl PromptShaper {
         let ShapeTarget { features, .. } = &self.target;
         apply_prompt_rules(
             &self.rules,
+            &self.target.rules_of,
             (&self.id, &self.call),
             result,
             features,
@@ -173,6 +179,16 @@ pub struct Spillover {
 
 impl ResultShaper {
     fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        match &self.declared_output {
+            Some((output, call)) => {
+                edit::and_then(output.apply(result, call), |result| self.shape(result))
+            }
+            None => self.shape(result),
+        }
+    }
+
+    /// The result with the tool's value, for this client.
+    fn shape<'a>(&self, result: &'a str) -> Cow<'a, str> {
         match self.fields() {
             ResultFields::Both => self.negotiated(result),
             ResultFields::Content => {

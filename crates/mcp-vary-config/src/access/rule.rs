@@ -5,7 +5,6 @@ use mcp_vary_access::{
     AccessPolicy, AccessRule, Expression, MAX_RULE_SCOPES, PolicyError, RuleError, When,
 };
 use mcp_vary_auth::scope::Scope;
-use serde_json::json;
 
 use super::pattern::{self, Placed};
 use super::when;
@@ -142,21 +141,6 @@ fn read_condition(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Expres
     None
 }
 
-fn read_variants(
-    reader: &mut Reader<'_>,
-    field: &Located<'_>,
-    named: &mut Vec<Named>,
-) -> Vec<VariantId> {
-    let items = reader.list(field);
-    if items.is_empty() && matches!(field.node.value, Value::List(_)) {
-        let fix = "name at least one variant, or leave it out";
-        reader.report(field, "is empty", fix);
-    }
-    let ids = items.iter();
-    ids.filter_map(|item| clients::variant(reader, item, named))
-        .collect()
-}
-
 pub(super) const SETTINGS: &[KeySpec<PartialRule>] = &[
     KeySpec {
         key: "name",
@@ -208,8 +192,8 @@ pub(super) const SETTINGS: &[KeySpec<PartialRule>] = &[
         key: "variants",
         about: "the variants that they are offered; all, if no rule that applies names any",
         default: "",
-        takes: ValueKind::Other(variants_shape, |reader, field, rule| {
-            rule.variants = Some(read_variants(reader, field, &mut rule.named))
+        takes: ValueKind::Other(clients::variants_shape, |reader, field, rule| {
+            rule.variants = Some(clients::variants(reader, field, &mut rule.named))
         }),
     },
     KeySpec {
@@ -227,10 +211,3 @@ pub(super) const SETTINGS: &[KeySpec<PartialRule>] = &[
         takes: ValueKind::Switch(|rule| &mut rule.is_pinned),
     },
 ];
-
-fn variants_shape(schema: &mut SchemaBuilder) -> serde_json::Value {
-    let id = schema.variant_id();
-    let mut ids = schema.list(&id);
-    ids["minItems"] = json!(1);
-    ids
-}

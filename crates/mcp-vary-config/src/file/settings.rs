@@ -280,7 +280,7 @@ their hints decide. `--variant` wins",
         about: "rules that transform results of tools: other values, other texts, for some clients",
         default: "",
         takes: ValueKind::Other(results::shape, |reader, field, draft| {
-            draft.config.results = results::read(reader, field);
+            draft.config.results = results::read(reader, field, &mut draft.named);
         }),
     },
     KeySpec {
@@ -288,7 +288,7 @@ their hints decide. `--variant` wins",
         about: "rules that transform resources: other formats, other texts",
         default: "",
         takes: ValueKind::Other(resources::shape, |reader, field, draft| {
-            draft.config.resource_results = resources::read(reader, field);
+            draft.config.resource_results = resources::read(reader, field, &mut draft.named);
         }),
     },
     KeySpec {
@@ -296,7 +296,7 @@ their hints decide. `--variant` wins",
         about: "rules that replace the texts of prompts, for some clients",
         default: "",
         takes: ValueKind::Other(prompts::shape, |reader, field, draft| {
-            draft.config.prompt_results = prompts::read(reader, field)
+            draft.config.prompt_results = prompts::read(reader, field, &mut draft.named)
         }),
     },
     KeySpec {

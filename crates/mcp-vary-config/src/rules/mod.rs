@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use mcp_vary::predicate::Predicate;
 
+use super::clients::{self, Named};
 use super::reader::{Located, Reader};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{self, Value};
 use crate::key_spec::KeySpec;
 use crate::variables::Variables;
-use mcp_vary_results::Template;
+use mcp_vary_results::{Template, VariantScope};
 
 /// A section of rules.
 struct Section<D: 'static, R> {
@@ -27,15 +28,23 @@ struct Section<D: 'static, R> {
     settings: &'static [KeySpec<D>],
     /// Converts a draft to a rule. Returns `None` if the draft is invalid, which was reported.
     rule: fn(D, &mut Reader<'_>, &Located<'_>) -> Option<R>,
+    /// The variants that a draft names.
+    named: fn(&mut D) -> &mut Vec<Named>,
 }
 
 impl<D: Default, R> Section<D, R> {
-    /// Reads the list of rules.
-    fn read(&self, reader: &mut Reader<'_>, field: &Located<'_>) -> Arc<[R]> {
+    /// Reads the list of rules. Adds the variants that they name to `named`.
+    fn read(
+        &self,
+        reader: &mut Reader<'_>,
+        field: &Located<'_>,
+        named: &mut Vec<Named>,
+    ) -> Arc<[R]> {
         let mut rules = Vec::new();
         for item in reader.items(field, self.example) {
             let mut draft = D::default();
             reader.settings(&item, &[self.settings], &mut draft, self.gist);
+            named.append((self.named)(&mut draft));
             if let Value::Table(_) = item.node.value {
                 rules.extend((self.rule)(draft, reader, &item));
             }
@@ -43,7 +52,7 @@ impl<D: Default, R> Section<D, R> {
         rules.into()
     }
 
-    /// Reads rules from a text that holds nothing else.
+    /// Reads rules from a text that holds nothing else, so that they may name any variant.
     fn read_text(&self, text: &str) -> Result<Arc<[R]>, Diagnostics> {
         let none = |_: &str| None;
         let variables = Variables {
@@ -54,7 +63,8 @@ impl<D: Default, R> Section<D, R> {
         let file = self.name.to_owned();
         let root = document::read(self.name, text).map_err(|all| sorted(&file, all))?;
         let path = file.clone();
-        let rules = self.read(&mut reader, &Located { path, node: &root });
+        let field = Located { path, node: &root };
+        let rules = self.read(&mut reader, &field, &mut Vec::new());
         match reader.diagnostics.is_empty() {
             true => Ok(rules),
             false => Err(sorted(&file, reader.diagnostics)),
@@ -72,6 +82,18 @@ fn sorted(file: &str, mut all: Vec<Diagnostic>) -> Diagnostics {
 fn has_key(field: &Located<'_>, keys: &[&str]) -> bool {
     field.keys().iter().any(|key| keys.contains(key))
 }
+
+/// Reads the variants that a rule applies in.
+fn variant_scope(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> VariantScope {
+    VariantScope::of(clients::variants(reader, field, named))
+}
+
+/// The values of `for`, and whether clients that declared no features are among them.
+const FOR: &[(&str, bool)] = &[("negotiating", false), ("everyone", true)];
 
 /// Reads a condition on a client's features.
 fn predicate(reader: &mut Reader<'_>, field: &Located<'_>) -> Option<Predicate> {

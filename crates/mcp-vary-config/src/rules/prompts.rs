@@ -3,11 +3,12 @@
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Role;
 use mcp_vary_results::rules::PromptRules;
-use mcp_vary_results::{PromptRule, RuleFailures, Template};
+use mcp_vary_results::{PromptRule, RuleFailures, Template, VariantScope};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
-use super::{Section, has_key, predicate, template};
+use super::{FOR, Section, has_key, predicate, template, variant_scope};
+use crate::clients::{self, Named};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
@@ -45,11 +46,16 @@ const SECTION: Section<PartialPromptRule, PromptRule> = Section {
     gist: "{prompts: [...], text: ...}",
     settings: SETTINGS,
     rule: PartialPromptRule::rule,
+    named: |draft| &mut draft.named,
 };
 
-/// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> PromptRules {
-    PromptRules(SECTION.read(reader, field))
+/// Reads the list of rules. Adds the variants that they name to `named`.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> PromptRules {
+    PromptRules(SECTION.read(reader, field, named))
 }
 
 /// The schema of `prompts`.
@@ -62,7 +68,10 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 /// A rule while it is read.
 struct PartialPromptRule {
     prompts: Selection,
+    variants: VariantScope,
+    named: Vec<Named>,
     when: Predicate,
+    everyone: bool,
     role: Role,
     description: Option<String>,
     text: Option<Template>,
@@ -72,7 +81,10 @@ impl Default for PartialPromptRule {
     fn default() -> Self {
         Self {
             prompts: Selection::default(),
+            variants: VariantScope::default(),
+            named: Vec::new(),
             when: Predicate::any(),
+            everyone: false,
             role: Role::User,
             description: None,
             text: None,
@@ -87,7 +99,9 @@ impl PartialPromptRule {
         }
         Some(PromptRule {
             prompts: self.prompts,
+            variants: self.variants,
             when: self.when,
+            applies_to_all: self.everyone,
             role: self.role,
             description: self.description,
             text: self.text?,
@@ -108,12 +122,29 @@ const SETTINGS: &[KeySpec<PartialPromptRule>] = &[
         }),
     },
     KeySpec {
+        key: "variants",
+        about: "the variants that it applies in, by id; all without it",
+        default: "",
+        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
+            draft.variants = variant_scope(reader, field, &mut draft.named);
+        }),
+    },
+    KeySpec {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags. Of several that hold the one that asks for most decides, then the first",
         default: "*",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field).unwrap_or_default()
         }),
+    },
+    KeySpec {
+        key: "for",
+        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
+        default: "negotiating",
+        takes: ValueKind::Other(
+            |schema| schema.choice(FOR),
+            |reader, field, draft| reader.choice(field, FOR, &mut draft.everyone),
+        ),
     },
     KeySpec {
         key: "text",

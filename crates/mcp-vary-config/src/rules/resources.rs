@@ -3,11 +3,12 @@
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{MediaType, Rendering};
 use mcp_vary_results::rules::ResourceRules;
-use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template};
+use mcp_vary_results::{ResourceFormat, ResourceRule, RuleFailures, Template, VariantScope};
 use mcp_vary_view::Selection;
 use serde_json::json;
 
-use super::{Section, has_key, predicate, template};
+use super::{FOR, Section, has_key, predicate, template, variant_scope};
+use crate::clients::{self, Named};
 use crate::diagnostic::Diagnostics;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
@@ -45,11 +46,16 @@ const SECTION: Section<PartialResourceRule, ResourceRule> = Section {
     gist: "{uris: [...], as: markdown}",
     settings: SETTINGS,
     rule: PartialResourceRule::rule,
+    named: |draft| &mut draft.named,
 };
 
-/// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResourceRules {
-    ResourceRules(SECTION.read(reader, field))
+/// Reads the list of rules. Adds the variants that they name to `named`.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> ResourceRules {
+    ResourceRules(SECTION.read(reader, field, named))
 }
 
 /// The schema of `resources`.
@@ -61,6 +67,7 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     ]);
     rule["anyOf"] = json!([
         {"required": ["when"]},
+        {"required": ["for"], "properties": {"for": {"const": "everyone"}}},
         {"properties": {"as": {"not": {"const": "served"}}}},
     ]);
     schema.list(&rule)
@@ -70,7 +77,10 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 #[derive(Default)]
 struct PartialResourceRule {
     uris: Selection,
+    variants: VariantScope,
+    named: Vec<Named>,
     when: Option<Predicate>,
+    everyone: bool,
     format: Option<As>,
     template: Option<Template>,
     media_type: Option<MediaType>,
@@ -85,10 +95,13 @@ enum As {
 impl PartialResourceRule {
     fn rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResourceRule> {
         let (uris, when) = (self.uris.clone(), self.when.clone());
+        let (variants, applies_to_all) = (self.variants.clone(), self.everyone);
         match self.format(field) {
             Ok(format) => Some(ResourceRule {
                 uris,
+                variants,
                 when,
+                applies_to_all,
                 format: format?,
                 failures: RuleFailures::default(),
             }),
@@ -119,7 +132,7 @@ impl PartialResourceRule {
 
     fn by_name(self) -> Result<Option<ResourceFormat>, Problem> {
         match self.format {
-            Some(As::Served) if self.when.is_none() => Err((
+            Some(As::Served) if self.when.is_none() && !self.everyone => Err((
                 "applies to no client",
                 "add `when`: without it everybody gets what is served",
             )),
@@ -133,7 +146,7 @@ impl PartialResourceRule {
         let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
             return Ok(None);
         };
-        if self.when.is_none() && media_type.format().is_none() {
+        if self.when.is_none() && !self.everyone && media_type.format().is_none() {
             return Err((
                 "has a `type` that no client can ask for",
                 "add `when`, or write `text/markdown`, `text/plain` or `application/json`",
@@ -164,12 +177,29 @@ const SETTINGS: &[KeySpec<PartialResourceRule>] = &[
         }),
     },
     KeySpec {
+        key: "variants",
+        about: "the variants that it applies in, by id; all without it",
+        default: "",
+        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
+            draft.variants = variant_scope(reader, field, &mut draft.named);
+        }),
+    },
+    KeySpec {
         key: "when",
         about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
         default: "",
         takes: ValueKind::Other(SchemaBuilder::word, |reader, field, draft| {
             draft.when = predicate(reader, field)
         }),
+    },
+    KeySpec {
+        key: "for",
+        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all, whatever format they ask for",
+        default: "negotiating",
+        takes: ValueKind::Other(
+            |schema| schema.choice(FOR),
+            |reader, field, draft| reader.choice(field, FOR, &mut draft.everyone),
+        ),
     },
     KeySpec {
         key: "as",

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Bounds;
 use mcp_vary_results::rules::ResultRules;
-use mcp_vary_results::{Projection, ResultRule, ResultTransform};
+use mcp_vary_results::{DeclaredOutput, Projection, ResultRule, ResultTransform, VariantScope};
 use serde_json::json;
 
-use super::{Section, has_key, predicate, template};
+use super::{FOR, Section, has_key, predicate, template, variant_scope};
+use crate::clients::{self, Named};
 use crate::diagnostic::Diagnostics;
+use crate::json_value;
 use crate::key_spec::{KeySpec, ValueKind};
 use crate::reader::{Located, Reader};
 use crate::schema_builder::SchemaBuilder;
@@ -51,19 +53,39 @@ const SECTION: Section<PartialResultRule, ResultRule> = Section {
     gist: "{tools: [...], markdown: ...}",
     settings: SETTINGS,
     rule: PartialResultRule::rule,
+    named: |draft| &mut draft.named,
 };
 
 /// The keys of which a rule needs at least one.
 const HOW: [&str; 5] = ["project", "markdown", "text", "hints", "limits"];
 
-/// Reads the list of rules.
-pub(crate) fn read(reader: &mut Reader<'_>, field: &Located<'_>) -> ResultRules {
-    ResultRules(SECTION.read(reader, field))
+/// The keys that a rule with `output-schema` cannot have, because its value is the same for all clients.
+const NOT_WITH_SCHEMA: [&str; 7] = [
+    "when",
+    "for",
+    "markdown",
+    "text",
+    "hints",
+    "hints-under",
+    "limits",
+];
+
+/// Reads the list of rules. Adds the variants that they name to `named`.
+pub(crate) fn read(
+    reader: &mut Reader<'_>,
+    field: &Located<'_>,
+    named: &mut Vec<Named>,
+) -> ResultRules {
+    ResultRules(SECTION.read(reader, field, named))
 }
 
 /// The schema of `results`.
 pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
+    rule["dependentSchemas"] = json!({"output-schema": {
+        "required": ["project"],
+        "not": {"anyOf": NOT_WITH_SCHEMA.map(|key| json!({"required": [key]}))},
+    }});
     rule["anyOf"] = HOW.map(|key| json!({"required": [key]})).into();
     schema.list(&rule)
 }
@@ -72,9 +94,12 @@ pub(crate) fn shape(schema: &mut SchemaBuilder) -> serde_json::Value {
 #[derive(Default)]
 struct PartialResultRule {
     tools: mcp_vary_view::Selection,
+    variants: VariantScope,
+    named: Vec<Named>,
     when: Predicate,
     everyone: bool,
     recipe: ResultTransform,
+    output_schema: Option<String>,
 }
 
 impl PartialResultRule {
@@ -84,8 +109,13 @@ impl PartialResultRule {
             reader.report(field, "does not say how", fix);
             return None;
         }
+        if has_key(field, &["output-schema"]) {
+            return self.output_rule(reader, field);
+        }
         Some(ResultRule {
             tools: self.tools,
+            variants: self.variants,
+            output: None,
             transform: Arc::new(ResultTransform {
                 verbosity: self.when.verbosity(),
                 ..self.recipe
@@ -94,9 +124,40 @@ impl PartialResultRule {
             applies_to_all: self.everyone,
         })
     }
-}
 
-const FOR: &[(&str, bool)] = &[("negotiating", false), ("everyone", true)];
+    /// A rule with `output-schema`.
+    fn output_rule(self, reader: &mut Reader<'_>, field: &Located<'_>) -> Option<ResultRule> {
+        let at = field.deepest(&["output-schema"]);
+        if !has_key(field, &["project"]) {
+            let fix = "add `project`, a filter that makes such a value";
+            reader.report(&at, "describes a value that nothing makes", fix);
+            return None;
+        }
+        if let Some(key) = NOT_WITH_SCHEMA.iter().find(|key| has_key(field, &[key])) {
+            let what =
+                format!("is in a rule with `{key}`, but the list has one schema for all clients");
+            let fix =
+                format!("move `{key}` to a rule of its own, which gets the value of this one");
+            reader.report(&at, what, &fix);
+            return None;
+        }
+        match DeclaredOutput::new(self.recipe.projection?, &self.output_schema?) {
+            Ok(output) => Some(ResultRule {
+                tools: self.tools,
+                variants: self.variants,
+                when: Predicate::default(),
+                applies_to_all: true,
+                transform: Arc::default(),
+                output: Some(Arc::new(output)),
+            }),
+            Err(why) => {
+                let fix = "write a JSON Schema with `type: object`";
+                reader.report(&at, why, fix);
+                None
+            }
+        }
+    }
+}
 
 const SETTINGS: &[KeySpec<PartialResultRule>] = &[
     KeySpec {
@@ -105,6 +166,14 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
         default: "",
         takes: ValueKind::Other(selection::shape, |reader, field, draft| {
             draft.tools = selection::read(reader, field)
+        }),
+    },
+    KeySpec {
+        key: "variants",
+        about: "the variants that it applies in, by id; all without it",
+        default: "",
+        takes: ValueKind::Other(clients::variants_shape, |reader, field, draft| {
+            draft.variants = variant_scope(reader, field, &mut draft.named);
         }),
     },
     KeySpec {
@@ -138,6 +207,14 @@ const SETTINGS: &[KeySpec<PartialResultRule>] = &[
                 Ok(projection) => draft.recipe.projection = Some(projection),
                 Err(why) => reader.report(field, why, "see https://jqlang.org/manual"),
             }
+        }),
+    },
+    KeySpec {
+        key: "output-schema",
+        about: "the schema of what `project` makes, an object. It is listed as the tool's `outputSchema`, and all clients get the value; other rules start from it",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::any, |reader, field, draft| {
+            draft.output_schema = json_value::read(reader, field).map(|schema| schema.to_json());
         }),
     },
     KeySpec {

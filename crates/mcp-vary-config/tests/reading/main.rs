@@ -10,6 +10,7 @@ mod listener;
 mod ranking;
 mod rates;
 mod reference;
+mod rules;
 mod variants;
 
 use std::num::NonZeroUsize;

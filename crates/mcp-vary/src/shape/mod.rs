@@ -22,7 +22,7 @@ pub use self::compact::{
     Bounds, Compacted, Compaction, CustomText, TEXTS_PATH, Whole, compact_shaped,
     compact_tool_result,
 };
-pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
+pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result, replace_prompt};
 pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,
     Representations, resource_result,

@@ -219,6 +219,20 @@ pub fn prompt_result(
     }
 }
 
+/// The prompt with the texts of `alternative`, for clients that declared nothing.
+///
+/// # Properties
+///
+/// As [`prompt_result`]; without a report, which only clients of the extension read.
+#[must_use]
+pub fn replace_prompt(result: &str, alternative: &PromptAlternative) -> Shaped {
+    let applied = Applied::new(None, &Features::default());
+    match shape(result, alternative, applied, None) {
+        Ok(Some(result)) => Shaped::Changed { result, applied },
+        Ok(None) | Err(_) => Shaped::Unchanged,
+    }
+}
+
 fn shape(
     text: &str,
     alternative: &PromptAlternative,

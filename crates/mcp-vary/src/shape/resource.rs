@@ -234,6 +234,7 @@ impl Representation {
 pub struct Representations {
     by_format: Vec<(Format, Representation)>,
     conditional: Vec<(Predicate, Representation)>,
+    for_all: Vec<(Predicate, Representation)>,
 }
 
 impl Representations {
@@ -260,10 +261,18 @@ impl Representations {
         self
     }
 
+    /// The same, also for clients that declared nothing.
+    #[must_use]
+    pub fn with_for_all(mut self, predicate: Predicate, representation: Representation) -> Self {
+        self.for_all
+            .push((predicate.clone(), representation.clone()));
+        self.with_under(predicate, representation)
+    }
+
     /// Chooses the representation for a client; `served` is the format of the server's contents.
     ///
     /// The most specific matching condition decides; then the format, explicit before inferred. Clients that
-    /// declared nothing get the server's contents.
+    /// declared nothing get the server's contents, or a representation that is [for all](Self::with_for_all).
     #[must_use]
     pub fn choose(&self, features: &Features, served: Option<Format>) -> &Representation {
         self.choose_with_verbosity(features, served).0
@@ -277,7 +286,8 @@ impl Representations {
     ) -> (&Representation, Option<Verbosity>) {
         let as_served = &Representation::AsServed;
         if features.is_empty() {
-            return (as_served, None);
+            let chosen = choose_with_condition(&self.for_all, features);
+            return (chosen.map_or(as_served, |(_, chosen)| chosen), None);
         }
         if let Some((when, representation)) = choose_with_condition(&self.conditional, features) {
             return (representation, when.verbosity());
@@ -310,8 +320,9 @@ pub enum RepresentationError {
 /// # Properties
 ///
 /// A text and its `mimeType` change together, so that the type is always right. Blobs, unknown members, other
-/// contents and their order stay byte for byte. The result is unchanged for clients that declared nothing, and if it
-/// was already shaped, requires input, or is unreadable.
+/// contents and their order stay byte for byte. The result is unchanged for clients that declared nothing, unless a
+/// representation is [for all](Representations::with_for_all), and if it was already shaped, requires input, or is
+/// unreadable.
 #[must_use]
 pub fn resource_result<'r>(
     result: &str,
@@ -319,9 +330,6 @@ pub fn resource_result<'r>(
     representations: impl Fn(&str) -> Option<&'r Representations>,
     report: Option<Report<'_>>,
 ) -> Shaped {
-    if features.is_empty() {
-        return Shaped::Unchanged;
-    }
     // An unreadable result is forwarded unchanged.
     shape(result, features, representations, report).unwrap_or(Shaped::Unchanged)
 }

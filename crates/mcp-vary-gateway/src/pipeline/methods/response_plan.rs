@@ -26,12 +26,17 @@ impl RequestContext<'_> {
         let features = self.features(view).cloned();
         let fields = face.style.result;
         let telling = self.result_shape(tool, features.as_deref());
-        if features.is_none() && telling.is_none() && fields == ResultFields::Both {
+        let rules = tool.result_rules.as_ref();
+        let declared = rules.and_then(|rules| rules.output());
+        let is_as_served = fields == ResultFields::Both && declared.is_none();
+        if features.is_none() && telling.is_none() && is_as_served {
             return None;
         }
         Some(Shaper::Tool(Box::new(ResultShaper {
             features,
             report: self.client.features.is_some(),
+            declared_output: declared
+                .map(|output| (Arc::clone(output), self.matched_names(&tool.item_ref))),
             matched_rule: telling,
             spillover: Spillover {
                 store: Arc::clone(&self.snapshot.services.result_store),
@@ -92,7 +97,7 @@ impl RequestContext<'_> {
             rules: Arc::clone(rules),
             server: self.server_name(server),
             uris: Arc::clone(self.variant_set().uris(view)),
-            target: self.result_listener(view)?,
+            target: self.result_listener(view, rules.iter().any(|rule| rule.applies_to_all))?,
         }))
     }
 
@@ -106,16 +111,18 @@ impl RequestContext<'_> {
             rules: Arc::clone(rules),
             id: Arc::clone(&prompt.id),
             call: self.matched_names(&prompt.item_ref),
-            target: self.result_listener(view)?,
+            target: self.result_listener(view, rules.iter().any(|rule| rule.applies_to_all))?,
         }))
     }
 
-    /// The features of the client for which results are shaped; `None` if it declared nothing.
-    fn result_listener(&self, view: ViewIndex) -> Option<ShapeTarget> {
+    /// The client for which results are shaped; `None` if it declared nothing, unless rules are `for_all`.
+    fn result_listener(&self, view: ViewIndex, for_all: bool) -> Option<ShapeTarget> {
+        let features = self.features(view).cloned();
         Some(ShapeTarget {
-            features: Arc::clone(self.features(view)?),
+            features: features.or_else(|| for_all.then(Arc::default))?,
             report: self.client.features.is_some(),
             variant: self.active_variant(view),
+            rules_of: self.variant_set().config(view).variant.id.clone(),
         })
     }
 

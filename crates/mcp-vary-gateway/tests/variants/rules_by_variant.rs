@@ -1,0 +1,222 @@
+//! Rules of `results`, `resources` and `prompts` that name variants.
+
+use mcp_vary_config::Source;
+use mcp_vary_gateway::{Config, Environment};
+use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::message::{features, introduced, texts, tool, under};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use serde_json::{Value, json};
+
+use crate::support::{Harness, limits};
+
+/// A server with a tool that has an `outputSchema`, one that has none, a resource and a prompt.
+fn answer(seen: &ReceivedRequest) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let schema = json!({"type": "object", "required": ["stations"]});
+    let stations = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]});
+    let result = match seen.method() {
+        "initialize" => introduced("rail", json!({"tools": {}, "prompts": {}, "resources": {}})),
+        "tools/list" => json!({"tools": [
+            {"name": "list", "inputSchema": {"type": "object"}, "outputSchema": schema},
+            {"name": "plain", "inputSchema": {"type": "object"}},
+        ]}),
+        "tools/call" if params["arguments"]["wrong"] == true => json!({
+            "content": [{"type": "text", "text": "no stations"}], "structuredContent": {"stations": [{}]},
+        }),
+        "tools/call" => json!({
+            "content": [{"type": "text", "text": stations.to_string()}], "structuredContent": stations,
+        }),
+        "resources/list" => json!({"resources": [{"uri": "map://all", "name": "all"}]}),
+        "resources/read" => json!({"contents": [
+            {"uri": "map://all", "mimeType": "application/json", "text": stations.to_string()},
+        ]}),
+        "prompts/list" => json!({"prompts": [{"name": "plan"}]}),
+        "prompts/get" => json!({"messages": [
+            {"role": "user", "content": {"type": "text", "text": "Plan it."}},
+        ]}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+const RULES: &str = r#"
+variants:
+  standard: {}
+  names: {}
+  short: {from: compact}
+results:
+  - tools: [list]
+    variants: [names, short]
+    project: "{names: (.stations | map(.name))}"
+    output-schema:
+      type: object
+      required: [names]
+      properties: {names: {type: array, items: {type: string}}}
+  - {tools: ["*"], variants: [names], when: human, markdown: "{{ value.names | join(' and ') }}"}
+  - {tools: [plain], variants: [short], project: ".stations | length | {count: .}", for: everyone}
+resources:
+  - {uris: ["map://*"], variants: [names], for: everyone, type: text/plain, template: "{{ value.stations | length }} stations"}
+prompts:
+  - {prompts: [plan], variants: [names], for: everyone, text: "{{ text }} Briefly."}
+  - {prompts: [plan], variants: [names], when: agent, text: "1. Plan."}
+"#;
+
+pub(super) async fn harness() -> Harness {
+    let peer = ScriptedServer::start(answer).await;
+    let text = format!("servers: {{a: {{url: \"{}\"}}}}\n{RULES}", peer.url);
+    let outside = Environment::new(|| 0, |bytes| getrandom::fill(bytes).unwrap());
+    let file = Source::new("vary.yaml", &text).read(&|_| None);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let config: Config = file.into_config(outside).with_limits(limits());
+    Harness::behind(peer, config).await
+}
+
+async fn ask(
+    harness: &Harness,
+    (way, variant): (ClientKind, &str),
+    tags: &[&str],
+    method: &str,
+    params: Value,
+) -> Value {
+    let capabilities = match tags {
+        [] => json!({}),
+        tags => features(tags),
+    };
+    let answer = way
+        .ask(harness, &capabilities, method, under(variant, params))
+        .await;
+    let result = answer["result"].clone();
+    assert!(result.is_object(), "{answer}");
+    result
+}
+
+/// SV-11: two variants of a tool return values of different shapes, and each lists the schema of its own.
+#[tokio::test]
+async fn an_output_schema_is_that_of_the_variants_value() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        for (variant, listed, value) in [
+            (
+                "standard",
+                json!(["stations"]),
+                json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun"}]}),
+            ),
+            (
+                "names",
+                json!(["names"]),
+                json!({"names": ["Bern", "Thun"]}),
+            ),
+            // `compact` lists no `outputSchema`; the value is the variant's all the same.
+            ("short", Value::Null, json!({"names": ["Bern", "Thun"]})),
+        ] {
+            let list = ask(&harness, (way, variant), &[], "tools/list", json!({})).await;
+            let schema = &list["tools"][0]["outputSchema"];
+            assert_eq!(schema["required"], listed, "{way:?} {variant}");
+            assert_eq!(list["tools"][1].get("outputSchema"), None);
+            if way.is_modern() {
+                assert_eq!(list["ttlMs"], 0, "lists differ by variant");
+            }
+            let called = ask(&harness, (way, variant), &[], "tools/call", tool("list")).await;
+            assert_eq!(called["structuredContent"], value, "{way:?} {variant}");
+            let text: Value = serde_json::from_str(texts(&called)[0]).unwrap();
+            assert_eq!(text, value, "{way:?} {variant}");
+        }
+    }
+}
+
+/// SV-11: a value that the listed schema does not accept is an error, with what the server returned.
+#[tokio::test]
+async fn a_value_that_breaks_the_listed_schema_is_not_sent_as_structured() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let mut wrong = tool("list");
+        wrong["arguments"] = json!({"wrong": true});
+        let called = ask(&harness, (way, "names"), &[], "tools/call", wrong.clone()).await;
+        assert_eq!(called["isError"], true, "{way:?}");
+        assert_eq!(called.get("structuredContent"), None);
+        assert_eq!(
+            texts(&called),
+            [
+                "The tool was called, but its result does not have the form that `outputSchema` promises. The server's own \
+                 result follows.",
+                "no stations"
+            ]
+        );
+        let served = ask(&harness, (way, "standard"), &[], "tools/call", wrong).await;
+        assert_eq!(served.get("isError"), None);
+    }
+    assert_eq!(harness.gateway.failed_results(), 4);
+}
+
+/// SV-11, CN-20: other rules start from the variant's value, and apply in the variants that they name.
+#[tokio::test]
+async fn a_rule_applies_in_the_variants_that_it_names() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let human = &["human", "format=markdown"][..];
+        let names = ask(&harness, (way, "names"), human, "tools/call", tool("list")).await;
+        assert_eq!(texts(&names), ["Bern and Thun"], "{way:?}");
+        assert_eq!(
+            names["structuredContent"],
+            json!({"names": ["Bern", "Thun"]}),
+            "the list promises it"
+        );
+        let standard = ask(
+            &harness,
+            (way, "standard"),
+            human,
+            "tools/call",
+            tool("list"),
+        )
+        .await;
+        assert!(texts(&standard)[0].contains("Bern"), "{standard}");
+        assert_ne!(texts(&standard), ["Bern and Thun"]);
+        let count = ask(&harness, (way, "short"), &[], "tools/call", tool("plain")).await;
+        assert_eq!(count["structuredContent"], json!({"count": 2}), "{way:?}");
+        let whole = ask(&harness, (way, "names"), &[], "tools/call", tool("plain")).await;
+        assert_eq!(whole["structuredContent"]["stations"][1]["name"], "Thun");
+    }
+}
+
+/// SV-11, SV-17: a resource has another form in a variant, for clients that declare nothing, too. Nobody caches it.
+#[tokio::test]
+async fn a_resource_has_the_form_of_its_variant() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let map = || json!({"uri": "map://all"});
+        for tags in [&[][..], &["agent", "format=json"]] {
+            let read = ask(&harness, (way, "names"), tags, "resources/read", map()).await;
+            let content = &read["contents"][0];
+            assert_eq!(content["text"], "2 stations", "{way:?} {tags:?}");
+            assert_eq!(content["mimeType"], "text/plain");
+            let served = ask(&harness, (way, "standard"), tags, "resources/read", map()).await;
+            assert_eq!(served["contents"][0]["mimeType"], "application/json");
+            if way.is_modern() {
+                for result in [read, served] {
+                    assert_eq!(result["ttlMs"], 0);
+                    assert_eq!(result["cacheScope"], "private");
+                }
+            }
+        }
+    }
+}
+
+/// SV-11: a prompt has other texts in a variant; the rule with the more specific condition decides.
+#[tokio::test]
+async fn a_prompt_has_the_texts_of_its_variant() {
+    let harness = harness().await;
+    for way in ClientKind::ALL {
+        let plan = || json!({"name": "plan"});
+        for (variant, tags, expected) in [
+            ("standard", &[][..], "Plan it."),
+            ("standard", &["agent"], "Plan it."),
+            ("names", &[], "Plan it. Briefly."),
+            ("names", &["human"], "Plan it. Briefly."),
+            ("names", &["agent"], "1. Plan."),
+        ] {
+            let prompt = ask(&harness, (way, variant), tags, "prompts/get", plan()).await;
+            let text = &prompt["messages"][0]["content"]["text"];
+            assert_eq!(*text, expected, "{way:?} {variant} {tags:?}");
+        }
+    }
+}
