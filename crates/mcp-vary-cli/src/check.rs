@@ -16,7 +16,7 @@ use crate::chain;
 use crate::environment::environment;
 use crate::failure::{Failure, Verdict};
 use crate::file::with_full_start_wait;
-use crate::print::servers::{collision_table, is_up, plural, status_table};
+use crate::print::servers::{collision_table, is_up, plural, status_table, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::serving;
@@ -89,8 +89,9 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         report::connected(&name, &file, &found)
     } else {
         let (standing, collided) = (status_table(&servers), collision_table(&collisions));
+        let own = upstream_variant_notes(&servers);
         format!(
-            "{}\n{standing}{collided}{}{}{}\n{}",
+            "{}\n{standing}{own}{collided}{}{}{}\n{}",
             file_summary(&name, &file),
             cost_table(&variants),
             unmatched_lines(&name, &slips),

@@ -19,7 +19,7 @@ use crate::admin::AdminListener;
 use crate::args::Serve;
 use crate::environment::{environment, now_in_microseconds};
 use crate::failure::{Failure, Verdict};
-use crate::print::servers::{is_up, plural, reason};
+use crate::print::servers::{is_up, plural, reason, upstream_variant_notes};
 use crate::print::table::table;
 use crate::print::terminal::has_cursor;
 use crate::print::{notice, progress, sanitize};
@@ -312,12 +312,13 @@ async fn report_late_servers(gateway: &Gateway) -> Infallible {
     let opened = Instant::now();
     let ready = |server: ServerReport| {
         let after = opened.elapsed().as_secs();
+        let notes = upstream_variant_notes(std::slice::from_ref(&server));
         let line = format!(
             "`{}` is ready after {after}s more: {}",
             server.name,
             server_status(&server)
         );
-        progress(&sanitize(&line));
+        progress(sanitize(&format!("{line}\n{notes}")).trim_end());
     };
     gateway.late_servers(ready).await;
     std::future::pending().await
@@ -348,7 +349,13 @@ fn stream_verdict(served: io::Result<()>) -> Result<Verdict, Failure> {
 
 /// A line for each server, and the warnings about variants.
 fn introduction(gateway: &Gateway, file: &ConfigSource) -> String {
-    server_lines(gateway, file) + &unmatched_warnings(gateway, &file.name, &file.places)
+    let notes = sanitize(upstream_variant_notes(&gateway.servers()).trim_end());
+    let notes = if notes.is_empty() {
+        notes
+    } else {
+        format!("\n{notes}")
+    };
+    server_lines(gateway, file) + &notes + &unmatched_warnings(gateway, &file.name, &file.places)
 }
 
 fn server_lines(gateway: &Gateway, file: &ConfigSource) -> String {

@@ -69,6 +69,10 @@ pub(crate) fn server_json(server: &ServerReport) -> Value {
         .map(|(list, count)| ((*list).to_owned(), json!(count)))
         .collect();
     summary.insert("lists".to_owned(), json!(lists));
+    if !server.upstream_variants.is_empty() {
+        let ids = json!(server.upstream_variants);
+        summary.insert("upstreamVariants".to_owned(), ids);
+    }
     Value::Object(summary)
 }
 

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use crate::args::Status;
 use crate::failure::{Failure, Verdict};
 use crate::print::deprecation::deprecation_notice;
-use crate::print::servers::plural;
+use crate::print::servers::{plural, upstream_variant_note};
 use crate::print::table::table;
 use crate::print::{self, sanitize, sanitize_json};
 use crate::stop::Stop;
@@ -263,7 +263,10 @@ fn servers(servers: &[Value]) -> String {
         let failed = it["failedLists"].as_object().into_iter().flatten();
         let failed = failed.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
         let reason = it["reason"].as_str().map(str::to_owned);
-        reason.into_iter().chain(failed).chain(undeclared(it))
+        let ids: Vec<_> = list(it, "upstreamVariants").iter().map(text).collect();
+        let variants = upstream_variant_note(text(&it["name"]), &ids);
+        let reasons = reason.into_iter().chain(failed);
+        reasons.chain(undeclared(it)).chain(variants)
     });
     let reasons: Vec<_> = reasons.collect();
     if !reasons.is_empty() {
@@ -375,7 +378,8 @@ mod tests {
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"],
                     "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
-                {"name": "half", "state": "up", "since": 5, "tools": 0, "failedLists": {"prompts/list": "too long"}},
+                {"name": "half", "state": "up", "since": 5, "tools": 0, "failedLists": {"prompts/list": "too long"},
+                    "upstreamVariants": ["agent", "human"]},
             ],
             "variants": [
                 {"id": "new", "status": "stable"},
@@ -404,6 +408,7 @@ mod tests {
         git: methods that it does not declare: prompts/list (missing), tools/list (works)
         server `far` cannot be reached
         half: too long
+        server `half` offers variants of its own: `agent`, `human`. Vary uses `agent`; add `variant` with another id to its entry to use that one instead
 
         variant  status
         new      stable

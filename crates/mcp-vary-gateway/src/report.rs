@@ -34,6 +34,8 @@ pub struct ServerReport {
     pub state: ConnectionState,
     /// Its last handshake.
     pub handshake: Option<Arc<Handshake>>,
+    /// The variants that it offers itself, best first; empty if the configuration selects one of them.
+    pub upstream_variants: Vec<VariantId>,
     /// How many items each list has, by the list's method. Missing and unreadable lists are omitted.
     pub counts: Vec<(&'static str, usize)>,
 }
@@ -47,6 +49,7 @@ impl ServerReport {
         Self {
             name: source.name().to_owned(),
             state: source.connection.state().borrow().clone(),
+            upstream_variants: source.upstream_variants(),
             handshake: snapshot.handshake.clone(),
             counts: counts.collect(),
         }

@@ -144,6 +144,9 @@ pub struct ServerStatus {
     /// The methods that it was sent without declaring them, and whether it has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undeclared: BTreeMap<&'static str, bool>,
+    /// The variants that it offers itself, of which the first one is used; empty if the configuration selects one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub upstream_variants: Vec<VariantId>,
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
@@ -250,6 +253,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         reason: Some(format!("server `{name}` is left out: {reason}")),
         eras: Vec::new(),
         undeclared: BTreeMap::new(),
+        upstream_variants: Vec::new(),
         tools: None,
         failed_lists: BTreeMap::new(),
     });
@@ -278,6 +282,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 reason,
                 eras: source.connection.server_facts().known_revisions(),
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
+                upstream_variants: source.upstream_variants(),
                 tools,
                 failed_lists: unread.collect(),
             }

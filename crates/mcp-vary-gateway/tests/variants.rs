@@ -24,6 +24,7 @@ mod variants {
     mod server_names;
     mod several_servers;
     mod unadvertised;
+    mod upstream_variants;
     mod uris;
     mod views;
     mod visibility;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Uri};
+use mcp_vary::variant::VariantId;
 use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
@@ -31,6 +32,8 @@ pub struct UpstreamConfig {
     pub isolation: Isolation,
     /// Which calls are retried if the server is lost while it works on them.
     pub retry: RetryPolicy,
+    /// The variant of it that all requests select, of a server that offers variants itself; its default without one.
+    pub variant: Option<VariantId>,
     /// The extensions whose settings are forwarded to it if a client declares them, by identifier.
     pub forwarded_extensions: Vec<String>,
     /// The methods of extensions that are forwarded although the client's variant hides something.
@@ -91,6 +94,7 @@ impl UpstreamConfig {
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
             retry: RetryPolicy::default(),
+            variant: None,
             forwarded_extensions: DEFAULT_FORWARDED.map(str::to_owned).to_vec(),
             allowed_methods: Vec::new(),
             is_dedicated: false,
@@ -135,6 +139,7 @@ impl UpstreamConfig {
             capabilities,
             isolation,
             retry,
+            variant,
             forwarded_extensions,
             is_dedicated,
             is_pooled,
@@ -155,6 +160,7 @@ impl UpstreamConfig {
             && *capabilities == other.capabilities
             && *isolation == other.isolation
             && *retry == other.retry
+            && *variant == other.variant
             && *forwarded_extensions == other.forwarded_extensions
             && *is_dedicated == other.is_dedicated
             && *is_pooled == other.is_pooled

@@ -16,7 +16,7 @@ use crate::liveness::{CallGuard, Liveness};
 use crate::message::{Answer, Event, Message, Request, RequestKind};
 use crate::server_log_level::ServerLogLevel;
 use crate::server_requests::ServerRequests;
-use crate::{handshake, http, list_changes, stdio};
+use crate::{handshake, http, list_changes, stdio, upstream_variant};
 
 /// A connection to a server that is ready.
 ///
@@ -86,6 +86,14 @@ impl UpstreamConnection {
         // Some servers send requests right after the handshake, before anything can subscribe to the events.
         let early = config.is_dedicated.then_some(early);
         let upstream = Self::new(config, link, hello, (events, early));
+        if let Some(variant) = &upstream.config.variant {
+            let checked =
+                upstream_variant::check(&upstream.config.name, variant, &upstream.handshake);
+            if let Err(refused) = checked {
+                upstream.close().await;
+                return Err(refused);
+            }
+        }
         if let Transport::Http(connection) = &upstream.transport {
             connection.wait_for_stream().await;
         }
@@ -206,9 +214,12 @@ impl UpstreamConnection {
 
     pub(crate) async fn send(
         &self,
-        request: Request,
+        mut request: Request,
         purpose: RequestKind,
     ) -> Result<Exchange, UpstreamError> {
+        if let Some(variant) = &self.config.variant {
+            upstream_variant::select(variant, &mut request);
+        }
         let inner = match &self.transport {
             Transport::Stdio(connection) => {
                 Inner::Stdio(connection.request(request, purpose).await?)

@@ -9,6 +9,7 @@ use mcp_vary::error_code::{
     UNSUPPORTED_VERSION,
 };
 use mcp_vary::json::Members;
+use mcp_vary::variant::VariantId;
 use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::revision::Revision;
 
@@ -67,6 +68,16 @@ pub enum ConnectError {
         /// The server's name.
         server: Arc<str>,
     },
+    /// The server does not offer the variant of its configuration.
+    #[error("server `{server}` has no variant `{variant}`: {fix}")]
+    UnknownVariant {
+        /// The server's name.
+        server: Arc<str>,
+        /// The variant of its configuration.
+        variant: VariantId,
+        /// What it offers, and what to do.
+        fix: String,
+    },
     /// The headers of the server need claims that its client does not have.
     #[error("server `{server}` {why}")]
     UnusableClaims {
@@ -104,6 +115,9 @@ impl ConnectError {
                 format!("server `{server}` is not usable as an MCP server")
             }
             Self::Revision { .. } | Self::UnusableClaims { .. } => self.to_string(),
+            Self::UnknownVariant { server, .. } => {
+                format!("server `{server}` does not offer the variant that is configured for it")
+            }
             Self::Loop { server } => format!("server `{server}` is this gateway itself"),
             Self::Timeout { server, limit, .. } => {
                 format!("server `{server}` was not ready within {limit:?}")
@@ -119,6 +133,7 @@ impl ConnectError {
                 | Self::Start { .. }
                 | Self::Revision { .. }
                 | Self::Loop { .. }
+                | Self::UnknownVariant { .. }
                 | Self::UnusableClaims { .. }
         )
     }

@@ -32,6 +32,7 @@ mod server_log_level;
 mod server_requests;
 mod stdio;
 mod supervised;
+mod upstream_variant;
 
 pub use self::config::{Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 pub use self::connection::{Exchange, UpstreamConnection};

@@ -1,6 +1,9 @@
 //! What a server declared about itself when the connection was opened.
 
 use mcp_vary::error::Era;
+use mcp_vary::extension::{SERVER_VARIANTS, settings};
+use mcp_vary::variant::VariantId;
+use serde_json::Value;
 
 use crate::revision::Revision;
 
@@ -62,6 +65,30 @@ impl Handshake {
         self.era() == Era::Legacy || supported.any(|revision| revision.era() == Era::Legacy)
     }
 
+    /// The ids of the variants that the server itself offers, best first, at most [`MAX_OFFERED_VARIANTS`]. The first one
+    /// answers requests without a selector.
+    #[must_use]
+    pub fn offered_variants(&self) -> Vec<VariantId> {
+        let settings = self.variant_settings();
+        let offered = settings.get("availableVariants").and_then(Value::as_array);
+        let ids = offered.into_iter().flatten();
+        let ids = ids.filter_map(|variant| variant.get("id")?.as_str()?.parse().ok());
+        ids.take(MAX_OFFERED_VARIANTS).collect()
+    }
+
+    /// Whether the server itself has more variants than it advertises.
+    #[must_use]
+    pub fn has_more_variants(&self) -> bool {
+        self.variant_settings().get("moreVariantsAvailable") == Some(&Value::Bool(true))
+    }
+
+    /// What the server declares of the extension server-variants; null without it.
+    fn variant_settings(&self) -> Value {
+        let capabilities: Value = serde_json::from_str(&self.capabilities).unwrap_or_default();
+        let settings = settings(&capabilities, SERVER_VARIANTS);
+        settings.map_or(Value::Null, |settings| settings.value().clone())
+    }
+
     /// Whether the server has the capability `kind`.
     pub fn has_capability(&self, kind: &str) -> bool {
         let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
@@ -81,5 +108,63 @@ impl Handshake {
             .get(kind)
             .and_then(|kind| mcp_vary::json::Members::parse(kind).ok())
             .is_some_and(|kind| kind.get(flag) == Some("true"))
+    }
+}
+
+/// The most variants of a server that are read. A server should advertise at most 5 (SEP-2053).
+pub const MAX_OFFERED_VARIANTS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn offers(capabilities: &Value, expected: &[&str]) {
+        for revision in [Revision::LATEST_LEGACY, Revision::LATEST_MODERN] {
+            let hello = Handshake {
+                revision,
+                result: "{}".to_owned(),
+                server_info: None,
+                capabilities: capabilities.to_string(),
+                instructions: None,
+                refused_initialize: false,
+            };
+            let ids: Vec<_> = hello.offered_variants();
+            let ids: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+            assert_eq!(ids, expected, "{capabilities}");
+        }
+    }
+
+    /// EXT-9: the variants of a server are found wherever it declares them, in both eras; what cannot be read is ignored.
+    #[test]
+    fn the_variants_that_a_server_offers_are_read() {
+        let offered = |ids: &[Value]| {
+            let all: Vec<_> = ids
+                .iter()
+                .map(|id| json!({"id": id, "status": "stable"}))
+                .collect();
+            json!({SERVER_VARIANTS: {"availableVariants": all}})
+        };
+        let two = offered(&[json!("agent"), json!("human")]);
+        offers(&json!({"extensions": two}), &["agent", "human"]);
+        offers(&json!({"experimental": two}), &["agent", "human"]);
+        let odd = offered(&[json!(7), json!(""), json!("a")]);
+        offers(&json!({"extensions": odd}), &["a"]);
+        for none in [json!({}), json!({"extensions": {SERVER_VARIANTS: {}}})] {
+            offers(&none, &[]);
+        }
+        let many: Vec<_> = (0..100).map(|at| json!(format!("v{at}"))).collect();
+        let capabilities = json!({"extensions": offered(&many)}).to_string();
+        let hello = Handshake {
+            revision: Revision::LATEST_MODERN,
+            result: "{}".to_owned(),
+            server_info: None,
+            capabilities,
+            instructions: None,
+            refused_initialize: false,
+        };
+        assert_eq!(hello.offered_variants().len(), MAX_OFFERED_VARIANTS);
     }
 }

@@ -1,6 +1,6 @@
 //! Tables about several servers: status and collisions.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use mcp_vary_gateway::{Collision, ServerReport};
 use mcp_vary_upstream::{ConnectError, ConnectionState};
@@ -43,6 +43,25 @@ pub(crate) fn status_table(servers: &[ServerReport]) -> String {
         let _ = writeln!(out, "{reason}");
     }
     out
+}
+
+/// A note for each server that offers variants of its own, which clients of the gateway do not see.
+pub(crate) fn upstream_variant_notes(servers: &[ServerReport]) -> String {
+    let notes = servers
+        .iter()
+        .filter_map(|server| upstream_variant_note(&server.name, &server.upstream_variants));
+    notes.map(|note| format!("note: {note}\n")).collect()
+}
+
+/// The note about the variants `ids` of a server; `None` if it offers none.
+pub(crate) fn upstream_variant_note<T: Display>(server: &str, ids: &[T]) -> Option<String> {
+    let first = ids.first()?;
+    let all: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+    Some(format!(
+        "server `{server}` offers variants of its own: {}. Vary uses `{first}`; add `variant` with another id to \
+         its entry to use that one instead",
+        all.join(", ")
+    ))
 }
 
 fn count_of(server: &ServerReport, list: &str) -> String {

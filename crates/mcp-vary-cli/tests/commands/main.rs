@@ -30,3 +30,4 @@ mod status;
 mod target;
 mod tls;
 mod tools;
+mod upstream_variants;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use http::{HeaderName, Uri};
+use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::{HeaderSource, Isolation, Limits, RetryPolicy, Target, UpstreamConfig};
 
 use crate::document;
@@ -25,6 +26,7 @@ pub(super) struct PartialServer {
     pub(super) limits: Limits,
     pub(super) isolation: Isolation,
     pub(super) retry: RetryPolicy,
+    pub(super) variant: Option<VariantId>,
     pub(super) mirrored: Option<Vec<String>>,
     pub(super) allowed_methods: Vec<String>,
     pub(super) trusts_annotations: bool,
@@ -72,6 +74,7 @@ impl PartialServer {
             }
         }
         config.retry = self.retry;
+        config.variant = self.variant;
         config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
             config.forwarded_extensions = mirrored;

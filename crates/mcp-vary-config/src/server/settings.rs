@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use http::Uri;
+use mcp_vary::variant::VariantId;
 use mcp_vary_upstream::{Isolation, Limits, RetryPolicy};
 use mcp_vary_wire::method_names::is_of_the_protocol;
 
@@ -177,6 +178,14 @@ pub(super) const OURS: &[KeySpec<PartialServer>] = &[
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
         takes: ValueKind::Other(SchemaBuilder::strings, |reader, field, draft| {
             draft.mirrored = Some(reader.strings(field))
+        }),
+    },
+    KeySpec {
+        key: "variant",
+        about: "the variant of the server that is used, if it offers variants itself: every request to it selects this one. Without it the server's default. A server that does not offer it is not used",
+        default: "",
+        takes: ValueKind::Other(SchemaBuilder::variant_id, |reader, field, draft| {
+            draft.variant = reader.value(field, |word| word.parse::<VariantId>());
         }),
     },
     KeySpec {

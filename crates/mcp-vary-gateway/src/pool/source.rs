@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
+use mcp_vary::variant::VariantId;
 use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::Instant;
 use tracing::warn;
@@ -131,6 +132,14 @@ impl ServerSource {
     }
 
     /// The server's name in the configuration.
+    /// The variants that the server offers itself; none if the configuration selects one of them.
+    pub(crate) fn upstream_variants(&self) -> Vec<VariantId> {
+        let selected = self.connection.config().variant.is_some();
+        let snapshot = self.snapshot();
+        let handshake = snapshot.handshake.as_ref().filter(|_| !selected);
+        handshake.map_or_else(Vec::new, |handshake| handshake.offered_variants())
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -1,0 +1,62 @@
+//! Servers that offer variants themselves: what each command says, and how one is selected.
+
+use serde_json::{Value, json};
+
+use crate::program::{Server, VARY, file, run};
+
+/// A file whose server is another gateway, with further keys of its entry.
+fn in_front_of(inner: &Server, name: &str, entry: &str) -> String {
+    let url = inner.url();
+    let text = format!(
+        "servers: {{inner: {{url: \"{url}\"{entry}}}}}\nvariants: off\nlisten: 0\nadmin: 0\n"
+    );
+    file(name, &text).to_str().unwrap().to_owned()
+}
+
+const NOTE: &str = "server `inner` offers variants of its own: `standard`, `compact`, `directory`, `read-only`. Vary uses \
+                    `standard`; add `variant` with another id to its entry to use that one instead";
+
+/// EXT-9: the check, the start and the status have the variants of a server that clients do not see.
+#[test]
+fn the_variants_of_a_server_are_named() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let path = in_front_of(&inner, "upstream-variants.yaml", "");
+    let checked = run(&["config", "check", &path]).data(0);
+    assert!(checked.contains(&format!("note: {NOTE}\n")), "{checked}");
+    let json = run(&["config", "check", "--json", &path]).data(0);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let ids = json!(["standard", "compact", "directory", "read-only"]);
+    assert_eq!(json["servers"][0]["upstreamVariants"], ids);
+    let outer = Server::start(&["serve", &path]);
+    assert!(
+        outer.said.contains(&format!("\nnote: {NOTE}\n")),
+        "{}",
+        outer.said
+    );
+    let status = run(&["status", &outer.admin()]).data(0);
+    assert!(status.contains(NOTE), "{status}");
+}
+
+/// EXT-9: `variant` of an entry selects one of them, and one that does not exist is a problem.
+#[test]
+fn the_variant_of_a_server_is_selected_in_its_entry() {
+    let inner = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let path = in_front_of(&inner, "upstream-variant.yaml", ", variant: directory");
+    let outer = Server::start(&["serve", &path]);
+    assert!(
+        !outer.said.contains("variants of its own"),
+        "{}",
+        outer.said
+    );
+    let tools = outer.tools();
+    assert!(tools.contains(&"describe_tools".to_owned()), "{tools:?}");
+    let path = in_front_of(
+        &inner,
+        "upstream-variant-unknown.yaml",
+        ", variant: directry",
+    );
+    let checked = run(&["config", "check", &path]).data(1);
+    let problem = "server `inner` has no variant `directry`: it offers `standard`, `compact`, `directory`, `read-only`; \
+                   change `variant` in its entry";
+    assert!(checked.contains(problem), "{checked}");
+}

@@ -1,0 +1,180 @@
+//! Servers that offer variants themselves: what is reported of them, and how the operator selects one.
+
+use std::time::Duration;
+
+use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
+use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::message::{names, texts, tool};
+use mcp_vary_testkit::scripted_server::{ReceivedRequest, Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+
+use super::rules_by_variant;
+use crate::support::{Harness, config};
+
+/// The configuration of a gateway in front of `inner`, which selects `variant` of it.
+fn in_front_of(inner: &Harness, variant: Option<&str>) -> Config {
+    let url = format!("http://{}/mcp", inner.address).parse().unwrap();
+    let mut config = config(Target::http(url));
+    config.servers[0].variant = variant.map(|id| id.parse().unwrap());
+    config
+}
+
+/// A gateway in front of another one, whose variants are `standard`, `names` and `short`.
+async fn chain(variant: Option<&str>) -> (Harness, Harness) {
+    let inner = rules_by_variant::harness().await;
+    let config = in_front_of(&inner, variant);
+    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    (outer, inner)
+}
+
+/// EXT-9: a Vary behind a Vary. All methods of clients of both eras run under the variant that the operator selected.
+#[tokio::test]
+async fn every_method_runs_under_the_selected_variant_of_a_vary() {
+    let (outer, _inner) = chain(Some("names")).await;
+    let none = json!({});
+    for way in ClientKind::ALL {
+        let list = way.ask(&outer, &none, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["list", "plain"], "{way:?}");
+        let schema = &list["result"]["tools"][0]["outputSchema"];
+        assert_eq!(schema["required"], json!(["names"]), "{way:?}");
+        let called = way.ask(&outer, &none, "tools/call", tool("list")).await;
+        let value = &called["result"]["structuredContent"];
+        assert_eq!(*value, json!({"names": ["Bern", "Thun"]}), "{way:?}");
+        let map = json!({"uri": "map://all"});
+        let read = way.ask(&outer, &none, "resources/read", map).await;
+        let text = &read["result"]["contents"][0]["text"];
+        assert_eq!(*text, "2 stations", "{way:?}");
+        let plan = json!({"name": "plan"});
+        let prompt = way.ask(&outer, &none, "prompts/get", plan).await;
+        let text = &prompt["result"]["messages"][0]["content"]["text"];
+        assert_eq!(*text, "Plan it. Briefly.", "{way:?}");
+    }
+    let status = serde_json::to_value(outer.gateway.status()).unwrap();
+    assert_eq!(status["servers"][0].get("upstreamVariants"), None);
+}
+
+/// EXT-9: without a selection the server's default answers, and the others are reported.
+#[tokio::test]
+async fn the_variants_of_a_server_are_reported() {
+    let (outer, _inner) = chain(None).await;
+    let offered = json!(["standard", "names", "short"]);
+    let status = serde_json::to_value(outer.gateway.status()).unwrap();
+    assert_eq!(status["servers"][0]["upstreamVariants"], offered);
+    let servers = outer.gateway.servers();
+    assert_eq!(json!(servers[0].upstream_variants), offered);
+    for way in ClientKind::ALL {
+        let called = way
+            .ask(&outer, &json!({}), "tools/call", tool("list"))
+            .await;
+        assert!(texts(&called["result"])[0].contains("stations"), "{way:?}");
+    }
+}
+
+/// EXT-9: a server that does not offer the variant is not used, and the error has those that it offers.
+#[tokio::test]
+async fn a_server_without_the_selected_variant_is_not_used() {
+    let inner = rules_by_variant::harness().await;
+    let mut config = in_front_of(&inner, Some("nmes"));
+    let refused = Gateway::start(config.clone()).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "server `peer` has no variant `nmes`: it offers `standard`, `names`, `short`; change `variant` in its entry"
+    );
+    config = config.allow_empty_start(Duration::from_secs(60));
+    let outer = Harness::behind(ScriptedServer::start(|_| None).await, config).await;
+    for way in ClientKind::ALL {
+        let called = way
+            .ask(&outer, &json!({}), "tools/call", tool("list"))
+            .await;
+        assert!(called["error"]["code"].is_i64(), "{way:?}: {called}");
+    }
+}
+
+/// A server of either era that offers variants.
+fn offering(seen: &ReceivedRequest, is_modern: bool) -> Option<Reply> {
+    let offered = json!({"availableVariants": [{"id": "agent"}, {"id": "human"}]});
+    let capabilities = json!({
+        "tools": {"listChanged": true}, "resources": {"subscribe": true}, "completions": {}, "prompts": {},
+        "extensions": {SERVER_VARIANTS: offered},
+    });
+    let result = match seen.method() {
+        "server/discover" if is_modern => {
+            let mut result = discovered();
+            result["capabilities"] = capabilities;
+            result
+        }
+        "initialize" if !is_modern => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "n", "version": "1"}, "capabilities": capabilities,
+        }),
+        "tools/list" => json!({"tools": [{"name": "list", "inputSchema": {"type": "object"}}]}),
+        "resources/list" => json!({"resources": [{"uri": "map://all", "name": "all"}]}),
+        "prompts/list" => json!({"prompts": [{"name": "plan", "arguments": [{"name": "a"}]}]}),
+        "tools/call" => json!({"content": []}),
+        "resources/subscribe" | "resources/unsubscribe" | "ping" => json!({}),
+        "resources/read" => json!({"contents": []}),
+        "prompts/get" => json!({"messages": []}),
+        "completion/complete" => json!({"completion": {"values": []}}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// The result of `server/discover` as scripted servers answer it.
+fn discovered() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n", "version": "1"}},
+    })
+}
+
+/// EXT-9: each request to a server of either era has the selector, also those that the gateway sends by itself; none has it
+/// where the operator selects nothing, whatever the client sends.
+#[tokio::test]
+async fn each_request_has_the_selector_of_the_operator_and_none_of_a_client() {
+    for (is_modern, variant) in [
+        (false, Some("human")),
+        (true, Some("human")),
+        (false, None),
+        (true, None),
+    ] {
+        let peer = ScriptedServer::start(move |seen| offering(seen, is_modern)).await;
+        let mut config = config(Target::http(peer.url.clone()));
+        config.servers[0].variant = variant.map(|id| id.parse().unwrap());
+        let harness = Harness::behind(peer, config).await;
+        let completion = json!({
+            "ref": {"type": "ref/prompt", "name": "plan"}, "argument": {"name": "a", "value": ""},
+        });
+        for way in ClientKind::ALL {
+            for (method, mut params) in [
+                ("tools/call", tool("list")),
+                ("resources/read", json!({"uri": "map://all"})),
+                ("prompts/get", json!({"name": "plan"})),
+                ("completion/complete", completion.clone()),
+            ] {
+                params["_meta"] = json!({SERVER_VARIANT_META: "standard"});
+                let answer = way.ask(&harness, &json!({}), method, params).await;
+                assert!(answer["result"].is_object(), "{way:?} {method}: {answer}");
+            }
+        }
+        let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+        let all = json!({"uri": "map://all"});
+        client.ask("resources/subscribe", all).await;
+        if !is_modern {
+            soon(harness.peer.wait_for("resources/subscribe", 1)).await;
+        }
+        let received = harness.peer.received();
+        let requests: Vec<_> = received
+            .iter()
+            .filter(|seen| !seen.id().is_null())
+            .filter(|seen| !["initialize", "server/discover", "ping"].contains(&seen.method()))
+            .collect();
+        assert!(requests.len() > 16, "{requests:?}");
+        for seen in requests {
+            let selector = seen.body["params"]["_meta"].get(SERVER_VARIANT_META);
+            let expected = variant.map(Value::from);
+            assert_eq!(selector, expected.as_ref(), "{}", seen.method());
+        }
+    }
+}
