@@ -9,6 +9,8 @@ use std::fmt;
 use crate::hints::VariantHints;
 use crate::variant::{ServerVariant, Status, VariantId};
 
+pub mod model;
+
 /// The hint key whose value may be [`ANY_FAMILY`].
 pub const MODEL_FAMILY: &str = "modelFamily";
 
