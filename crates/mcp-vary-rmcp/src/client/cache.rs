@@ -1,6 +1,6 @@
 //! The cache of a client: lists and resource contents by variant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ const MAX_CONTENTS: usize = 256;
 /// The largest number of stored acknowledgements.
 const MAX_ACKNOWLEDGED: usize = 64;
 
+/// The largest number of variants that are told apart after changes. Beyond it, all count as changed.
+const MAX_CHANGED: usize = 64;
+
 /// The upper limit for a server's `ttlMs`.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -40,6 +43,31 @@ pub(super) struct VariantCache {
     pub(super) templates: TtlCache<Selector, Arc<[ResourceTemplate]>>,
     pub(super) contents: TtlCache<(Selector, String), ReadResourceResult>,
     pub(super) acknowledged: watch::Sender<Acknowledged>,
+    /// The changes of lists of resources after which subscriptions were not revalidated yet.
+    changed_resources: Mutex<ChangedVariants>,
+}
+
+/// The variants that notifications of changes named since the last look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ChangedVariants {
+    /// Whether all may have changed.
+    all: bool,
+    some: BTreeSet<VariantId>,
+}
+
+impl ChangedVariants {
+    fn add(&mut self, changed: Selector) {
+        match changed.filter(|_| self.some.len() < MAX_CHANGED) {
+            Some(variant) => drop(self.some.insert(variant)),
+            None => self.all = true,
+        }
+    }
+
+    /// Whether `selected` may have changed.
+    pub(super) fn affect(&self, selected: &Selector) -> bool {
+        let mut some = self.some.iter();
+        self.all || some.any(|changed| affects(Some(changed), selected))
+    }
 }
 
 impl Default for VariantCache {
@@ -51,6 +79,7 @@ impl Default for VariantCache {
             templates: TtlCache::new(MAX_LISTS),
             contents: TtlCache::new(MAX_CONTENTS),
             acknowledged: watch::Sender::default(),
+            changed_resources: Mutex::default(),
         }
     }
 }
@@ -70,6 +99,7 @@ impl VariantCache {
             ServerNotification::ResourceListChangedNotification(_) => {
                 self.resources.invalidate(lists);
                 self.templates.invalidate(lists);
+                self.changed_resources().add(changed);
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
                 self.contents.invalidate(|(selected, uri)| {
@@ -92,6 +122,26 @@ impl VariantCache {
         self.resources.invalidate(|_| true);
         self.templates.invalidate(|_| true);
         self.contents.invalidate(|_| true);
+    }
+
+    /// The variants whose resources have changed since the last call.
+    pub(super) fn take_changed_resources(&self) -> ChangedVariants {
+        std::mem::take(&mut *self.changed_resources())
+    }
+
+    /// Keeps `changes` for the next call.
+    pub(super) fn return_changed_resources(&self, changes: ChangedVariants) {
+        let mut changed = self.changed_resources();
+        changed.all |= changes.all;
+        changes
+            .some
+            .into_iter()
+            .for_each(|variant| changed.add(Some(variant)));
+    }
+
+    fn changed_resources(&self) -> MutexGuard<'_, ChangedVariants> {
+        let changed = self.changed_resources.lock();
+        changed.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn acknowledge(&self, id: String, filter: SubscriptionFilter) {

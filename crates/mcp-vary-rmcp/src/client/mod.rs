@@ -101,6 +101,7 @@ pub use self::forward::{Forwarded, forward};
 pub use self::list::VariantList;
 pub use self::model::{DEFAULT_MODEL_TIMEOUT, Model};
 pub use self::offers::{MAX_VARIANTS, Offers};
+pub use self::subscribe::LostSubscription;
 pub use self::switch_log::{ChoiceRecord, MAX_CHOICE_RECORDS};
 pub use self::variant_client::VariantClient;
 pub use self::variant_subscription::VariantSubscription;

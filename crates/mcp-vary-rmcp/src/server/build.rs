@@ -91,6 +91,7 @@ impl Builder {
 
     fn has_variant_settings(&self) -> bool {
         self.ranker.is_some()
+            || self.async_ranking.is_some()
             || self.default_variant.is_some()
             || self.header != HeaderPolicy::Ignored
             || self.switch_limit.is_some()
@@ -138,6 +139,7 @@ impl Builder {
             handlers,
             weights: std::mem::take(&mut self.weights),
             ranker: self.ranker.take(),
+            async_ranking: self.async_ranking.take(),
             default_variant: self.default_variant.take(),
             header: self.header,
             switch_limit: self.switch_limit,

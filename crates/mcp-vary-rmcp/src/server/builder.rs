@@ -17,6 +17,7 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::async_ranking::{AsyncRanking, VariantRanker};
 use super::header::HeaderPolicy;
 use super::rules::{ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, VisibilityFn};
 use super::selection::{AuditFn, VariantSelection};
@@ -76,6 +77,7 @@ pub struct Builder {
     pub(super) required_extensions: Vec<ExtensionId>,
     pub(super) weights: Weights,
     pub(super) ranker: Option<RankFn>,
+    pub(super) async_ranking: Option<AsyncRanking>,
     pub(super) default_variant: Option<DefaultVariantFn>,
     pub(super) header: HeaderPolicy,
     pub(super) switch_limit: Option<SwitchLimit>,
@@ -196,6 +198,32 @@ impl Builder {
         rank: impl Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync + 'static,
     ) -> Self {
         self.ranker = Some(Arc::new(rank));
+        self
+    }
+
+    /// Ranks the variants with a ranker that may take its time, such as a [model](super::ModelRanker).
+    ///
+    /// No request waits for it. The first request of clients with the same hints that see the same
+    /// variants is answered in the usual order, and `ranker` is asked in the background, once. Its
+    /// order is used from then on, except for the first place: the default stays the usual one, so
+    /// that it is the same in all replicas. Deprecated variants come last.
+    ///
+    /// An order that does not name each visible variant once, an error, and an answer after 10
+    /// seconds leave the usual order. They are logged, and the ranker is not asked again until the
+    /// cache is full. Clients without hints are not ranked.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// # use mcp_vary_rmcp::client::Model;
+    /// use mcp_vary_rmcp::server::ModelRanker;
+    ///
+    /// # fn ranked_by(model: impl Model + Send + 'static) {
+    /// let builder = VaryServer::builder().with_async_ranking(ModelRanker::new(model));
+    /// # let _ = builder;
+    /// # }
+    /// ```
+    pub fn with_async_ranking(mut self, ranker: impl VariantRanker) -> Self {
+        self.async_ranking = Some(AsyncRanking::new(ranker));
         self
     }
 

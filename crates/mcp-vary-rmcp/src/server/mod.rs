@@ -33,6 +33,7 @@
 
 mod active_variant;
 mod answer;
+mod async_ranking;
 mod build;
 mod build_error;
 mod builder;
@@ -61,6 +62,7 @@ mod view;
 
 pub use self::active_variant::ActiveVariant;
 pub use self::answer::answer;
+pub use self::async_ranking::{ModelRanker, RankingRequest, VariantRanker};
 pub use self::build_error::{BuildDiagnostic, BuildError};
 pub use self::builder::Builder;
 pub use self::features::{Features, declared_by, features};

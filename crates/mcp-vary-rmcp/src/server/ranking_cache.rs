@@ -14,7 +14,7 @@ use mcp_vary::rank::Ranking;
 pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
 
 /// What a ranking depends on.
-#[derive(Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct RankingKey {
     /// The positions of the variants that the client cannot see.
     pub(super) hidden: Vec<usize>,

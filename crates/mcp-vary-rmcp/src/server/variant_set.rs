@@ -16,6 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
+use super::async_ranking::AsyncRanking;
 use super::errors::to_error_data;
 use super::features::{declared_by, era};
 use super::header::HeaderPolicy;
@@ -36,6 +37,7 @@ pub(super) struct VariantSet {
     pub(super) handlers: Vec<VariantHandler>,
     pub(super) weights: Weights,
     pub(super) ranker: Option<RankFn>,
+    pub(super) async_ranking: Option<AsyncRanking>,
     pub(super) default_variant: Option<DefaultVariantFn>,
     pub(super) header: HeaderPolicy,
     pub(super) switch_limit: Option<SwitchLimit>,
@@ -224,9 +226,15 @@ impl VariantSet {
             hidden: self.hidden_positions(visible),
             hints,
         };
-        let mut ranking = self
-            .ranking_cache
-            .get_or_rank(key, |hints| self.rank_by_hints(visible, hints));
+        let ranked = |hints: &VariantHints| self.rank_by_hints(visible, hints);
+        let mut ranking = match &self.async_ranking {
+            None => self.ranking_cache.get_or_rank(key, ranked),
+            Some(async_ranking) => {
+                let mut ranking = self.ranking_cache.get_or_rank(key.clone(), ranked);
+                async_ranking.apply(&key, visible, &mut ranking);
+                ranking
+            }
+        };
         let rule = || {
             self.default_variant
                 .as_ref()

@@ -1,5 +1,6 @@
 //! Change notifications: subscriptions of both eras, each in its variant.
 
+use mcp_vary::variant::VariantId;
 use mcp_vary_rmcp::client::Error;
 use rmcp::model::SubscriptionFilter;
 use serde_json::json;
@@ -98,6 +99,61 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
         ];
         assert_eq!(seen, expected, "{way:?}");
     }
+}
+
+/// SV-16: after a change of the list, subscriptions in its variant are requested again, once; those that the server
+/// does not accept any more are returned and forgotten.
+#[tokio::test]
+async fn a_changed_list_revalidates_subscriptions() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let mut connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let debug = connected.client.variant(&id("debug")).unwrap();
+        compact.subscribe("test://a").await.unwrap();
+        debug.subscribe("test://b").await.unwrap();
+        assert!(revalidated(&connected).await.is_empty());
+        let selectors = connected.server.selectors("resources/subscribe");
+        assert_eq!(selectors.len(), 2, "nothing has changed");
+
+        connected
+            .change_and_hear("resources", Some("compact"))
+            .await;
+        assert!(revalidated(&connected).await.is_empty());
+        let selectors = connected.server.selectors("resources/subscribe");
+        assert_eq!(selectors[2..], [Some(json!("compact"))], "{way:?}");
+
+        connected.server.retire("compact");
+        connected.change_and_hear("resources", None).await;
+        let lost = revalidated(&connected).await;
+        assert_eq!(
+            lost,
+            [("test://a".to_owned(), Some(id("compact")))],
+            "{way:?}"
+        );
+        let selectors = connected.server.selectors("resources/subscribe");
+        let again = [Some(json!("compact")), Some(json!("debug"))];
+        assert_eq!(selectors[3..], again, "{way:?}");
+
+        // What is lost is not requested again.
+        connected
+            .change_and_hear("resources", Some("compact"))
+            .await;
+        assert!(revalidated(&connected).await.is_empty());
+        assert_eq!(connected.server.selectors("resources/subscribe").len(), 5);
+    }
+}
+
+async fn revalidated(connected: &Connected) -> Vec<(String, Option<VariantId>)> {
+    let lost = connected.client.revalidate_subscriptions().await.unwrap();
+    lost.into_iter()
+        .map(|lost| {
+            assert!(
+                matches!(lost.error, Error::VariantRejected { .. }),
+                "{lost:?}"
+            );
+            (lost.uri, lost.variant)
+        })
+        .collect()
 }
 
 /// SV-16: notifications of the SDK's own subscription, which cannot select a variant, can be passed

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
+mod async_ranking;
 mod choosing;
 mod cursors;
 mod declarations;

@@ -56,7 +56,7 @@ pub(crate) fn server() -> VaryServer {
     shops().build().unwrap()
 }
 
-fn ids(capabilities: &Value) -> Vec<&str> {
+pub(crate) fn ids(capabilities: &Value) -> Vec<&str> {
     let offered = &capabilities["extensions"][VARIANTS]["availableVariants"];
     let offered = offered.as_array().into_iter().flatten();
     offered
