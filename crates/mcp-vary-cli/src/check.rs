@@ -40,71 +40,102 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         }
     };
     let refused = serve_problems(&name, &file);
+    let checked = CheckedFile {
+        name: &name,
+        file: &file,
+        refused: &refused,
+        is_json: args.json,
+    };
     if args.offline {
-        let shown = if args.json {
-            report::offline(&name, &file, &refused)
-        } else {
-            let (opening, targets) = (file_summary(&name, &file), target_table(&file.servers));
-            let shown = problem_lines(&refused);
-            format!(
-                "{opening}\n{targets}{shown}\n{}",
-                summary_line(refused.len())
-            )
-        };
-        return print(&args, &shown).map(|()| exit_verdict(refused.len()));
+        return print(&args, &checked.offline()).map(|()| exit_verdict(refused.len()));
     }
     let config = with_full_start_wait(file.clone().into_config(environment()?));
-    let patience = config.start_wait;
-    let config = config.allow_empty_start(patience);
+    let start_wait = config.start_wait;
+    let config = config.allow_empty_start(start_wait);
     let gateway = connect(config, &mut stop).await?;
-    let (servers, collisions) = (gateway.servers(), gateway.collisions());
-    let slips = gateway
-        .unmatched_overrides()
-        .into_iter()
-        .map(|(variant, slip)| {
-            let slip = file.places.diagnostic(&variant, &slip);
-            (variant, slip)
-        });
-    let mut slips: Vec<_> = slips.collect();
-    // One entry of the file can match nothing on several servers.
-    slips.dedup();
-    let down = servers
-        .iter()
-        .filter(|server| !is_up(&server.state))
-        .count();
-    let problems = down + slips.len() + refused.len();
-    let variants = if file.declares_variants() {
-        gateway.tools()
-    } else {
-        Vec::new()
-    };
-    let shown = if args.json {
-        let found = report::CheckResult {
-            servers: &servers,
-            unmatched: &slips,
-            collisions: &collisions,
-            variants: &variants,
-            problems: &refused,
-        };
-        report::connected(&name, &file, &found)
-    } else {
-        let (standing, collided) = (status_table(&servers), collision_table(&collisions));
-        let own = upstream_variant_notes(&servers);
-        format!(
-            "{}\n{standing}{own}{collided}{}{}{}\n{}",
-            file_summary(&name, &file),
-            cost_table(&variants),
-            unmatched_lines(&name, &slips),
-            problem_lines(&refused),
-            summary_line(problems),
-        )
-    };
+    let (shown, problems) = checked.connected(&gateway);
     let printed = print(&args, &shown);
     tokio::select! {
         () = gateway.close() => {}
         () = stop.requested() => {}
     }
     printed.map(|()| exit_verdict(problems))
+}
+
+/// A valid file, and the form of the report about it.
+struct CheckedFile<'a> {
+    name: &'a str,
+    file: &'a File,
+    /// What `serve` would leave out, ignore or refuse.
+    refused: &'a [String],
+    is_json: bool,
+}
+
+impl CheckedFile<'_> {
+    /// The report without connecting to the servers.
+    fn offline(&self) -> String {
+        let Self {
+            name,
+            file,
+            refused,
+            is_json,
+        } = *self;
+        if is_json {
+            return report::offline(name, file, refused);
+        }
+        let (opening, targets) = (file_summary(name, file), target_table(&file.servers));
+        let shown = problem_lines(refused);
+        format!(
+            "{opening}\n{targets}{shown}\n{}",
+            summary_line(refused.len())
+        )
+    }
+
+    /// The report on what the servers offer, and the number of problems in it.
+    fn connected(&self, gateway: &Gateway) -> (String, usize) {
+        let (servers, collisions) = (gateway.servers(), gateway.collisions());
+        let unmatched = self.unmatched(gateway);
+        let down = servers.iter().filter(|server| !is_up(&server.state));
+        let problems = down.count() + unmatched.len() + self.refused.len();
+        let variants = match self.file.declares_variants() {
+            true => gateway.tools(),
+            false => Vec::new(),
+        };
+        if self.is_json {
+            let found = report::CheckResult {
+                servers: &servers,
+                unmatched: &unmatched,
+                collisions: &collisions,
+                variants: &variants,
+                problems: self.refused,
+            };
+            return (report::connected(self.name, self.file, &found), problems);
+        }
+        let (states, collided) = (status_table(&servers), collision_table(&collisions));
+        let own = upstream_variant_notes(&servers);
+        let shown = format!(
+            "{}\n{states}{own}{collided}{}{}{}\n{}",
+            file_summary(self.name, self.file),
+            cost_table(&variants),
+            unmatched_lines(self.name, &unmatched),
+            problem_lines(self.refused),
+            summary_line(problems),
+        );
+        (shown, problems)
+    }
+
+    /// Selections and overrides of variants that match nothing, or names that are used twice, at their places.
+    fn unmatched(&self, gateway: &Gateway) -> Vec<(VariantId, Diagnostic)> {
+        let all = gateway.unmatched_overrides().into_iter();
+        let all = all.map(|(variant, diagnostic)| {
+            let placed = self.file.places.diagnostic(&variant, &diagnostic);
+            (variant, placed)
+        });
+        let mut all: Vec<_> = all.collect();
+        // One entry of the file can match nothing on several servers.
+        all.dedup();
+        all
+    }
 }
 
 fn exit_verdict(problems: usize) -> Verdict {
@@ -184,7 +215,6 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
     Ok(gateway)
 }
 
-/// Selections and overrides of variants that match nothing, or names that are used twice.
 fn unmatched_lines(name: &str, slips: &[(VariantId, Diagnostic)]) -> String {
     let mut out = String::new();
     for (_, slip) in slips {

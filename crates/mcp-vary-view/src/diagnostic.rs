@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use mcp_vary::ignored::for_display;
+use mcp_vary::text::is_invisible;
 
 use super::dialect::Dialect;
 use super::fault::nearest;
@@ -130,107 +131,117 @@ impl ViewDiagnostic {
             Self::Collision { keys, .. } => &keys[1],
         }
     }
+
+    /// The problem, to be read after the key.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        match self {
+            Self::UnknownItem { .. } => "is not in any list of this view".to_owned(),
+            Self::UnknownArgument { .. } => "is not an argument".to_owned(),
+            Self::Collision { name, keys } => {
+                let (name, other) = (printable(name), &keys[0]);
+                format!("is called `{name}` in this view, like `{other}`")
+            }
+            Self::ArgumentNameTaken { name, .. } => {
+                let name = printable(name);
+                format!("is `{name}`, which is the name of another argument")
+            }
+            Self::HiddenRequired { .. } => "hides an argument that the server requires".to_owned(),
+            Self::Conflict { settings, .. } => {
+                let [one, other] = settings;
+                format!("has `{one}` and `{other}`")
+            }
+            Self::InvalidValue { reason, .. } => {
+                format!("is not accepted by the server: {reason}")
+            }
+            Self::InvalidName { dialect, .. } => {
+                let dialect = dialect.as_str();
+                format!("is not a valid name in the dialect `{dialect}`")
+            }
+            Self::InvalidUri { reason, .. } => reason.problem(),
+            Self::UriTaken {
+                upstream_uri, uri, ..
+            } => {
+                let (upstream, uri) = (printable(upstream_uri), printable(uri));
+                format!("leaves no URI for `{upstream}`: another item has `{uri}` in this view")
+            }
+            Self::UpstreamNameOnly {
+                server,
+                upstream_name,
+                name,
+                ..
+            } => {
+                let (upstream, name) = (printable(upstream_name), printable(name));
+                format!(
+                    "matches nothing that clients see: the item is `{upstream}` on server `{server}`, and clients see `{name}`"
+                )
+            }
+            Self::UnmatchedRule { rule, .. } => format!("matches nothing: `{rule}`"),
+        }
+    }
+
+    /// How to fix it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        let fix = match self {
+            Self::UnknownItem { suggestion, .. } | Self::UnknownArgument { suggestion, .. } => {
+                return did_you_mean(suggestion.as_deref(), "take it out");
+            }
+            Self::UnmatchedRule { suggestion, .. } => {
+                return did_you_mean(suggestion.as_deref(), "correct it, or take it out");
+            }
+            Self::InvalidName { suggestion, .. } => return format!("write `{suggestion}`"),
+            Self::InvalidUri { reason, .. } => return reason.fix(),
+            Self::UpstreamNameOnly { rule, server, .. } => {
+                return format!(
+                    "name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers"
+                );
+            }
+            Self::Collision { .. } => "give one of them another `name`",
+            Self::ArgumentNameTaken { .. } => "choose another name, or rename or hide that one",
+            Self::HiddenRequired { .. } => "give it a `fixed` value or a `default`",
+            Self::Conflict { .. } => "take out one of them",
+            Self::InvalidValue { .. } => "write a value that it accepts",
+            Self::UriTaken { .. } => "give one of them another `uri`",
+        };
+        fix.to_owned()
+    }
 }
 
+/// The key, the problem and the fix.
 impl fmt::Display for ViewDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownItem {
-                key,
-                suggestion: meant,
-            } => {
-                write!(f, "`{key}` is not in any list of this view")?;
-                did_you_mean(f, meant.as_deref(), "take it out")
-            }
-            Self::UnknownArgument {
-                key,
-                suggestion: meant,
-            } => {
-                write!(f, "`{key}` is not an argument")?;
-                did_you_mean(f, meant.as_deref(), "take it out")
-            }
-            Self::Collision {
-                name,
-                keys: [one, other],
-            } => write!(
-                f,
-                "`{one}` and `{other}` are both called `{}` in this view; give one of them another `name`",
-                for_display(name)
-            ),
-            Self::ArgumentNameTaken { key, name } => write!(
-                f,
-                "`{key}`: there is an argument `{}` already; choose another name, or rename or hide that one",
-                for_display(name)
-            ),
-            Self::HiddenRequired { key } => write!(
-                f,
-                "`{key}`: the server requires the argument; give it a `fixed` value or a `default`"
-            ),
-            Self::Conflict {
-                key,
-                settings: [one, other],
-            } => {
-                write!(f, "`{key}` has `{one}` and `{other}`; take out one of them")
-            }
-            Self::InvalidValue { key, reason: why } => {
-                write!(f, "the server does not accept `{key}`: {why}")
-            }
-            Self::InvalidName {
-                key,
-                dialect,
-                suggestion: instead,
-            } => write!(
-                f,
-                "`{key}` is not a valid name in the dialect `{}`; write `{instead}`",
-                dialect.as_str()
-            ),
-            Self::InvalidUri { key, reason: why } => write!(f, "`{key}` {why}"),
-            Self::UriTaken {
-                key,
-                upstream_uri: own,
-                uri,
-            } => write!(
-                f,
-                "`{key}` leaves no URI for `{}`: another item has `{}` in this view; give one of them another `uri`",
-                for_display(own),
-                for_display(uri)
-            ),
-            Self::UpstreamNameOnly {
-                key,
-                rule,
-                server,
-                upstream_name: own,
-                name,
-            } => write!(
-                f,
-                "`{key}`: `{rule}` matches nothing that clients see: the item is `{}` on server `{server}`, and clients see `{}`; \
-                 name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers",
-                for_display(own),
-                for_display(name)
-            ),
-            Self::UnmatchedRule {
-                key,
-                rule,
-                suggestion,
-            } => {
-                write!(f, "`{key}`: `{rule}` matches nothing")?;
-                match suggestion {
-                    Some(meant) => write!(f, "; did you mean `{}`?", for_display(meant)),
-                    None => Ok(()),
-                }
-            }
-        }
+        write!(f, "`{}` {}; {}", self.key(), self.problem(), self.fix())
     }
 }
 
 impl std::error::Error for ViewDiagnostic {}
 
-fn did_you_mean(f: &mut fmt::Formatter<'_>, meant: Option<&str>, else_: &str) -> fmt::Result {
-    match meant {
-        Some(meant) => write!(f, "; did you mean `{}`?", for_display(meant)),
-        None => write!(f, "; {else_}"),
+fn did_you_mean(suggestion: Option<&str>, otherwise: &str) -> String {
+    match suggestion {
+        Some(name) => format!("did you mean `{}`?", printable(name)),
+        None => otherwise.to_owned(),
     }
 }
+
+/// A name of a server, bounded and without characters that could deceive a reader.
+fn printable(name: &str) -> String {
+    let mut out = String::new();
+    for (at, c) in name.chars().enumerate() {
+        match c {
+            _ if at == MAX_PRINTED => {
+                out.push('…');
+                break;
+            }
+            c if is_invisible(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The most characters of a name in a message.
+const MAX_PRINTED: usize = 128;
 
 /// One diagnostic for each override in `key` of an item that is not in `there`.
 pub fn unknown_items<'a>(

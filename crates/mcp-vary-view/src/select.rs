@@ -502,7 +502,7 @@ mod tests {
         };
         assert!(!some.selects(item));
         let said = some.diagnostics("tools", &[item])[0].to_string();
-        let expected = "`tools.include[0]`: `write_*` matches nothing that clients see: the item is `write_file` on server `a`, \
+        let expected = "`tools.include[0]` matches nothing that clients see: the item is `write_file` on server `a`, \
                         and clients see `a_write_file`; name the server, as in `{server: a, name: write_*}`, or write \
                         `server: \"*\"` for all servers";
         assert_eq!(said, expected);
@@ -527,7 +527,9 @@ mod tests {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         assert_eq!(
             mistakes,
-            ["`tools.include[1]`: `server: x, readOnlyHint: true` matches nothing"]
+            [
+                "`tools.include[1]` matches nothing: `server: x, readOnlyHint: true`; correct it, or take it out"
+            ]
         );
     }
 

@@ -60,8 +60,7 @@ impl VariantSpans {
         diagnostic: &mcp_vary_view::ViewDiagnostic,
     ) -> Diagnostic {
         let (at, key) = self.place(variant.as_str(), diagnostic.key());
-        let (what, fix) = message_and_fix(diagnostic);
-        Diagnostic::new(at, key, what).with_fix(fix)
+        Diagnostic::new(at, key, diagnostic.problem()).with_fix(diagnostic.fix())
     }
 
     /// The position of an override that is written with the server's own name: `tools.git_log.name` may be written as
@@ -101,91 +100,4 @@ impl VariantSpans {
             format!("{variant_path}.{key}"),
         )
     }
-}
-
-/// The message, to be read after the key, and the fix.
-fn message_and_fix(diagnostic: &mcp_vary_view::ViewDiagnostic) -> (String, String) {
-    use mcp_vary_view::ViewDiagnostic as Is;
-    let meant = |meant: &Option<String>| match meant {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => "take it out".to_owned(),
-    };
-    let (what, fix) = match diagnostic {
-        Is::UnknownItem {
-            suggestion: name, ..
-        } => {
-            return ("is not in any list of this view".to_owned(), meant(name));
-        }
-        Is::UnknownArgument {
-            suggestion: name, ..
-        } => {
-            return ("is not an argument".to_owned(), meant(name));
-        }
-        Is::Collision {
-            name,
-            keys: [other, _],
-        } => (
-            format!("is called `{name}` in this view, like `{other}`"),
-            "give one of them another `name`",
-        ),
-        Is::ArgumentNameTaken { name, .. } => (
-            format!("is `{name}`, as there is an argument already"),
-            "choose another name, or rename or hide that one",
-        ),
-        Is::HiddenRequired { .. } => (
-            "hides an argument that the server requires".to_owned(),
-            "give it a `fixed` value or a `default`",
-        ),
-        Is::Conflict {
-            settings: [one, other],
-            ..
-        } => (format!("has `{one}` and `{other}`"), "take out one of them"),
-        Is::InvalidValue { reason: why, .. } => (
-            format!("is not what the server takes: {why}"),
-            "write a value that its schema accepts",
-        ),
-        Is::InvalidName {
-            dialect,
-            suggestion: instead,
-            ..
-        } => {
-            let what = format!("is not a valid name in the dialect `{}`", dialect.as_str());
-            return (what, format!("write `{instead}`"));
-        }
-        Is::InvalidUri { reason: why, .. } => return (why.problem(), why.fix()),
-        Is::UriTaken {
-            upstream_uri: upstream,
-            uri,
-            ..
-        } => (
-            format!("leaves no URI for `{upstream}`: another item has `{uri}` in this view"),
-            "give one of them another `uri`",
-        ),
-        Is::UpstreamNameOnly {
-            rule,
-            server,
-            upstream_name: upstream,
-            name,
-            ..
-        } => {
-            let what = format!(
-                "matches nothing that clients see: the item is `{upstream}` on server `{server}`, and clients see `{name}`"
-            );
-            let fix = format!(
-                "name the server, as in `{{server: {server}, name: {rule}}}`, or write `server: \"*\"` for all servers"
-            );
-            return (what, fix);
-        }
-        Is::UnmatchedRule {
-            rule, suggestion, ..
-        } => {
-            let fix = match suggestion {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "correct it, or take it out".to_owned(),
-            };
-            return (format!("matches nothing: `{rule}`"), fix);
-        }
-        other => (other.to_string(), "change it"),
-    };
-    (what, fix.to_owned())
 }

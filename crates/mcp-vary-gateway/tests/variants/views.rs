@@ -370,7 +370,7 @@ async fn a_resource_that_no_server_lists_is_a_slip() {
         "{said:?}"
     );
     assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
-    assert!(said[1].contains("`dok:*` matches nothing"), "{said:?}");
+    assert!(said[1].contains("matches nothing: `dok:*`"), "{said:?}");
     let without = ScriptedServer::start(|seen| lacking(seen, "templates")).await;
     let said = resource_slips(without, &["doc:*"], &["doc:{name}"]).await;
     assert_eq!(said.len(), 1, "{said:?}");
@@ -410,10 +410,16 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
         .collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     // What is only ever linked is in no list, so that it looks like a slip.
-    assert!(said[3].contains("`see:secret` matches nothing"), "{said:?}");
-    assert!(said[0].starts_with("all: ") && said[0].contains("both called `search_issues`"));
+    assert!(
+        said[3].contains("matches nothing: `see:secret`"),
+        "{said:?}"
+    );
+    assert!(
+        said[0].starts_with("all: ")
+            && said[0].contains("is called `search_issues` in this view, like")
+    );
     assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
-    assert!(said[2].contains("`serch_*` matches nothing"), "{said:?}");
+    assert!(said[2].contains("matches nothing: `serch_*`"), "{said:?}");
     // Of two with one name the first is shown and reached.
     let list = ask(&harness, "all", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["search_issues", "admin_purge"]);

@@ -515,7 +515,7 @@ fn what_is_fixed_stays_a_secret() {
     let (tool, mistakes) = tool(schema, &json!({"key": {"fixed": "s3cret"}}), style);
     assert_eq!(
         lines(&mistakes),
-        "the server does not accept `tools.t.arguments.key.fixed`: expected a text that matches ^k"
+        "`tools.t.arguments.key.fixed` is not accepted by the server: expected a text that matches ^k; write a value that it accepts"
     );
     let faults = lines(&tool.arguments(r#"{"n": 1}"#).unwrap_err());
     assert_eq!(
@@ -541,13 +541,13 @@ fn mistakes_are_told_at_once() {
     `tools.t.arguments.limit` has `fixed` and `default`; take out one of them
     `tools.t.arguments.limit` has `fixed` and `name`; take out one of them
     `tools.t.arguments.querry` is not an argument; did you mean `query`?
-    `tools.t.arguments.query.hidden`: the server requires the argument; give it a `fixed` value or a `default`
+    `tools.t.arguments.query.hidden` hides an argument that the server requires; give it a `fixed` value or a `default`
     `tools.t.arguments.sort` has `default` and `required`; take out one of them
-    the server does not accept `tools.t.arguments.limit.fixed`: expected at most 9
+    `tools.t.arguments.limit.fixed` is not accepted by the server: expected at most 9; write a value that it accepts
     "#);
     let taken = json!({"sort": {"name": "query"}});
     let (_, mistakes) = tool(schema, &taken, Style::default());
-    insta::assert_snapshot!(told(&mistakes), @"`tools.t.arguments.sort.name`: there is an argument `query` already; choose another name, or rename or hide that one");
+    insta::assert_snapshot!(told(&mistakes), @"`tools.t.arguments.sort.name` is `query`, which is the name of another argument; choose another name, or rename or hide that one");
 
     let change = ToolOverride {
         name: Some("a b".into()),
@@ -571,7 +571,7 @@ fn mistakes_are_told_at_once() {
         ..PromptOverride::default()
     };
     let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
-    insta::assert_snapshot!(told(&mistakes), @"the server does not accept `prompts.p.arguments.n.fixed`: the arguments of prompts are strings; put it in quotation marks");
+    insta::assert_snapshot!(told(&mistakes), @"`prompts.p.arguments.n.fixed` is not accepted by the server: the arguments of prompts are strings; put it in quotation marks; write a value that it accepts");
 }
 
 /// SV-11: a view with a dialect and other names for arguments takes what the server takes, and it arrives unchanged.
