@@ -42,6 +42,7 @@ pub(crate) async fn run(args: Experiment, mut stop: Stop) -> Result<Verdict, Fai
         if all.is_empty() {
             let known = match names.as_slice() {
                 [] => "there is none".to_owned(),
+                [one] => format!("there is {one}"),
                 names => format!("there are {}", names.join(", ")),
             };
             return Err(Failure::command(format!("no experiment `{name}`; {known}")));
@@ -157,9 +158,12 @@ fn values(metric: Metric, variant: &str, estimate: &Estimate) -> Vec<String> {
 fn verdicts(report: &Report, effect: f64) -> String {
     if report.shares.are_uneven() {
         return format!(
-            "Nothing is declared: the arms do not have the clients that were planned (p = {}). Look for what loses \
+            "Nothing is declared: the arms do not have the clients that were planned (p {}). Look for what loses \
             clients of one arm.\n",
-            probability(report.shares.p)
+            match probability(report.shares.p) {
+                small if small.starts_with('<') => small,
+                p => format!("= {p}"),
+            }
         );
     }
     let decided = report.comparisons.iter();
@@ -181,7 +185,7 @@ fn verdict(compared: &Comparison, decision: Decision, effect: f64) -> String {
     let (variant, metric) = (&compared.variant, compared.metric.name());
     match decision {
         Decision::TooFew { have, need, .. } => format!(
-            "{variant}: too early: {} of {} clients an arm that it takes to find a difference of {} in `{metric}`.\n",
+            "{variant}: too early: {} clients in the smaller arm; to find a difference of {2} in `{metric}`, each arm needs {1}.\n",
             count(have),
             count(need),
             sought(compared.metric, effect)

@@ -14,6 +14,7 @@ mod connect;
 mod connect_refusals;
 mod connect_write;
 mod demo;
+mod experiment;
 mod help;
 mod inspect;
 mod key;
