@@ -2,6 +2,7 @@
 
 pub mod environment;
 pub mod expiring_store;
+pub mod histogram;
 pub mod lock;
 pub mod log_backoff;
 pub mod memo;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Parser, Subcommand};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use mcp_vary::variant::Date;
 use mcp_vary_config::Format;
 
@@ -111,6 +111,15 @@ pub(crate) struct Serve {
     /// the file, or none]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
+    /// Form of the lines on standard error. With json, each line is an object with timestamp, level, message and fields
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "plain",
+        display_order = 100
+    )]
+    pub(crate) log_format: LogFormat,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// The variant for clients that select none and match no rule of `clients`. Replaces `variant` of the file, and
@@ -126,6 +135,16 @@ pub(crate) struct Serve {
     /// Disable content negotiation: every client gets results as the server sends them
     #[arg(long)]
     pub(crate) no_negotiation: bool,
+}
+
+/// The form of the lines on standard error.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Text, as a person reads it.
+    #[default]
+    Plain,
+    /// A JSON object on each line.
+    Json,
 }
 
 /// Show the variants of a server, and what their tools cost in tokens

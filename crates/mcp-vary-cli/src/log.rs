@@ -1,10 +1,13 @@
 //! The log on standard error.
 
-use std::io;
+mod format;
+
+use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Args, Command};
+use self::format::{JsonLines, LineTime};
+use crate::args::{Args, Command, LogFormat};
 use crate::failure::Failure;
 use crate::print;
 
@@ -17,20 +20,31 @@ pub(crate) fn start(args: &Args) -> Result<(), Failure> {
             "the log level `{directives}` cannot be read ({error}); write error, warn, info, debug or trace"
         ))
     })?;
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .without_time()
         .with_target(false)
-        .with_ansi(print::terminal::has_color(&io::stderr()))
-        .init();
+        .with_ansi(print::terminal::has_color(&io::stderr()));
+    let time = match io::stderr().is_terminal() {
+        true => LineTime::OfDay,
+        false => LineTime::Full,
+    };
+    match &args.command {
+        Command::Serve(serve) if serve.log_format == LogFormat::Json => {
+            print::set_json();
+            log.with_ansi(false).event_format(JsonLines).init();
+        }
+        Command::Serve(_) => log.with_timer(time).init(),
+        // They end before a time would help.
+        _ => log.without_time().init(),
+    }
     Ok(())
 }
 
 /// The levels of the log. `-v` counts from the command's default level.
 fn directives(args: &Args) -> &str {
     let usual = match args.command {
-        // `--log info` also shows the servers' standard error. If a server dies, the error contains its last lines.
+        // `--log debug` also shows the servers' standard error. If a server dies, the error contains its last lines.
         Command::Serve(_) if !args.quiet => "warn",
         _ => "error",
     };

@@ -243,12 +243,15 @@ fn directory_use(uses: &[Value]) -> String {
 
 fn servers(servers: &[Value]) -> String {
     let mut rows = vec![
-        ["server", "state", "for", "eras", "tools"]
-            .map(str::to_owned)
-            .to_vec(),
+        [
+            "server", "state", "for", "eras", "tools", "calls", "errors", "p50", "p95",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     ];
     for server in servers {
         let tools = server["tools"].as_u64();
+        let calls = &server["calls"];
         let eras: Vec<_> = list(server, "eras").iter().map(text).collect();
         rows.push(vec![
             text(&server["name"]).to_owned(),
@@ -256,6 +259,10 @@ fn servers(servers: &[Value]) -> String {
             duration(&server["since"]),
             eras.join(", "),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
+            number(&calls["count"]),
+            number(&calls["errors"]),
+            milliseconds(&calls["p50"]),
+            milliseconds(&calls["p95"]),
         ]);
     }
     let mut out = table(&rows, 4);
@@ -273,6 +280,22 @@ fn servers(servers: &[Value]) -> String {
         let _ = write!(out, "\n{}\n", reasons.join("\n"));
     }
     out
+}
+
+fn number(value: &Value) -> String {
+    let number = value.as_u64();
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
+}
+
+/// A number of milliseconds as text, with three digits that count.
+fn milliseconds(value: &Value) -> String {
+    match value.as_f64() {
+        None => "-".to_owned(),
+        Some(ms) if ms < 10.0 => format!("{ms:.2} ms"),
+        Some(ms) if ms < 100.0 => format!("{ms:.1} ms"),
+        Some(ms) if ms < 10_000.0 => format!("{ms:.0} ms"),
+        Some(ms) => format!("{:.1} s", ms / 1000.0),
+    }
 }
 
 /// The methods that were sent to a server although it does not declare them.
@@ -376,9 +399,11 @@ mod tests {
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
                 {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"],
+                    "calls": {"count": 1204, "errors": 7, "cancelled": 2, "p50": 3.25, "p95": 48.123},
                     "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
-                {"name": "half", "state": "up", "since": 5, "tools": 0, "failedLists": {"prompts/list": "too long"},
+                {"name": "half", "state": "up", "since": 5, "tools": 0,
+                    "calls": {"count": 3, "errors": 0, "cancelled": 3, "p50": 120.4, "p95": 12_345.0}, "failedLists": {"prompts/list": "too long"},
                     "upstreamVariants": ["agent", "human"]},
             ],
             "variants": [
@@ -400,10 +425,10 @@ mod tests {
         insta::assert_snapshot!(to_text(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  eras                    tools
-        git     up     59s  2025-11-25, 2026-07-28      7
-        far     down   1h                               -
-        half    up     5s                               0
+        server  state  for  eras                    tools  calls  errors      p50      p95
+        git     up     59s  2025-11-25, 2026-07-28      7   1204       7  3.25 ms  48.1 ms
+        far     down   1h                               -      -       -        -        -
+        half    up     5s                               0      3       0   120 ms   12.3 s
 
         git: methods that it does not declare: prompts/list (missing), tools/list (works)
         server `far` cannot be reached

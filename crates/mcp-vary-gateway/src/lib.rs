@@ -95,7 +95,7 @@ pub use mcp_vary_wire::client_name::ClientName;
 pub use mcp_vary_wire::headers::call_headers;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{ServedItem, ServerReport};
-pub use status::{AuditStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
+pub use status::{AuditStatus, CallStatus, ExperimentStatus, ServerStatus, Status, VariantStatus};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

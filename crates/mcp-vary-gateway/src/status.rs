@@ -10,7 +10,9 @@ use mcp_vary_wire::response::RpcError;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
+use crate::audit::milliseconds;
 use crate::gateway::Gateway;
+use crate::pipeline::call_counters::CallCounters;
 use crate::pipeline::runtime::Services;
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::deprecation::DeprecatedUse;
@@ -150,10 +152,47 @@ pub struct ServerStatus {
     /// How many tools it lists; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
+    /// The calls that clients sent it through the gateway; absent for an entry that cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallStatus>,
     /// Why lists could not be read at the last attempt, by the method of the list. Clients still see the previous list, if
     /// there is one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_lists: BTreeMap<&'static str, String>,
+}
+
+/// The calls of one server since the gateway was opened: requests of clients that were forwarded to it, except those
+/// about tasks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CallStatus {
+    /// How many have ended.
+    pub count: u64,
+    /// Those whose response was an error, or a result with `isError`.
+    pub errors: u64,
+    /// Those that the client cancelled, or whose client has disconnected.
+    pub cancelled: u64,
+    /// The median of the time from the client's request to its response, in milliseconds. It is at most 4 % off. Absent
+    /// without responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// The time that 95 of 100 responses did not exceed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
+}
+
+impl CallStatus {
+    fn of(calls: &CallCounters) -> Self {
+        let percentile = |percent| Some(milliseconds(calls.percentile(percent)?));
+        Self {
+            count: calls.ended(),
+            errors: calls.errors(),
+            cancelled: calls.cancelled(),
+            p50: percentile(50),
+            p95: percentile(95),
+        }
+    }
 }
 
 /// The status of one variant.
@@ -255,6 +294,7 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
         undeclared: BTreeMap::new(),
         upstream_variants: Vec::new(),
         tools: None,
+        calls: None,
         failed_lists: BTreeMap::new(),
     });
     sources
@@ -284,6 +324,10 @@ fn server_statuses(snapshot: &ConfigSnapshot, now: u64) -> Vec<ServerStatus> {
                 undeclared: source.connection.server_facts().undeclared_methods().all(),
                 upstream_variants: source.upstream_variants(),
                 tools,
+                calls: snapshot
+                    .calls
+                    .of(source.name())
+                    .map(|it| CallStatus::of(it)),
                 failed_lists: unread.collect(),
             }
         })

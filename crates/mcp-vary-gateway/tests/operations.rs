@@ -9,6 +9,7 @@ mod operations {
     #[cfg(debug_assertions)]
     mod locks;
     mod reload;
+    mod request_lines;
     mod secrets;
     mod starting;
     mod status;

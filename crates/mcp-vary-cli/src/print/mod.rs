@@ -2,6 +2,7 @@
 
 pub(crate) mod deprecation;
 pub(crate) mod indent;
+pub(crate) mod json_line;
 pub(crate) mod ranking;
 pub(crate) mod result;
 pub(crate) mod servers;
@@ -45,9 +46,25 @@ pub(crate) fn progress(line: &str) {
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Makes each line on standard error a JSON object.
+pub(crate) fn set_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// Whether each line on standard error is a JSON object.
+pub(crate) fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+static JSON: AtomicBool = AtomicBool::new(false);
+
 /// Writes a line to standard error. A closed pipe is not an error.
 pub(crate) fn notice(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let mut err = io::stderr().lock();
+    let _ = match is_json() {
+        true => writeln!(err, "{}", json_line::json_notice(line)),
+        false => writeln!(err, "{line}"),
+    };
 }
 
 /// Writes a question to standard error, without a line end.

@@ -8,9 +8,9 @@ pub(crate) fn has_color(stream: &impl IsTerminal) -> bool {
     shows_color(stream.is_terminal(), variable)
 }
 
-/// Whether lines on `stream` can be replaced: it is a terminal, and `TERM` is not `dumb`.
+/// Whether lines on `stream` can be replaced: it is a terminal, `TERM` is not `dumb`, and the lines are not JSON.
 pub(crate) fn has_cursor(stream: &impl IsTerminal) -> bool {
-    moves_cursor(stream.is_terminal(), variable)
+    !super::is_json() && moves_cursor(stream.is_terminal(), variable)
 }
 
 fn shows_color(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {

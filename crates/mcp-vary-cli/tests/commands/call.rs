@@ -168,7 +168,7 @@ fn an_interrupted_call_lets_the_server_end_by_itself() {
     let script = r#"while read -r line; do case $line in *tools/call*) echo called >&2;; *) printf '%s\n' "$line"; esac; done | "$0" weather; echo left > "$1""#;
     let mut child = command(&[
         "--log",
-        "mcp_vary_upstream::stderr=info",
+        "mcp_vary_upstream::stderr=debug",
         "call",
         "get_weather",
         BERN,
@@ -205,7 +205,7 @@ fn a_server_that_is_still_starting_ends_by_itself() {
     for (at, args) in commands.into_iter().enumerate() {
         let left = file(&format!("left-while-starting-{at}"), "");
         let path = left.to_str().unwrap();
-        let log = ["--log", "mcp_vary_upstream::stderr=info"];
+        let log = ["--log", "mcp_vary_upstream::stderr=debug"];
         let server = ["--", "sh", "-c", script, path];
         let mut child = command(&[&log[..], args, &server].concat())
             .stdin(Stdio::piped())

@@ -20,6 +20,8 @@ mod inspect;
 mod key;
 #[cfg(unix)]
 mod listen;
+#[cfg(unix)]
+mod log;
 mod partly;
 mod program;
 mod reload;

@@ -174,10 +174,14 @@ fn a_server_of_a_clients_file_is_served() {
 /// What a server writes to standard error is no message of the gateway.
 #[cfg(unix)]
 #[test]
-fn what_servers_write_to_standard_error_is_shown_at_the_level_info() {
+fn what_servers_write_to_standard_error_is_shown_at_the_level_debug() {
     let script = r#"echo noise >&2; exec "$0" weather"#;
     let serve = ["serve", "--listen", "0", "--", "sh", "-c", script, VARY];
-    for (log, is_shown) in [(&[][..], false), (&["--log", "info"], true)] {
+    for (log, is_shown) in [
+        (&[][..], false),
+        (&["--log", "info"], false),
+        (&["--log", "debug"], true),
+    ] {
         let server = Server::start(&[log, &serve].concat());
         let (code, said) = server.end_with_said();
         assert_eq!(code, Some(0), "{said}");

@@ -150,3 +150,33 @@ fn a_status_that_is_watched_is_shown_until_a_signal() {
     assert_eq!(watch.wait().unwrap().code(), Some(0));
     run(&["status", "--watch=0", "1"]).refuses(&["0 is not in 1..=3600"]);
 }
+
+/// Calls, errors and their times are beside each server.
+#[test]
+fn a_running_gateway_shows_the_calls_of_each_server() {
+    let serve = [
+        "serve", "--listen", "0", "--admin", "0", "--", VARY, "weather",
+    ];
+    let server = Server::start(&serve);
+    for location in ["location=Bern", "wrong=1", "location=Bern"] {
+        let _ = run(&["call", "get_weather", location, &server.url()]);
+    }
+    let shown = run(&["status", &admin(&server)]).data(0);
+    let row = shown
+        .lines()
+        .skip_while(|line| !line.starts_with("server "));
+    let rows = row.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows: Vec<_> = rows.take(2).collect();
+    let (heading, row) = (&rows[0], rows[1].join(" "));
+    assert!(
+        heading.ends_with(&["tools", "calls", "errors", "p50", "p95"]),
+        "{shown}"
+    );
+    assert!(row.starts_with("vary up "), "{shown}");
+    assert!(row.contains(" 2 3 1 ") && row.ends_with(" ms"), "{shown}");
+    let json = run(&["status", "--json", &admin(&server)]).data(0);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let calls = &json["servers"][0]["calls"];
+    assert_eq!((&calls["count"], &calls["errors"]), (&3.into(), &1.into()));
+    assert!(calls["p50"].as_f64().unwrap() <= calls["p95"].as_f64().unwrap());
+}

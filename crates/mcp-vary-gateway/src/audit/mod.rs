@@ -1,10 +1,11 @@
 //! The audit log as requests use it: who did what, under which variant and rule, and with what outcome.
 //!
-//! A request that is recorded has a [`RequestRecord`] from its arrival to its outcome, whoever answers it. Without an
-//! audit log there is none, and nothing of this is computed.
+//! A request that is recorded has a [`RequestRecord`] from its arrival to its outcome, whoever answers it. The log's
+//! line about a request is made of the same record. With neither of them there is none, and nothing of this is computed.
 
 mod events;
 mod outcome;
+mod request_line;
 mod request_record;
 mod subject;
 mod trace;
@@ -25,6 +26,7 @@ use quick_cache::sync::Cache;
 use tokio::time::Instant;
 
 pub(crate) use self::outcome::outcome;
+pub(crate) use self::request_line::{is_enabled as logs_requests, milliseconds};
 pub(crate) use self::request_record::{AuditedRequest, RequestRecord};
 pub(crate) use self::trace::trace_id;
 
@@ -115,11 +117,8 @@ impl AuditService {
         request: &AuditedRequest<'_>,
     ) -> Result<Arc<RequestRecord>, QueueFull> {
         let permit = self.reserve().await?;
-        Ok(Arc::new(RequestRecord::new(
-            Arc::clone(self),
-            permit,
-            request,
-        )))
+        let log = (Arc::clone(self), permit);
+        Ok(Arc::new(RequestRecord::new(Some(log), request)))
     }
 
     async fn reserve(&self) -> Result<Permit, QueueFull> {

@@ -21,7 +21,7 @@ use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
 use super::outcome::outcome;
-use super::{AuditService, ClientKey, Origin, actor, key_of, subject, trace_id};
+use super::{AuditService, ClientKey, Origin, actor, key_of, request_line, subject, trace_id};
 
 /// A request that is to be recorded.
 pub(crate) struct AuditedRequest<'a> {
@@ -44,9 +44,10 @@ pub(crate) struct AuditedRequest<'a> {
 ///
 /// # Properties
 ///
-/// It is submitted once: with the first outcome that it gets, or as cancelled if it is dropped without one.
+/// It is submitted and logged once: with the first outcome that it gets, or as cancelled if it is dropped without one.
 pub(crate) struct RequestRecord {
-    service: Arc<AuditService>,
+    /// `None` for a request that only the log shows.
+    service: Option<Arc<AuditService>>,
     arrived: Instant,
     principal: Option<PrincipalId>,
     /// `None` after the outcome.
@@ -54,8 +55,13 @@ pub(crate) struct RequestRecord {
 }
 
 struct Pending {
-    permit: Permit,
+    /// The room for the record in the audit log, if there is one.
+    permit: Option<Permit>,
     record: Record,
+    /// The server that has the target.
+    server: Option<Arc<str>>,
+    /// Whether the request was forwarded to that server.
+    is_forwarded: bool,
     name: ClientName,
     is_denied: bool,
     /// Whether the HTTP status was sent before the outcome was known.
@@ -70,11 +76,17 @@ impl fmt::Debug for RequestRecord {
 }
 
 impl RequestRecord {
+    /// The record of a request that only the log shows.
+    pub(crate) fn of_line(request: &AuditedRequest<'_>) -> Arc<Self> {
+        Arc::new(Self::new(None, request))
+    }
+
+    /// The record of a request, which has room in the audit log if there is one.
     pub(super) fn new(
-        service: Arc<AuditService>,
-        permit: Permit,
+        log: Option<(Arc<AuditService>, Permit)>,
         request: &AuditedRequest<'_>,
     ) -> Self {
+        let (service, permit) = log.unzip();
         let AuditedRequest {
             origin,
             principal,
@@ -95,7 +107,10 @@ impl RequestRecord {
         record.method = Some(Text::new(method));
         record.request_id = Some(Text::new(id_text(request.id)));
         record.target = subject::target(method, params);
-        record.arguments = subject::arguments(method, params, request.message);
+        record.arguments = match service {
+            Some(_) => subject::arguments(method, params, request.message),
+            None => None,
+        };
         record.bytes_in = Some(request.length as u64);
         let in_meta = params.meta.get_str("traceparent");
         record.trace_id = in_meta.and_then(|text| trace_id(&text)).or(origin.trace_id);
@@ -107,6 +122,8 @@ impl RequestRecord {
         let pending = Pending {
             permit,
             record,
+            server: None,
+            is_forwarded: false,
             name: ClientName::default(),
             is_denied: false,
             has_status: origin.transport == Transport::Stdio,
@@ -153,11 +170,17 @@ impl RequestRecord {
     /// Sets the server that has the target, and its name or URI there.
     pub(crate) fn set_server(&self, server: &Arc<str>, upstream_name: Option<&str>) {
         self.change(|pending| {
+            pending.server = Some(Arc::clone(server));
             if let Some(target) = &mut pending.record.target {
                 target.server = Some(Text::shared(server));
                 target.upstream_name = upstream_name.map(LongText::new);
             }
         });
+    }
+
+    /// The request is forwarded to its server.
+    pub(crate) fn forwarded(&self) {
+        self.change(|pending| pending.is_forwarded = true);
     }
 
     /// Sets the variant that the request runs under. A client that had none before, or another one, is recorded.
@@ -166,6 +189,7 @@ impl RequestRecord {
         self.change(|pending| {
             let choice = VariantChoice::new(Text::new(id), Text::from_static(reason));
             pending.record.variant = Some(choice);
+            let Some(service) = &self.service else { return };
             let key = match connection {
                 Some(client) => ClientKey::Connected(client),
                 None => ClientKey::Stateless {
@@ -174,10 +198,10 @@ impl RequestRecord {
                     name: key_of(&pending.name),
                 },
             };
-            if self.service.is_new_variant(key, id) {
+            if service.is_new_variant(key, id) {
                 let mut selected = event(pending, Event::VariantSelected, Outcome::Allowed);
                 selected.variant.clone_from(&pending.record.variant);
-                self.service.record(selected);
+                service.record(selected);
             }
         });
     }
@@ -188,7 +212,7 @@ impl RequestRecord {
             pending.is_denied = true;
             let mut refused = event(pending, Event::VariantRefused, Outcome::Denied);
             refused.target = Some(Target::new(TargetKind::Variant, LongText::new(requested)));
-            self.service.record(refused);
+            self.record(refused);
         });
     }
 
@@ -212,8 +236,15 @@ impl RequestRecord {
             let mut reached = event(pending, Event::LimitReached, Outcome::Denied);
             reached.target.clone_from(&pending.record.target);
             reached.rule.clone_from(&pending.record.rule);
-            self.service.record(reached);
+            self.record(reached);
         });
+    }
+
+    /// Records an event within the request, if there is an audit log.
+    fn record(&self, event: Record) {
+        if let Some(service) = &self.service {
+            service.record(event);
+        }
     }
 
     /// Records the outcome by the response to the client.
@@ -230,7 +261,7 @@ impl RequestRecord {
         };
         let status = reply.status.as_u16();
         let has_other = !pending.has_status && reply.status != StatusCode::OK;
-        self.submit(pending.permit, pending.record, |record| {
+        self.submit(pending, |record| {
             record.outcome = outcome;
             record.code = code;
             record.status = has_other.then_some(status);
@@ -250,16 +281,21 @@ impl RequestRecord {
 
     fn end(&self, outcome: Outcome) {
         if let Some(pending) = self.pending.lock().take() {
-            self.submit(pending.permit, pending.record, |record| {
-                record.outcome = outcome;
-            });
+            self.submit(pending, |record| record.outcome = outcome);
         }
     }
 
-    fn submit(&self, permit: Permit, mut record: Record, fill: impl FnOnce(&mut Record)) {
+    fn submit(&self, pending: Pending, fill: impl FnOnce(&mut Record)) {
+        let mut record = pending.record;
         record.duration = Some(self.arrived.elapsed());
         fill(&mut record);
-        permit.submit(record);
+        let server = pending.server.filter(|_| pending.is_forwarded);
+        if let Some(server) = server.filter(|_| request_line::is_enabled()) {
+            request_line::write(&server, &record);
+        }
+        if let Some(permit) = pending.permit {
+            permit.submit(record);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The record of a request in the audit log, which a frontend begins.
+//! The record of a request, which a frontend begins: for the audit log, and for the log's line about the request.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use mcp_vary_wire::response::{Reply, RpcError};
 use mcp_vary_wire::revision::Era;
 
 use super::peer::ClientAddress;
-use crate::audit::{AuditedRequest, Origin, trace_id};
+use crate::audit::{AuditedRequest, Origin, RequestRecord, logs_requests, trace_id};
 use crate::pipeline::snapshot::ConfigSnapshot;
 use crate::session::caller::Caller;
 
@@ -48,7 +48,7 @@ pub(super) fn origin(
     }
 }
 
-/// The caller of a request, with the record of the request if there is an audit log.
+/// The caller of a request, with the record of the request if there is an audit log, or if the log shows requests.
 ///
 /// # Errors
 ///
@@ -59,9 +59,10 @@ pub(super) async fn recorded<'c>(
     received: &ReceivedRequest<'_>,
 ) -> Result<Cow<'c, Caller>, Reply> {
     let message = received.message;
-    let (Some(audit), Some(method), Some(id)) =
-        (&snapshot.services.audit, &message.method, message.id)
-    else {
+    let audit = snapshot.services.audit.as_ref();
+    let is_recorded = audit.is_some() || logs_requests();
+    let request = (message.method.as_ref(), message.id);
+    let (true, (Some(method), Some(id))) = (is_recorded, request) else {
         return Ok(Cow::Borrowed(caller));
     };
     let request = AuditedRequest {
@@ -75,7 +76,11 @@ pub(super) async fn recorded<'c>(
         length: received.length,
         config: snapshot.config.digest.as_ref(),
     };
-    match audit.begin(&request).await {
+    let begun = match audit {
+        Some(audit) => audit.begin(&request).await,
+        None => Ok(RequestRecord::of_line(&request)),
+    };
+    match begun {
         Ok(record) => Ok(Cow::Owned(caller.with_record(record))),
         Err(full) => Err(Reply {
             status: StatusCode::SERVICE_UNAVAILABLE,

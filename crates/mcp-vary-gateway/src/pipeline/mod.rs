@@ -1,4 +1,5 @@
 //! The path of a request: dispatch by method, the exchange with its server, the response.
+pub(crate) mod call_counters;
 pub(crate) mod capabilities;
 pub(crate) mod clients;
 pub(crate) mod exchange;

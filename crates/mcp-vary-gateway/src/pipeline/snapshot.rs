@@ -19,6 +19,7 @@ use mcp_vary_wire::response::RpcError;
 use serde_json::Value;
 
 use crate::authentication::AuthenticationService;
+use crate::pipeline::call_counters::ServerCalls;
 use crate::pipeline::capabilities::{ParsedCapabilities, capability_names};
 use crate::pipeline::experiments::Experiments;
 use crate::pipeline::runtime::Services;
@@ -41,6 +42,8 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) variant_set: Arc<VariantSet>,
     pub(crate) selector: VariantSelector,
     pub(crate) experiments: Experiments,
+    /// The calls of each server. They are counted on over reloads.
+    pub(crate) calls: ServerCalls,
     parsed_capabilities: Memo<ParsedCapabilities>,
     /// Whether the operator shortens results for clients that do not declare content negotiation.
     pub(crate) shortens_for_all: bool,
@@ -71,6 +74,20 @@ fn shortens_for_all(config: &Config, variant_set: &VariantSet, rules: &ClientRul
 fn depends_on_client(config: &Config, rules: &ClientRules) -> bool {
     let depends_on_principal = config.authentication.is_some() || config.access.is_some();
     config.variants || !rules.is_empty() || config.read_result || depends_on_principal
+}
+
+/// How lists are written.
+fn layout(config: &Config, variants: &Arc<VariantSet>, rules: &ClientRules) -> Layout {
+    Layout {
+        variants: Arc::clone(variants),
+        naming: config.naming,
+        results: Arc::clone(&config.results.0),
+        page_size: config.page_size,
+        caching: match depends_on_client(config, rules) {
+            true => Caching::Never,
+            false => Caching::AsDeclared,
+        },
+    }
 }
 
 /// The service that decides who sends a request. It begins to fetch the keys of new issuers.
@@ -120,16 +137,7 @@ impl ConfigSnapshot {
         let rules = ClientRules::new(&config.selection);
         let variant_set =
             VariantSet::with_presentations(&config.variant_set, &rules.presentations());
-        let layout = Layout {
-            variants: Arc::clone(&variant_set),
-            naming: config.naming,
-            results: Arc::clone(&config.results.0),
-            page_size: config.page_size,
-            caching: match depends_on_client(&config, &rules) {
-                true => Caching::Never,
-                false => Caching::AsDeclared,
-            },
-        };
+        let layout = layout(&config, &variant_set, &rules);
         services
             .pending_server_requests
             .name_servers(config.servers.len() > 1);
@@ -160,6 +168,7 @@ impl ConfigSnapshot {
                 &variant_set,
                 before.map(|before| &before.experiments),
             ),
+            calls: ServerCalls::new(&config.servers, before.map(|before| &before.calls)),
             selector: VariantSelector::new(&config, Arc::clone(&variant_set), rules),
             variant_set,
             parsed_capabilities: Memo::new(PARSED_CAPABILITIES_MEMORY),

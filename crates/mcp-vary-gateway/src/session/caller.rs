@@ -19,7 +19,7 @@ pub(crate) struct Caller {
     pub(crate) address: Option<IpAddr>,
     /// For the audit log; empty without one.
     pub(crate) origin: Origin,
-    /// The record of the request in the audit log, if there is one.
+    /// The record of the request, if the audit log or the log has it.
     pub(crate) record: Option<Arc<RequestRecord>>,
 }
 

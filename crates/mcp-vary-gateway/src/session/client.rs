@@ -86,7 +86,7 @@ pub(crate) struct Client {
     pub(crate) participation: Option<Arc<Participation>>,
     /// The lowest log level for this request.
     pub(crate) log_level: Option<u8>,
-    /// The record of the request in the audit log, if there is one.
+    /// The record of the request, if the audit log or the log has it.
     pub(crate) record: Option<Arc<RequestRecord>>,
 }
 

@@ -60,7 +60,7 @@ async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
 
 #[tokio::test]
 async fn of_what_a_process_writes_to_standard_error_a_second_has_its_share() {
-    let (log, _listening) = CapturedLog::listen("mcp_vary_upstream::stderr", Level::INFO);
+    let (log, _listening) = CapturedLog::listen("mcp_vary_upstream::stderr", Level::DEBUG);
     let gateway = Gateway::start(process()).await.unwrap();
     let (address, _) = serve(&gateway).await;
     let mut client = LegacyClient::at(address, "2025-11-25", &json!({})).await;
@@ -75,7 +75,7 @@ async fn of_what_a_process_writes_to_standard_error_a_second_has_its_share() {
             for line in log.take() {
                 match line.split_once(" lines left out") {
                     Some((count, _)) => {
-                        left_out += count.replace("INFO ", "").parse::<usize>().unwrap()
+                        left_out += count.replace("DEBUG ", "").parse::<usize>().unwrap()
                     }
                     None => said.push(line),
                 }
@@ -86,7 +86,7 @@ async fn of_what_a_process_writes_to_standard_error_a_second_has_its_share() {
     .await;
     assert_eq!(left_out + said.len(), LINES);
     assert!(said.len() < LINES / 10, "{} lines were logged", said.len());
-    assert_eq!(said[0], "INFO noise 0; server=\"peer\"; ");
+    assert_eq!(said[0], "DEBUG noise 0; server=\"peer\"; ");
 }
 
 /// What it asks is refused, since the client cannot be asked that; the refusals go nowhere.

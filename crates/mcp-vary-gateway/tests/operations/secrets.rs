@@ -78,6 +78,10 @@ async fn no_secret_of_a_server_is_logged_or_told_to_a_client() {
             assert_eq!(call.header("authorization"), Some(authorization));
             let said = log.take();
             assert!(said.iter().any(|line| line.contains("***")), "{said:?}");
+            let lines = said
+                .iter()
+                .filter(|line| line.contains(" request finished;"));
+            assert_eq!(lines.count(), ClientKind::ALL.len(), "{said:?}");
             said.iter().for_each(|line| holds_no_secret(line));
         }
     }

@@ -3,19 +3,24 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use mcp_vary::variant::{DeprecationInfo, ServerVariant};
-use mcp_vary_gateway::{Config, Environment, VariantConfig};
+use mcp_vary_gateway::{Config, Environment, Target, VariantConfig};
 use mcp_vary_testkit::captured_log::CapturedLog;
 use mcp_vary_testkit::client::ClientKind;
+use mcp_vary_testkit::era::Era;
 use mcp_vary_testkit::http_client::{HttpRequest, RawHttp};
-use mcp_vary_testkit::message::{hints, under};
+use mcp_vary_testkit::message::{hints, modern, tool, under};
+use mcp_vary_testkit::places_server;
+use mcp_vary_testkit::scripted_server::{Reply, ScriptedServer};
+use mcp_vary_testkit::wait::soon;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::support::Harness;
+use crate::support::{Harness, config};
 
 /// Noon of 1970-01-12.
 const START: u64 = 11 * DAY + DAY / 2;
@@ -223,4 +228,94 @@ async fn hints_are_ranked_once() {
         2
     );
     assert_eq!(harness.gateway.status().rankings, 4);
+}
+
+/// The calls of the only server, except their durations.
+fn calls(harness: &Harness) -> [u64; 3] {
+    let status = harness.gateway.status();
+    let calls = status.servers[0].calls.as_ref().unwrap();
+    [calls.count, calls.errors, calls.cancelled]
+}
+
+#[tokio::test]
+async fn the_calls_of_each_server_are_counted() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Harness::before(era, |config| config).await;
+        let none = harness.gateway.status().servers[0].calls.clone().unwrap();
+        assert_eq!((none.count, none.p50, none.p95), (0, None, None));
+        for kind in ClientKind::ALL {
+            for name in ["odd", "odd", "fail", "refuse", "no-such-tool"] {
+                let call = tool(name);
+                kind.ask(&harness, &json!({}), "tools/call", call).await;
+            }
+        }
+        assert_eq!(calls(&harness), [16, 8, 0], "{era:?}");
+        let all = harness.gateway.status().servers[0].calls.clone().unwrap();
+        let (p50, p95) = (all.p50.unwrap(), all.p95.unwrap());
+        assert!(0.0 < p50 && p50 <= p95 && p95 < 60_000.0, "{all:?}");
+        let mut http = harness.connect().await;
+        let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
+        http.send(&HttpRequest::modern(&call).bytes()).await;
+        harness.peer.wait_for("tools/call", 17).await;
+        drop(http);
+        let counted = async {
+            while calls(&harness) != [17, 8, 1] {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        soon(counted).await;
+    }
+}
+
+/// A slow call is in the percentiles with the time that its client waited.
+#[tokio::test]
+async fn percentiles_are_those_of_what_clients_waited() {
+    const SLOW: Duration = Duration::from_millis(300);
+    let peer = ScriptedServer::start(|seen| {
+        if seen.method() == "tools/call" {
+            std::thread::sleep(SLOW);
+        }
+        places_server::answer(Era::Legacy, seen)
+    });
+    let harness = Harness::behind_one(peer.await, |config| config).await;
+    let kind = ClientKind::HttpModern;
+    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
+        .await;
+    let calls = harness.gateway.status().servers[0].calls.clone().unwrap();
+    assert!(
+        calls.p50.unwrap() > 0.95 * SLOW.as_millis() as f64,
+        "{calls:?}"
+    );
+    assert_eq!(calls.p50, calls.p95);
+}
+
+#[tokio::test]
+async fn a_call_whose_server_breaks_the_connection_is_an_error() {
+    let peer = ScriptedServer::start(|seen| match seen.method() {
+        "tools/call" => Some(Reply::broken()),
+        _ => places_server::answer(Era::Legacy, seen),
+    });
+    let harness = Harness::behind_one(peer.await, |config| config).await;
+    let kind = ClientKind::HttpModern;
+    let answer = kind
+        .ask(&harness, &json!({}), "tools/call", tool("say"))
+        .await;
+    assert!(answer["error"].is_object(), "{answer}");
+    assert_eq!(calls(&harness), [1, 1, 0]);
+}
+
+/// The counters belong to the name of the server, not to its entry.
+#[tokio::test]
+async fn calls_are_counted_on_over_a_reload() {
+    let harness = Harness::start().await;
+    let kind = ClientKind::HttpModern;
+    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
+        .await;
+    let mut config = config(Target::http(harness.peer.url.clone()));
+    config.servers[0].limits.concurrency = 7;
+    let reloaded = harness.gateway.reload(config).await.unwrap();
+    assert_eq!(reloaded.servers.replaced, ["peer"]);
+    kind.ask(&harness, &json!({}), "tools/call", tool("odd"))
+        .await;
+    assert_eq!(calls(&harness), [2, 0, 0]);
 }

@@ -133,7 +133,7 @@ impl<'a> LogRate<'a> {
     fn begin(&mut self) {
         if self.left_out > 0 {
             let (server, left_out) = (self.server, self.left_out);
-            tracing::info!(target: STDERR, server, "{left_out} lines left out");
+            tracing::debug!(target: STDERR, server, "{left_out} lines left out");
         }
         (self.began, self.logged, self.left_out) = (Instant::now(), 0, 0);
     }
@@ -148,7 +148,7 @@ impl<'a> LogRate<'a> {
         }
         self.logged += 1;
         let server = self.server;
-        tracing::info!(target: STDERR, server, "{line}");
+        tracing::debug!(target: STDERR, server, "{line}");
     }
 }
 

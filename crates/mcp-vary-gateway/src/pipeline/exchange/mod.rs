@@ -23,8 +23,10 @@ pub(crate) use crate::pipeline::exchange::response::{ResponseContext, ResponsePl
 pub(crate) use crate::pipeline::exchange::retry::RetryState;
 use crate::pipeline::exchange::server_requests::server_request_ended;
 pub(crate) use crate::pipeline::exchange::undeclared::UndeclaredMethod;
+use crate::pipeline::method_action::MethodAction;
 
 use crate::mrtr::{InputRelay, InputRequests};
+use crate::pipeline::call_counters::CountedCall;
 pub(crate) use crate::pipeline::exchange::orphaned::orphaned_for;
 pub(crate) use crate::pipeline::exchange::services::ExchangeServices;
 use crate::pool::ConnectionUse;
@@ -59,6 +61,8 @@ pub(crate) struct InFlightRequest {
     in_flight_guard: Option<InFlightGuard>,
     /// The memory of the client's message.
     memory: Option<Lease>,
+    /// Counts the call, once it has an outcome; `None` for requests about tasks.
+    pub(crate) counted: Option<CountedCall>,
     services: Arc<ExchangeServices>,
 }
 
@@ -138,6 +142,7 @@ impl InFlightRequest {
             input: InputRequests::default(),
             in_flight_guard: None,
             memory: None,
+            counted: None,
             services,
         }
     }
@@ -160,6 +165,14 @@ impl InFlightRequest {
                 ResponseEvent::Message(_) => record.status_sent(),
                 ResponseEvent::Done(reply) => record.finish(reply),
                 ResponseEvent::Cancelled => record.cancelled(),
+            }
+        }
+        if let Some(counted) = &mut self.counted {
+            let is_tool = matches!(self.response.action, MethodAction::CallTool);
+            match &event {
+                ResponseEvent::Message(_) => {}
+                ResponseEvent::Done(reply) => counted.finish(reply, is_tool),
+                ResponseEvent::Cancelled => counted.cancel(),
             }
         }
         let participation = &self.response.client.participation;

@@ -21,6 +21,7 @@ use crate::mrtr::{self, INPUT_RESPONSES, InputRelay, RequestBinding, RoundTrip, 
 use crate::pipeline::exchange::{
     ImplicitTask, InFlightRequest, Leases, ResponseContext, ResponsePlan, RetryState,
 };
+use crate::pipeline::method_action::MethodAction;
 use crate::pipeline::methods::Dispatch;
 use crate::pool::ConnectionUse;
 use crate::pool::dedicated::DedicatedLease;
@@ -46,17 +47,45 @@ pub(crate) struct ForwardRequest {
 impl RequestContext<'_> {
     /// Sends the request to its server: on the connection of the class, or on a dedicated one.
     pub(crate) async fn forward(
-        mut self,
+        self,
         view: ViewIndex,
         mut forwarding: ForwardRequest,
     ) -> Result<Dispatch, RpcError> {
-        let source = Arc::clone(self.class.source(forwarding.server));
         if let Some(record) = &self.client.record {
             let server = self.server_name(forwarding.server);
             record.set_server(&server, forwarding.name.as_deref());
         }
-        let mut finish = self.response_context(view, &mut forwarding)?;
+        let finish = self.response_context(view, &mut forwarding)?;
         let round = self.round_trip(view, finish.request_state.as_ref())?;
+        if let Some(record) = &self.client.record {
+            record.forwarded();
+        }
+        // How long a task takes says nothing of the requests about it.
+        let is_call = !matches!(self.action, MethodAction::Task(_));
+        let calls = &self.snapshot.calls;
+        let mut counted = is_call.then(|| calls.begin(forwarding.server));
+        match self.start(forwarding, finish, round).await {
+            Ok(mut running) => {
+                running.counted = counted;
+                Ok(Dispatch::InFlight(running))
+            }
+            Err(failure) => {
+                if let Some(counted) = &mut counted {
+                    counted.fail();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Waits for the server and sends the request, or resumes the suspended call that the request continues.
+    async fn start(
+        mut self,
+        forwarding: ForwardRequest,
+        mut finish: ResponseContext,
+        round: RoundTrip,
+    ) -> Result<Box<InFlightRequest>, RpcError> {
+        let source = Arc::clone(self.class.source(forwarding.server));
         let turn = source.connection.acquire().await?;
         if let RoundTrip::Suspended(call) = round {
             return self.continue_suspended(call, turn, finish);
@@ -97,7 +126,7 @@ impl RequestContext<'_> {
             implicit_task: by_task,
         };
         let running = self.send(sent, is_repeatable, taken, finish).await?;
-        Ok(Dispatch::InFlight(Box::new(running)))
+        Ok(Box::new(running))
     }
 
     /// The request to the server.
@@ -272,7 +301,7 @@ impl RequestContext<'_> {
         call: u64,
         turn: OwnedSemaphorePermit,
         mut finish: ResponseContext,
-    ) -> Result<Dispatch, RpcError> {
+    ) -> Result<Box<InFlightRequest>, RpcError> {
         let responses = read_responses(self.request.params.members.get(INPUT_RESPONSES))?;
         let services = &self.snapshot.services.exchange;
         let call = services
@@ -289,6 +318,6 @@ impl RequestContext<'_> {
         };
         let running =
             InFlightRequest::resumed(Arc::clone(services), call, &responses, turn, finish);
-        Ok(Dispatch::InFlight(Box::new(running)))
+        Ok(Box::new(running))
     }
 }

@@ -1,0 +1,190 @@
+//! The line in the log about each request that a server worked on.
+
+use std::time::Duration;
+
+use mcp_vary::text::is_invisible;
+use mcp_vary_testkit::captured_log::CapturedLog;
+use mcp_vary_testkit::client::{ClientKind, LegacyClient};
+use mcp_vary_testkit::era::Era;
+use mcp_vary_testkit::http_client::HttpRequest;
+use mcp_vary_testkit::message::{modern, notification, request, tool, under};
+use mcp_vary_testkit::wait::soon;
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::support::Harness;
+
+const TARGET: &str = "mcp_vary_gateway::requests";
+
+/// `params`, from a modern client that calls itself `name`.
+fn named(name: &str, mut params: Value) -> Value {
+    let info = json!({"name": name, "version": "1"});
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = info;
+    params
+}
+
+/// The only line since the last call.
+async fn line(log: &CapturedLog) -> String {
+    let lines = soon(async {
+        loop {
+            let lines = log.take();
+            if !lines.is_empty() {
+                return lines;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let lines = lines.await;
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    lines.concat()
+}
+
+#[track_caller]
+fn has(line: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+}
+
+/// The number in the field `name`.
+#[track_caller]
+fn number(line: &str, name: &str) -> f64 {
+    let (_, rest) = line.split_once(&format!(" {name}=")).unwrap();
+    rest.split_once(';').unwrap().0.parse().unwrap()
+}
+
+/// SV-22: the line has the variant of the request.
+#[tokio::test]
+async fn a_request_is_one_line_with_its_outcome() {
+    for era in [Era::Legacy, Era::Modern] {
+        let harness = Harness::before(era, |config| config).await;
+        for kind in ClientKind::ALL {
+            for (name, outcome) in [
+                ("odd", r#"outcome="ok"; bytes_in"#),
+                ("fail", r#"outcome="isError"; bytes_in"#),
+                ("refuse", r#"outcome="error"; code=-32602; bytes_in"#),
+            ] {
+                let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+                let params = under("standard", named("test", tool(name)));
+                let answer = kind.text(&harness, &json!({}), "tools/call", params).await;
+                let line = line(&log).await;
+                let tool = format!(r#"tool="{name}";"#);
+                let start = r#"INFO request finished; method="tools/call"; client="test/1";"#;
+                has(&line, &[start, r#"variant="standard"; server="peer";"#]);
+                has(&line, &[&tool, outcome]);
+                assert!(number(&line, "ms") > 0.0, "{line}");
+                assert!(number(&line, "bytes_in") > 50.0, "{line}");
+                let out = number(&line, "bytes_out") - answer.len() as f64;
+                assert!(out.abs() < 2.0, "{line}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_request_is_about_has_a_field_for_its_kind() {
+    let harness = Harness::start().await;
+    for (method, params, part) in [
+        ("tools/call", tool("odd"), r#"tool="odd";"#),
+        (
+            "resources/read",
+            json!({"uri": "place:spot"}),
+            r#"resource="place:spot";"#,
+        ),
+        (
+            "prompts/get",
+            json!({"name": "greet"}),
+            r#"prompt="greet";"#,
+        ),
+    ] {
+        let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+        let kind = ClientKind::HttpModern;
+        kind.ask(&harness, &json!({}), method, params).await;
+        has(&line(&log).await, &[&format!("method=\"{method}\""), part]);
+    }
+}
+
+/// A cancelled request has no response, so its line has no size.
+#[tokio::test]
+async fn a_request_that_is_cancelled_is_a_line() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+    let mut http = harness.connect().await;
+    let call = modern(json!(1), "tools/call", tool("wait"), &json!({}));
+    http.send(&HttpRequest::modern(&call).bytes()).await;
+    harness.peer.wait_for("tools/call", 1).await;
+    drop(http);
+    let disconnected = line(&log).await;
+
+    let mut client = LegacyClient::open(&harness, "2025-11-25", &json!({})).await;
+    let call = client.post(&request(json!(1), "tools/call", tool("wait")));
+    client.http.send(&call.bytes()).await;
+    harness.peer.wait_for("tools/call", 2).await;
+    let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
+    harness.connect().await.ask(&client.post(&cancel)).await;
+    for line in [disconnected, line(&log).await] {
+        has(
+            &line,
+            &[r#"tool="wait";"#, r#"outcome="cancelled"; bytes_in"#],
+        );
+        assert!(!line.contains("bytes_out"), "{line}");
+    }
+}
+
+/// What no server worked on is not a call of it: lists of the gateway, tools that do not exist.
+#[tokio::test]
+async fn a_request_that_reaches_no_server_is_no_line() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+    for kind in ClientKind::ALL {
+        for (method, params) in [("tools/list", json!({})), ("tools/call", tool("none"))] {
+            kind.ask(&harness, &json!({}), method, params).await;
+        }
+    }
+    assert_eq!(log.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn nothing_is_written_at_the_level_warn() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen("", Level::WARN);
+    for kind in ClientKind::ALL {
+        for name in ["odd", "fail", "refuse"] {
+            kind.ask(&harness, &json!({}), "tools/call", tool(name))
+                .await;
+        }
+    }
+    assert_eq!(log.take(), [""; 0]);
+}
+
+/// Arguments and results may be secret, and so may parts of a URI.
+#[tokio::test]
+async fn arguments_results_and_queries_of_uris_are_not_in_the_line() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+    let call = json!({"name": "say", "arguments": {"token": "ARGUMENT_SECRET"}});
+    let read = json!({"uri": "place://user:USER_SECRET@spot/?key=QUERY_SECRET"});
+    for kind in ClientKind::ALL {
+        for (method, params) in [
+            ("tools/call", call.clone()),
+            ("resources/read", read.clone()),
+        ] {
+            kind.ask(&harness, &json!({}), method, params).await;
+            for line in log.take() {
+                assert!(!line.contains("SECRET"), "{line}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_cannot_drive_the_terminal_by_its_name() {
+    let harness = Harness::start().await;
+    let (log, _listening) = CapturedLog::listen(TARGET, Level::INFO);
+    let params = named("a\u{1b}[2J\n\u{202e}b", tool("odd"));
+    let kind = ClientKind::HttpModern;
+    kind.ask(&harness, &json!({}), "tools/call", params).await;
+    let line = line(&log).await;
+    assert!(!line.chars().any(is_invisible), "{line:?}");
+    has(&line, &[r#"client="a"#, r#"b/1";"#]);
+}
